@@ -11,6 +11,7 @@ from ..errors import NodeError
 from .assignment import NodeFacts
 from .host import Host
 from .member import Membership
+from .reception import listening
 from .token import read_token
 
 DEFAULT_PORT = 29400  # torchrun's
@@ -92,6 +93,7 @@ def joined(options: NodeOptions, slots: int, roles: str | None, name: str) -> It
         TokenError: this node has no token, or another one.
     """
     token = read_token(options.token_file)
+    _check_own_address(options)
     own_host = options.own_host or ""
     facts = NodeFacts(own_host, 0 if roles else slots, options.rank, options.nodes, roles, name, version("telegrad"))
     with ExitStack() as stack:
@@ -102,6 +104,20 @@ def joined(options: NodeOptions, slots: int, roles: str | None, name: str) -> It
         yield stack.enter_context(
             closing(Membership(target, options.port, token, facts, options.timeout, options.listen_host))
         )
+
+
+def _check_own_address(options: NodeOptions) -> None:
+    """Check that workers can listen where the user says: they would fail later, and say less."""
+    option, host = ("--listen-host", options.listen_host) if options.listen_host else ("--host", options.own_host)
+    if host is None:
+        return
+    try:
+        listening(host, 0).close()
+    except OSError as error:
+        raise NodeError(
+            f"this machine cannot listen at {option} {host} ({error.strerror or error}); give one of its own addresses "
+            f"(`ip addr`), or leave the option out. Behind NAT: --host PUBLIC --listen-host 0.0.0.0"
+        ) from error
 
 
 def _host(options: NodeOptions, token: bytes, facts: NodeFacts) -> Host | None:

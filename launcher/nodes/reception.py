@@ -161,16 +161,30 @@ def _tls(authority: "Authority") -> tuple[ssl.SSLContext, bytes]:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+        return listening(host, port)
+    except socket.gaierror as error:
         raise NodeError(f"the host {host!r} of --rdzv-endpoint has no address: {error.strerror}") from error
+    except OSError as error:
+        raise NodeError(
+            f"node 0 cannot listen at {host}:{port} ({error}): is another job there, or is the address another machine's? "
+            f"node 0 is the machine that --rdzv-endpoint names"
+        ) from error
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at the first address of a host of this machine that can be had.
+
+    Args:
+        host: name or address.
+        port: 0 for any.
+
+    Raises:
+        OSError: it has no address (``socket.gaierror``), or none can be had; all that were tried are listed.
+    """
     problems = []
-    for family, _, _, _, address in found:
+    for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         try:
             return socket.create_server(address[:2], family=family, backlog=QUEUE)
         except OSError as error:
             problems.append(f"{address[0]}: {os.strerror(error.errno or 0)}")
-    raise NodeError(
-        f"node 0 cannot listen at {host}:{port} ({'; '.join(problems)}): is another job there, or is the address another "
-        f"machine's? node 0 is the machine that --rdzv-endpoint names"
-    )
+    raise OSError("; ".join(problems))

@@ -53,6 +53,19 @@ def test_an_address_of_another_machine(node):
     assert "node 0 is the machine that --rdzv-endpoint names" in err
 
 
+@pytest.mark.parametrize(
+    ("option", "host", "why"),
+    [
+        ("--host", "192.0.2.1", "192.0.2.1: Cannot assign requested address"),
+        ("--host", "nowhere.invalid", ""),
+        ("--listen-host", "192.0.2.1", "192.0.2.1: Cannot assign requested address"),
+    ],
+)
+def test_an_interface_that_this_machine_has_not(option, host, why, node):
+    err = node("127.0.0.1:29400", option, host, rank=1)
+    assert f"this machine cannot listen at {option} {host} ({why}" in err and "give one of its own addresses" in err
+
+
 def test_jobs_of_one_second_in_one_folder_keep_their_logs_apart(job, tmp_path):
     jobs = [job(f"print('of {number}')", name=f"script{number}.py") for number in range(2)]
     both = [job("print('same name')"), job("print('same name')")]
