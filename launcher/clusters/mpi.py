@@ -65,14 +65,19 @@ def _program(spec: JobSpec) -> list[str]:
     return [interpreter, "-m", WORKER, *program]
 
 
+def find_mpiexec() -> str | None:
+    """Return the program, that of this environment first: it fits the library that mpi4py uses here; None if there is none."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    return shutil.which("mpiexec", path=path)
+
+
 def _mpiexec() -> str:
-    """Return the program, that of this environment first: it fits the library that mpi4py uses here.
+    """Return the program.
 
     Raises:
         ValueError: there is none, or it does not understand our options.
     """
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = shutil.which("mpiexec", path=path)
+    found = find_mpiexec()
     if found is None:
         raise ValueError("--engine mpi needs mpiexec, and there is none here: pip install 'telegrad[mpi]'")
     told = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS)

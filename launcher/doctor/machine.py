@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ...core.errors import AuthenticationError
+from ..clusters.mpi import find_mpiexec
 from ..environment import reserve_port
 from .finding import Finding, ok, problem, warning
 
@@ -132,5 +133,4 @@ def _certificates() -> Finding:
 
 def _mpi() -> Finding:
     found = [name for name in ("mpi4py",) if importlib.util.find_spec(name)]
-    program = shutil.which("mpiexec")
-    return ok("MPI", ", ".join([*found, program or "no mpiexec"]) + " (jobs do not need it)")
+    return ok("MPI", ", ".join([*found, find_mpiexec() or "no mpiexec"]) + " (jobs do not need it)")

@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import threading
 from contextlib import closing
 
@@ -37,6 +38,14 @@ def test_a_machine_on_which_jobs_run_has_no_problem():
 def test_too_few_files_and_too_little_memory(tmp_path):
     assert machine._files(256).advice == "allow more for jobs of many workers: ulimit -n 1024"
     assert "mount a tmpfs" in machine._shared_memory(tmp_path / "nowhere").advice
+
+
+def test_the_mpiexec_that_jobs_would_use_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    assert "no mpiexec" in machine._mpi().text
+    (tmp_path / "mpiexec").touch(0o755)
+    assert str(tmp_path / "mpiexec") in machine._mpi().text
 
 
 def test_a_name_that_only_this_machine_understands():
