@@ -11,6 +11,14 @@ import telegrad
 
 from ...core.import_aliases import ImportAliases
 from .compiling import compile as compile  # noqa: A004 - PyTorch's name
+from .settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from .settings import get_default_device as get_default_device
+from .settings import get_float32_matmul_precision as get_float32_matmul_precision
+from .settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from .settings import set_default_device as set_default_device
+from .settings import set_float32_matmul_precision as set_float32_matmul_precision
+from .settings import typename as typename
+from .settings import use_deterministic_algorithms as use_deterministic_algorithms
 
 PLACES = {
     "amp": "amp",
@@ -50,6 +58,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
+    if name.endswith("_") and hasattr(telegrad.Tensor, name):
+        return getattr(telegrad.Tensor, name)  # the in-place functions, as torch.relu_
     try:
         return getattr(telegrad, name)
     except AttributeError:

@@ -205,6 +205,7 @@ from ..ops.linalg.eigenvalues import svd as svd
 from ..ops.linalg.einsum import einsum as einsum
 from ..ops.linalg.einsum import kron as kron
 from ..ops.linalg.einsum import tensordot as tensordot
+from ..ops.linalg.lobpcg import lobpcg as lobpcg
 from ..ops.linalg.low_rank import pca_lowrank as pca_lowrank
 from ..ops.linalg.low_rank import svd_lowrank as svd_lowrank
 from ..ops.linalg.lu import lu as lu
@@ -683,6 +684,7 @@ __all__ = [
     "lgamma",
     "linear",
     "linspace",
+    "lobpcg",
     "log",
     "log10",
     "log1p",

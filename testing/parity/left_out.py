@@ -73,7 +73,7 @@ DIFFERS: dict[str, tuple[str, str, str]] = {
     "cov": ("complex128", "of order 2", "the gradient cancels: half of its digits are rounding, in PyTorch too"),
     "__rmod__": ("error input", "two numbers", TWO_NUMBERS),
     "__rpow__": ("error input", "two numbers", TWO_NUMBERS),
-    "__rsub__": ("error input", "two numbers", TWO_NUMBERS),
+    "__rsub__": ("error input", "not NotImplemented", TWO_NUMBERS),
     "gather": ("error input", "dtype float", "out of a wider dtype is written to, as by other operations"),
     "complex": ("error input", "ComplexDouble", "out of a wider dtype is written to, as by other operations"),
     "optim.Muon": ("", "", "PyTorch orthogonalizes in bfloat16, which leaves two digits"),

@@ -85,6 +85,29 @@ def test_there_is_no_accelerator():
     assert torch.distributed.all_reduce is tg.collective.all_reduce
 
 
+def test_in_place_functions_at_the_top():
+    x = torch.tensor([-1.0, 4.0])
+    assert torch.relu_(x) is x and torch.sqrt_(x).tolist() == [0, 2]
+    assert not hasattr(torch, "nothing_")
+
+
+def test_settings_that_programs_make_first():
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    assert torch.are_deterministic_algorithms_enabled() and torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(False)
+    assert not torch.are_deterministic_algorithms_enabled()
+    torch.set_float32_matmul_precision("high")
+    assert torch.get_float32_matmul_precision() == "high"
+    torch.set_float32_matmul_precision("highest")
+    with pytest.raises(RuntimeError, match="precision is one of"):
+        torch.set_float32_matmul_precision("low")
+    torch.set_default_device("cpu")
+    assert torch.get_default_device().type == "cpu"
+    with pytest.raises(ValueError, match="all tensors are on the cpu"):
+        torch.set_default_device("cuda")
+    assert torch.typename(3) == "int" and torch.typename(tg.nn.Linear(1, 1)) == "telegrad.nn.linear.Linear"
+
+
 def test_options_of_tensorpipe():
     options = torch.distributed.rpc.TensorPipeRpcBackendOptions(
         num_worker_threads=3, init_method="tcp://localhost:1", device_maps={"b": {"cpu": "cpu"}}, _transports=["uv"]
