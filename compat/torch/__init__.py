@@ -31,6 +31,7 @@ PLACES = {
     "distributed.algorithms.model_averaging.averagers": "collective.optim",
     "distributed.algorithms.model_averaging.hierarchical_model_averager": "collective.optim",
     "distributed.autograd": "autograd_dist",
+    "distributed.rpc.api": "compat.torch.distributed.rpc",
     "distributed.rpc.functions": "rpc.functions",
     "distributions": "distributions",
     "fft": "core.fft",

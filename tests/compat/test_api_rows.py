@@ -39,8 +39,12 @@ ROWS = {
         "distributed.rpc",
         "tg.rpc",
     ): """init_rpc shutdown rpc_sync rpc_async remote get_worker_info WorkerInfo BackendType
-        backend_registry
         RpcBackendOptions functions get_rpc_timeout _set_rpc_timeout RRef _all_gather _barrier _wait_all""",
+    ("distributed.rpc.api", "tg.rpc"): "rpc_sync rpc_async remote shutdown get_worker_info _wait_all _all_gather",
+    (
+        "distributed.rpc.backend_registry",
+        "tg.rpc.backend_registry",
+    ): "BackendType BackendValue backend_registered register_backend construct_rpc_backend_options init_backend",
     ("distributed.rpc.functions", "tg.rpc.functions"): "async_execution",
     ("distributed.autograd", "tg.autograd_dist"): "context backward get_gradients",
     ("distributed.optim", "tg.autograd_dist"): "DistributedOptimizer",
@@ -101,6 +105,8 @@ AHEAD = {
     "a cluster for notebooks": "launcher.local_cluster",
     "rpc.map": "rpc.map",
     "the workers that are there": "rpc.get_worker_infos",
+    "streams of a value's methods": "rpc.RRef.stream",
+    "forms to await of what blocks": "rpc.init_rpc_async",
     "a simulator for protocols of users": "testing.simulator.Workload",
 }
 ABSENT = ["a dashboard"]

@@ -31,7 +31,7 @@ class Group:
         self.address = f"tcp://127.0.0.1:{port}"
         self.agents = []
 
-    def join(self, name, rank, seconds=10.0, world_size=0, **options):
+    def join(self, name, rank, seconds=60.0, world_size=0, **options):
         given = rpc.GrpcRpcBackendOptions(init_method=self.address, init_timeout=seconds, **options)
         agent = start_grpc(name, rank, world_size, given)
         self.agents.append(agent)
@@ -92,7 +92,7 @@ def test_who_comes_before_rank_0_waits_for_it(group):
 def test_a_worker_leaves_alone_and_the_others_notice(group):
     a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
     assert ask(c, "b") == "b"
-    shut_down(b, True, 10)
+    shut_down(b, True, 60)
     until(lambda: names(a) == names(c) == ["a", "c"])
     for caller in (a, c):
         with pytest.raises(WorkerLostError, match="'b'"):
@@ -103,11 +103,11 @@ def test_a_worker_leaves_alone_and_the_others_notice(group):
 def test_a_name_and_a_rank_are_used_again(group):
     a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
     for _ in range(5):
-        shut_down(b, True, 10)
+        shut_down(b, True, 60)
         b = group.join("b", 1)
         assert [ask(caller, to) for caller in (a, c) for to in ("b", 1)] == ["b"] * 4
         assert [ask(b, to) for to in "abc"] == ["a", "b", "c"]
-    shut_down(c, True, 10)
+    shut_down(c, True, 60)
     assert ask(group.join("other", 2), "b") == "b"
     until(lambda: names(a) == names(b) == ["a", "b", "other"])
 
@@ -117,7 +117,7 @@ def test_a_reference_to_a_worker_that_left_is_not_one_to_its_successor(group):
     with a.use():
         old = rpc.remote("b", int, (7,))
         assert old.to_here() == 7
-    shut_down(b, True, 10)
+    shut_down(b, True, 60)
     group.join("b", 1)
     with a.use():
         with pytest.raises(WorkerLostError, match="'b'"):
@@ -131,7 +131,7 @@ def test_a_reference_to_a_worker_that_left_is_not_one_to_its_successor(group):
 
 def test_gradients_and_profiles_cross_workers_that_joined_late(group):
     a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
-    shut_down(b, True, 10)
+    shut_down(b, True, 60)
     b = group.join("b", 1)
     x = tg.tensor([1.0, 2.0], requires_grad=True)
     with c.use(), tg.profiler.profile() as profiled, tg.autograd_dist.context() as context:
@@ -166,7 +166,7 @@ def test_a_gathering_is_among_those_who_are_there(group):
 
     for present in (agents, agents[:2]):
         if present != agents:
-            shut_down(agents[2], True, 10)
+            shut_down(agents[2], True, 60)
             until(lambda: names(agents[0]) == names(agents[1]) == ["a", "b"])
         found = {}
         threads = [threading.Thread(target=gather, args=(agent, found)) for agent in present]
@@ -180,7 +180,7 @@ def test_a_gathering_is_among_those_who_are_there(group):
 
 def test_rank_0_leaves_and_the_others_go_on(group):
     a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
-    shut_down(a, True, 10)
+    shut_down(a, True, 60)
     until(lambda: names(b) == ["b", "c"])
     assert ask(b, "c") == "c" and ask(c, "b") == "b"
     with pytest.raises(RendezvousError, match="rank 0 did not answer"):
@@ -194,11 +194,11 @@ def test_shutdown_waits_for_what_it_serves(group):
     with a.use():
         waiting = rpc.rpc_async("b", wait_at)
     until(lambda: b.debug_info()["serving"] == 1)
-    leaving = threading.Thread(target=shut_down, args=(b, True, 10))
+    leaving = threading.Thread(target=shut_down, args=(b, True, 60))
     leaving.start()
     gate.set()
     assert waiting.wait() is True
-    leaving.join(10)
+    leaving.join(60)
     assert b.closed
 
 
@@ -257,10 +257,10 @@ def test_a_process_that_is_killed_while_it_joins_does_not_hold_the_others_up(gro
     assert b.joined()
     b.process.send_signal(signal.SIGSTOP)  # it does not hear of the next one
     c = member("c", 2)
-    until(lambda: "c" in names(a))
+    until(lambda: "c" in names(a), 60)
     c.process.kill()
     b.process.send_signal(signal.SIGCONT)
-    until(lambda: names(a) == ["a", "b"])
+    until(lambda: names(a) == ["a", "b"], 60)
     with a.use():
         assert rpc.rpc_sync("b", os.getpid) == b.process.pid
     again = member("c", 2)
