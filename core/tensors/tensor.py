@@ -31,6 +31,7 @@ else:
     TensorMethods = object
 
 
+_ndarray = np.ndarray  # a global name is found faster, and every operation asks
 T = TypeVar("T", bound="Tensor")
 
 
@@ -59,7 +60,7 @@ class Tensor(ArrayQueries, Copyable, Hookable, Shareable, TensorMethods):
     __array_priority__ = 1000
 
     def __init__(self, array: Any = (), requires_grad: bool = False, edge: Edge | None = None, *sizes: int) -> None:
-        if type(array) is not np.ndarray:
+        if type(array) is not _ndarray:
             if type(array) is int:
                 array, requires_grad, edge = _of_size(array, requires_grad, edge, *sizes), False, None
             array = _as_array(array)

@@ -129,7 +129,8 @@ def nll_loss(
     axis = 0 if x.ndim == 1 else 1
     index, weights = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
     # Elements of weight 0 are replaced, because 0 times -inf would be nan.
-    losses = -np.where(weights == 0, 0, x[index]).astype(x.dtype) * weights
+    chosen = x[index] if weights.all() else np.where(weights == 0, 0, x[index]).astype(x.dtype)
+    losses = -chosen * weights
     result = _summed(losses, weights, reduction)
     return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
 

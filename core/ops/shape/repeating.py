@@ -162,10 +162,19 @@ def repeat_interleave(
     length = source.shape[axis]
     if counts.ndim and counts.size not in (1, length):
         raise ValueError(f"repeat_interleave() needs 1 or {length} numbers, and you gave {counts.size}")
+    if not counts.ndim and output_size is None:
+        return _INTERLEAVE(source, axis, int(counts))
     indices = np.repeat(np.arange(length), counts)
     if output_size is not None and output_size != indices.size:
         raise ValueError(f"repeat_interleave() repeats sum to {indices.size}, and output_size is {output_size}")
     return GET(source, (FULL,) * axis + (indices,))
+
+
+def _summed_runs(g: Array, shape: tuple[int, ...], axis: int, times: int) -> Array:
+    return np.asarray(g.reshape(*shape[: axis + 1], times, *shape[axis + 1 :]).sum(axis=axis + 1))
+
+
+_INTERLEAVE = LinearMap("repeat_interleave", lambda x, axis, times: np.repeat(x, times, axis), _summed_runs)
 
 
 def _counts(counts: Array) -> Array:

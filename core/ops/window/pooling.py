@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..elementwise.operators import div, pow, relu, sign
 from ..table.linear_map import LinearMap
 from ..table.operation import operation
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched
-from .window import Ints, Window, overlap_add, reduce_window
+from .window import Ints, Window, reduce_window, spread
 
 
 def _sum(x: Array, window: Window) -> Array:
@@ -24,7 +23,7 @@ def _sum(x: Array, window: Window) -> Array:
 
 
 def _share(g: Array, shape: tuple[int, ...], window: Window) -> Array:
-    return overlap_add(itertools.repeat(g), shape, g.dtype, window)
+    return spread(g, window)
 
 
 _SUM = LinearMap("sum_pool", _sum, _share)

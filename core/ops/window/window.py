@@ -50,6 +50,18 @@ class Window(NamedTuple):
         """Return the index of the image in the padded image."""
         return (..., *(slice(start, start + length) for start, length in zip(self.padding, self.input_size)))
 
+    def axes(self) -> list[list[tuple[Any, ...]]]:
+        """Return for each dimension, and each element of the window there, the index of its pixels in that dimension."""
+        return [
+            [
+                (slice(None),) * axis + (slice(start, start + (stops - 1) * stride + 1, stride),)
+                for start in range(0, kernel * dilation, dilation)
+            ]
+            for axis, (stops, kernel, stride, dilation) in enumerate(
+                zip(self.output_size, self.kernel_size, self.stride, self.dilation), 2
+            )
+        ]
+
     def slices(self) -> Iterator[tuple[Any, ...]]:
         """Yield for each element of the window, in row-major order, the index of its pixels in the padded image."""
         for starts in itertools.product(*(range(0, k * d, d) for k, d in zip(self.kernel_size, self.dilation))):
@@ -104,12 +116,29 @@ def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> A
     Returns:
         Shape (N, C, *output_size).
     """
-    image = padded(x, window, fill)
-    first, *others = window.slices()
-    result: Array = image[first].copy()
-    for index in others:
-        ufunc(result, image[index], out=result)
+    result = padded(x, window, fill)
+    for along in window.axes():  # one dimension after the other: the sum of the lengths instead of their product
+        first, *others = along
+        image, result = result, result[first].copy()
+        for index in others:
+            ufunc(result, image[index], out=result)
     return result
+
+
+def spread(x: Array, window: Window) -> Array:
+    """Return an image of the sums of the stops that cover each pixel: the adjoint of ``reduce_window`` with ``np.add``.
+
+    Args:
+        x: shape (N, C, *output_size).
+        window: window that slides over the result.
+    """
+    size = (*x.shape[:2], *window.padded_size())
+    for axis, along in reversed(list(enumerate(window.axes(), 2))):
+        result = np.zeros((*x.shape[:axis], size[axis], *x.shape[axis + 1 :]), x.dtype)
+        for index in along:
+            result[index] += x
+        x = result
+    return cropped(x, window)
 
 
 def overlap_add(parts: Iterable[Array], shape: tuple[int, ...], dtype: DType, window: Window) -> Array:
