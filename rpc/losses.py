@@ -87,7 +87,7 @@ class Losses:
             self._handle(Failed(peer.number, evidence))
         elif peer.linked:
             self.answered(peer)
-        self._update_cut(peer)
+        self._update_cut(peer, None)
 
     def answered(self, peer: Peer) -> None:
         """Note that ``peer`` answered on a direct connection."""
@@ -128,7 +128,7 @@ class Losses:
         self._alarm.set(due)
         self._carry_out(instructions)
         for peer in self._peers.others():
-            self._update_cut(peer)
+            self._update_cut(peer, now)
 
     def next_hop(self, rank: int) -> int | None:
         """Return the worker through which that one can be reached while the link to it is cut."""
@@ -151,7 +151,7 @@ class Losses:
         self._carry_out(self._instructions_for(event, self._timers.now()))
         for peer in self._peers.others():
             if peer.trouble is not None:
-                self._update_cut(peer)
+                self._update_cut(peer, None)
 
     def _instructions_for(self, event: Event, now: float) -> list[Instruction]:
         with self._lock:
@@ -207,17 +207,23 @@ class Losses:
 
     # -- cut links
 
-    def _update_cut(self, peer: Peer) -> None:
-        """Fail the calls over a link that is known to be cut; if that is not known yet, look again later."""
+    def _update_cut(self, peer: Peer, now: float | None) -> None:
+        """Fail the calls over a link that is known to be cut; if that is not known yet, look again later.
+
+        Args:
+            peer: at the other end.
+            now: the time, if what follows from it for the verdicts was concluded: the peer may be lost by now.
+        """
         trouble = peer.trouble
         if trouble is None or peer.gone or peer.cut:
             return
         # A connection that stands for two keepalives has answered one; before that, it may only not have noticed yet.
-        answered = trouble.since + 2 * self._keepalive
+        # While this process was suspended, nobody was asked and nobody answered.
+        answered = max(trouble.since, self._awake_since()) + 2 * self._keepalive
         until = answered if peer.accepted else answered + self._timeout
         if (witness := self._witness(peer)) is not None:
             alive = f"worker {witness!r} reaches it"
-        elif self._timers.now() < until:
+        elif now is None or now < until:
             self._alarm.set(until)
             return
         elif peer.accepted:
@@ -229,6 +235,10 @@ class Losses:
         logger.warning("the link of worker %r to worker %r is cut: %s", self._state.name, peer.info.name, peer.cut)
         for handler in self.on_cut:
             handler(peer)
+
+    def _awake_since(self) -> float:
+        with self._lock:
+            return self._machine().awake_since
 
     def _witness(self, peer: Peer) -> str | None:
         with self._lock:

@@ -188,7 +188,10 @@ class Peer:
         if is_own(error):
             self.broken_since = None
         elif isinstance(error, PROOF):
-            self.trouble = Trouble(Evidence(Finding.DEAD, _proof(error)), self.trouble.since if self.trouble else now)
+            # From the first proof, as in the verdicts: what was only silent before is lost some time after it.
+            proven = self.trouble is not None and self.trouble.evidence.finding is Finding.DEAD
+            since = self.trouble.since if self.trouble is not None and proven else now
+            self.trouble = Trouble(Evidence(Finding.DEAD, _proof(error)), since)
         elif self.broken_since is None:
             self.broken_since = now
         elif now - self.broken_since >= timeout and self.trouble is None:

@@ -125,6 +125,7 @@ class Verdicts:
         self._asked: set[int] = set()  # suspected workers that we have asked for a sign of life
         self._dead_since: dict[int, float] = {}  # those that we found dead, and nobody has reached since
         self._passed_on = 0  # losses that were passed on to the others
+        self.awake_since = 0.0  # when this process last went on after a suspension
         self._seen = 0.0  # when the last event was
         self._woke: float | None = None  # when this process went on after a suspension; nobody has answered since
         self._asked_all = False  # it has asked the members since
@@ -150,6 +151,7 @@ class Verdicts:
         self._check_rank(event)
         if 0 < self._seen < now - self._timeout:
             self._woke, self._asked_all = now, False
+            self.awake_since = now
         self._seen = now
         if not self.closed:
             self._handle(event, now)

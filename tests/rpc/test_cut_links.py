@@ -7,7 +7,10 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
+from telegrad.rpc.peers import Trouble
+from telegrad.rpc.reports import Evidence, Finding
 from telegrad.rpc.shutdown import Shutdown
+from telegrad.rpc.verdict import Failed, Reached
 from telegrad.testing import in_process_cluster
 
 SILENT = ConnectionResetError("no answer")
@@ -147,3 +150,50 @@ def test_a_goodbye_reaches_those_who_have_no_connection(agents, until):
     b.close("it has shut down")
     until(lambda: a.peers.at(1).gone and c.peers.at(1).gone)
     assert "shut down" in c.peers.at(1).gone
+
+
+# -- not known to be cut yet
+
+NOBODY = Evidence(Finding.DEAD, "nobody listens there")
+SILENCE = Evidence(Finding.SILENT, "it says nothing")
+
+
+@pytest.fixture
+def doubting():
+    """An agent, one that it has not reached for long, and a list of the links that it found cut."""
+    with in_process_cluster("a", "b", "c") as (a, *_):
+        cuts, peer = [], a.peers.at(1)
+        a.losses.on_cut.append(cuts.append)
+        yield a, peer, cuts
+
+
+def test_a_worker_that_is_lost_by_now_is_not_called_cut_off_when_something_else_happens(doubting, until):
+    a, peer, cuts = doubting
+    now = a.timers.now()
+    machine = a.losses._machine()
+    machine.handle(Failed(1, NOBODY), now - 1000)
+    machine._seen = now
+    peer.trouble = Trouble(NOBODY, now - 1000)
+    a.losses._handle(Reached(2))
+    until(lambda: peer.gone)
+    assert not cuts
+
+
+def test_a_suspended_process_does_not_call_a_link_cut_before_others_had_time_to_answer(doubting):
+    a, peer, cuts = doubting
+    now = a.timers.now()
+    a.losses._machine()._seen = now - 1000
+    peer.trouble = Trouble(SILENCE, now - 1000)
+    a.losses.watch()
+    assert not cuts and not peer.cut
+
+
+def test_evidence_that_a_worker_is_dead_counts_from_its_first_proof(doubting):
+    _, peer, _ = doubting
+    for error, now in [(TimeoutError(), 10.0), (TimeoutError(), 13.0)]:
+        peer._note(error, now, 2.0)
+    assert peer.trouble.evidence.finding is Finding.SILENT and peer.trouble.since == 13.0
+    for now in (20.0, 25.0):
+        peer._note(ConnectionRefusedError(), now, 2.0)
+        assert peer.trouble.evidence.finding is Finding.DEAD and peer.trouble.since == 20.0
+    peer.trouble = None
