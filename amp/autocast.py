@@ -28,7 +28,8 @@ class autocast:  # noqa: N801 - PyTorch's name
 
     Products of matrices, convolutions and attention convert float32 to ``dtype``; losses, decompositions and Fourier
     transforms convert ``dtype`` to float32; joining takes the widest; everything else computes in the dtype that it is given.
-    float64 stays. The lists are PyTorch's for the CPU. In-place forms and ``out=`` are not converted. It is for the forward
+    float64 stays. Results take half the memory; it saves no time, because NumPy's products are computed in float32 and rounded.
+    The lists are PyTorch's for the CPU. In-place forms and ``out=`` are not converted. It is for the forward
     pass: run ``backward()`` outside. Blocks nest, and hold for this thread or asyncio task.
 
     Args:
