@@ -50,7 +50,9 @@ def _all() -> Iterator[Aim]:
     for ranks in (2, 4):
         for size in ("1 KiB", "1 MiB", "64 MiB"):
             yield Aim(f"all_reduce of {size}, {ranks} ranks", OURS, TORCH, 0.7)
+            yield Aim(f"all_reduce of {size}, {ranks} ranks", OURS, "MPI", None, 1.0)
         yield Aim(f"data parallel step, {ranks} ranks", OURS, TORCH, 0.9)
+        yield Aim(f"pipeline step, {ranks} stages", OURS, TORCH, 1.0)
     for workers, aim in ((2, 0.25), (32, 0.08)):
         yield Aim(f"memory of one of {workers} workers", OURS, TORCH, aim)
     yield Aim("start, 32 workers", OURS, TORCH, 0.3, 0.15)

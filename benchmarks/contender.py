@@ -50,10 +50,15 @@ def main(arguments: Sequence[str]) -> None:
 
 def join_launched(options: argparse.Namespace) -> None:
     """Be a worker that a launcher has started: rank 0 has the paths of requests and answers, the others only answer calls."""
-    options.rank, place = int(os.environ["RANK"]), Place(Path(), 0)
+    options.rank, place = launched_rank(), Place(Path(), 0)
     requests, answers = options.launched if options.rank == 0 else (os.devnull, os.devnull)
     with open(requests) as lines:
         Worker(options).run(place, Job((), ()), Answers(answers), lines)
+
+
+def launched_rank() -> int:
+    """Return the rank that Telegrad's launcher or ``mpiexec`` has given this process."""
+    return int(next(os.environ[name] for name in ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK") if name in os.environ))
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

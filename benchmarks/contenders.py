@@ -26,6 +26,7 @@ class Entry:
         quick: part of the short run.
         footprint: takes part in the cases that launch a job of their own.
         launcher: those jobs are started by Telegrad's launcher.
+        mpi: all jobs are started by ``mpiexec``.
     """
 
     name: str
@@ -36,11 +37,12 @@ class Entry:
     quick: bool = False
     footprint: bool = False
     launcher: bool = False
+    mpi: bool = False
 
     def command(self, python: str, workers: int, alone: bool = False) -> list[str]:
         """Return the command that starts a job of it; ``alone`` for a case that launches its own."""
         size = ["--transport", self.transport, "--workers", str(workers)]
-        module = "launched" if self.launcher and alone else "contender"
+        module = "launched" if self.mpi or (self.launcher and alone) else "contender"
         return [python, START, module, self.library, *size, *([] if self.processes else ["--one-process"])]
 
     @property
@@ -63,5 +65,6 @@ CONTENDERS = (
     Entry("ray", "ray", environment="ray", processes=False, footprint=True),
     Entry("sockets, Unix", "sockets", "unix"),
     Entry("sockets, TCP", "sockets", "tcp"),
+    Entry("MPI", "mpi", mpi=True),
     Entry("two memcpys", "memcpy", processes=False),
 )

@@ -17,6 +17,7 @@ from .collectives import (
     scatter,
 )
 from .group import ProcessGroup, Work
+from .joining import Join, Joinable, JoinHook
 from .messages import irecv, isend, recv, send
 from .objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
 from .reduction import ReduceOp
@@ -58,6 +59,9 @@ class GroupMember:
 
 __all__ = [
     "GroupMember",
+    "Join",
+    "JoinHook",
+    "Joinable",
     "ProcessGroup",
     "ReduceOp",
     "Work",

@@ -1,6 +1,6 @@
-"""Cases of process groups: ``all_reduce``, and a step of data parallel training. All workers take part; rank 0 measures.
+"""Cases of process groups: ``all_reduce``, and steps of data parallel training and of a pipeline of one stage a worker.
 
-PyTorch's group is gloo's.
+All workers take part; rank 0 measures. PyTorch's group is gloo's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .base import Case, Figures, Turn
 SIZES = {"1 KiB": 1 << 10, "1 MiB": 1 << 20, "64 MiB": 1 << 26}
 MOST_STEPS = 2_000
 BATCH, WIDTH, LAYERS = 32, 512, 4
+MICROBATCHES = 8
 
 _steps: dict[str, Callable[[], Any]] = {}  # of this worker, by case
 
@@ -33,6 +34,8 @@ def measure_together(name: str, make: Callable[..., Callable[[], Any]], *args: A
     def measure(turn: Turn) -> Figures:
         if turn.library.api().groups is None:
             raise UnsupportedError("it has no process groups")
+        if make is not make_all_reduce and turn.library.api().optimizer is None:
+            raise UnsupportedError("it has nothing to train")
         if "ready" not in turn.kept:
             path = str(Path(tempfile.mkdtemp(prefix="bench")) / "group")
             everywhere(turn, lambda rank: (prepare, name, make, args, rank, turn.workers, path))
@@ -113,6 +116,20 @@ def make_data_parallel() -> Callable[[], Any]:
     return step
 
 
+def make_pipeline() -> Callable[[], Any]:
+    """Return a step of a pipeline, one stage a worker, in the order 1F1B: forward and backward of eight micro-batches."""
+    api = api_here()
+    assert api.pipeline is not None
+    rows = api.lib.ones(MICROBATCHES * BATCH, WIDTH)
+    return api.pipeline(make_stage, MICROBATCHES, rows, rows * 0.5)
+
+
+def make_stage(rank: int) -> Any:
+    """Return a stage of a pipeline, of half a million parameters."""
+    nn = api_here().lib.nn
+    return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU())
+
+
 def _cases() -> list[Case]:
     found = []
     for workers in (2, 4):
@@ -121,6 +138,8 @@ def _cases() -> list[Case]:
             found.append(Case(name, measure_together(name, make_all_reduce, size), workers=workers))
         name = f"data parallel step, {workers} ranks"
         found.append(Case(name, measure_together(name, make_data_parallel), workers=workers))
+        name = f"pipeline step, {workers} stages"
+        found.append(Case(name, measure_together(name, make_pipeline), workers=workers))
     return found
 
 

@@ -34,6 +34,7 @@ class Api:
         autograd: distributed autograd.
         optimizer: the class ``DistributedOptimizer``.
         groups: process groups; ``None`` where workers are no processes.
+        pipeline: called on every worker with its part of a model, how many micro-batches, inputs and targets; returns a step.
     """
 
     lib: Any
@@ -41,6 +42,7 @@ class Api:
     autograd: Any
     optimizer: Any
     groups: Any = None
+    pipeline: Callable[[Callable[[int], Any], int, Any, Any], Callable[[], Any]] | None = None
 
 
 class Library(ABC):

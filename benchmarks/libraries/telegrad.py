@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import grpc
 import numpy as np
 import telegrad as tg
+from telegrad.pipelining import Pipeline
 
 from .base import Api, Place
 from .torch_model import TorchModel, worker_name
@@ -34,7 +36,7 @@ class Telegrad(TorchModel):
     """Telegrad, whatever its workers are."""
 
     def __init__(self, groups: Any = None) -> None:
-        super().__init__(Api(tg, tg.rpc, tg.autograd_dist, tg.DistributedOptimizer, groups))
+        super().__init__(Api(tg, tg.rpc, tg.autograd_dist, tg.DistributedOptimizer, groups, make_pipeline))
         self.versions = {"telegrad": tg.__version__, "numpy": np.__version__, "grpcio": grpc.__version__}
 
 
@@ -66,6 +68,23 @@ class InOneProcess(Telegrad):
 
     def leave(self) -> None:
         self._stack.close()
+
+
+def make_pipeline(make: Callable[[int], Any], microbatches: int, inputs: Any, targets: Any) -> Callable[[], Any]:
+    """Return a step, forward and backward: the first worker drives, and has the first stage.
+
+    Args:
+        make: returns the module of a stage.
+        microbatches: into how many parts the batch is cut.
+        inputs: of a whole batch.
+        targets: likewise.
+    """
+    group = tg.collective
+    if group.get_rank():
+        return lambda: None
+    stages = [tg.RemoteModule(worker_name(rank), make, (rank,)) for rank in range(group.get_world_size())]
+    pipeline = Pipeline(stages, tg.nn.functional.mse_loss, microbatches)
+    return lambda: pipeline.step(inputs, targets)
 
 
 def certificate(folder: Path, make: bool) -> tg.rpc.TlsFiles:

@@ -8,11 +8,12 @@ from typing import Any
 from ...core import Tensor, enable_grad
 from ...core.errors import CollectiveError
 from ...optim import Optimizer
+from ..joining import Join, Joinable, JoinHook
 from ..packing import by_dtype, pack, unpack
 from ..registry import find, member
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """Optimizer whose state is spread over ranks that have equal parameters and gradients (``ZeroRedundancyOptimizer``).
 
     Each parameter belongs to one rank, so that all have about as many elements. A step updates a rank's own parameters, and
@@ -80,6 +81,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         Args:
             closure: computes the loss and its gradients before the step, and returns the loss.
         """
+        Join.notify_join_context(self)
         with self.step_hooks(closure) as closure:
             loss = None
             if closure is not None:
@@ -91,6 +93,21 @@ class ZeroRedundancyOptimizer(Optimizer):
             self._share()
         self._states = None
         return loss
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """Return what a rank without inputs does in each step of the others: it steps, with the gradients that it has.
+
+        A ``DistributedDataParallel`` before it in the block gives it those of the others.
+
+        Args:
+            kwargs: not used.
+        """
+        return _Hook(self)
+
+    @property
+    def join_process_group(self) -> Any:
+        """Return the ranks."""
+        return self._group
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Bring the states of all ranks to one, for its ``state_dict``; called on all ranks.
@@ -146,3 +163,13 @@ class ZeroRedundancyOptimizer(Optimizer):
             for index, (part, given) in enumerate(zip(owned, rows, strict=True)):
                 if index != self._group.index:
                     unpack(given, part)
+
+
+class _Hook(JoinHook):
+    """Part of an optimizer in the steps of others."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer) -> None:
+        self._optimizer = optimizer
+
+    def main_hook(self) -> None:
+        self._optimizer.step()

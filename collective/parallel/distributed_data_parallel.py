@@ -10,14 +10,14 @@ from typing import Any
 from ...core.extend import check_device, is_grad_enabled
 from ...core.futures import Future
 from ...nn import Module, UninitializedParameter
+from ..joining import Join, Joinable, JoinHook
 from ..registry import find
 from .agreement import check_equal, copy_from
 from .buckets import DEFAULT_MIB, MIB, GradBucket, make_buckets
-from .joining import Joining
 from .reducer import Reducer
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """Module that is the same on all ranks of a group (``torch.nn.parallel.DistributedDataParallel``).
 
     Each rank calls it with its own part of a batch. In the backward, gradients become their mean over the ranks: in buckets,
@@ -72,7 +72,6 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
         self.broadcast_buffers = broadcast_buffers
         self.process_group = self._group = _group_of(process_group)
-        self._joining: Joining | None = None
         self._divide_by_all = True
         named = _trained(module)
         self._trained = [parameter for _, parameter in named]
@@ -90,9 +89,11 @@ class DistributedDataParallel(Module):
             ValueError: parameters were added, or began to require grad, after this object was made.
         """
         reduces = is_grad_enabled() and self.require_backward_grad_sync
-        if self._joining is not None:
-            self._joining.step(reduces)
-            self._scale()
+        if self._join is not None:
+            Join.notify_join_context(self)
+            self._agree(reduces)
+        else:
+            self._reducer.scale = 1.0
         if self.require_backward_grad_sync:
             self._copy_buffers()
         if reduces:
@@ -131,17 +132,23 @@ class DistributedDataParallel(Module):
             enable: ``False`` to do nothing.
             throw_on_early_termination: raise ``CollectiveError`` on all ranks as soon as one has no input left.
         """
-        if not enable:
+        options = {"divide_by_initial_world_size": divide_by_initial_world_size}
+        with Join([self], enable, throw_on_early_termination, **options):
             yield
-            return
-        joining = self._joining = Joining(self._group, throw_on_early_termination)
-        self._divide_by_all = divide_by_initial_world_size
-        try:
-            yield
-            joining.shadow(self._shadow)
-            self._copy_from(joining.active[0])
-        finally:
-            self._joining, self._reducer.scale = None, 1.0
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """Return what a rank without inputs does in each step of the others.
+
+        Args:
+            kwargs: ``divide_by_initial_world_size``, as for ``join``.
+        """
+        self._divide_by_all = kwargs.get("divide_by_initial_world_size", True)
+        return _Hook(self)
+
+    @property
+    def join_process_group(self) -> Any:
+        """Return the ranks."""
+        return self._group
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Future[Any]]) -> None:
         """Replace how a bucket's gradients become their mean.
@@ -175,19 +182,43 @@ class DistributedDataParallel(Module):
 
     def _copy_buffers(self) -> None:
         if self.broadcast_buffers:
-            source = 0 if self._joining is None else self._joining.active[0]
+            source = 0 if self._join is None else self._join.active[0]
             copy_from(self._group, [*self.module.named_buffers()], source, "buffers")
 
-    def _shadow(self, reduces: bool) -> None:
-        self._scale()
+    # -- uneven inputs
+
+    def _agree(self, reduces: bool | None) -> bool:
+        """Hear of all ranks whether a backward that reduces gradients follows; ``None`` where there is no input."""
+        told = self._group.all_gather(self._group.begin("join of DistributedDataParallel", None), reduces)
+        active = sum(each is not None for each in told)
+        self._reducer.scale = 1.0 if self._divide_by_all else self._group.size() / max(active, 1)
+        return any(told)
+
+    def _shadow(self) -> None:
+        """Take part in a step of the others, and get its gradients."""
+        reduces = self._agree(None)
         if self.require_backward_grad_sync:
             self._copy_buffers()
         if reduces:
             self._reducer.shadow()
 
-    def _scale(self) -> None:
-        assert self._joining is not None
-        self._reducer.scale = 1.0 if self._divide_by_all else self._group.size() / len(self._joining.active)
+    def _end_join(self) -> None:
+        """Get the parameters and buffers of a rank that was among the last."""
+        assert self._join is not None
+        self._copy_from(self._join.active[0])
+
+
+class _Hook(JoinHook):
+    """Part of a module in the steps of others."""
+
+    def __init__(self, module: DistributedDataParallel) -> None:
+        self._module = module
+
+    def main_hook(self) -> None:
+        self._module._shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        self._module._end_join()
 
 
 def _group_of(process_group: Any) -> Any:

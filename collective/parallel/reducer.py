@@ -198,8 +198,10 @@ class Reducer:
         return means
 
     def shadow(self) -> None:
-        """Take part in a backward of the others, with zeros."""
-        self._complete(self._new(own=False))
+        """Take part in a backward of the others, with zeros; ``.grad`` becomes their mean."""
+        means = self._complete(self._new(own=False))
+        for parameter, mean in zip(self._parameters, means, strict=True):
+            parameter.grad = parameter.grad if mean is None else Tensor(mean)
 
     def _complete(self, current: Reduction) -> list[Array | None]:
         while len(current.started) < len(self._buckets):

@@ -28,6 +28,7 @@ PLACES = {
     "distributed.algorithms.ddp_comm_hooks.default_hooks": "collective.parallel.comm_hooks",
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "collective.parallel.comm_hooks",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "collective.parallel.comm_hooks",
+    "distributed.algorithms.join": "collective",
     "distributed.algorithms.model_averaging.averagers": "collective.optim",
     "distributed.algorithms.model_averaging.hierarchical_model_averager": "collective.optim",
     "distributed.autograd": "autograd_dist",

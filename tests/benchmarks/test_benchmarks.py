@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from helpers.launched import NEEDS_MPI
 from telegrad.benchmarks import environments, rpc
 from telegrad.benchmarks.cases import Turn
 from telegrad.benchmarks.cases.all import CASES, named
@@ -81,11 +82,19 @@ def test_four_pairs_call_at_once(tmp_path):
 
 @pytest.mark.processes
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["all_reduce of 1 KiB, 2 ranks", "data parallel step, 2 ranks"])
+@pytest.mark.parametrize("case", ["data parallel step, 2 ranks", "pipeline step, 2 stages"])
 def test_all_workers_take_part_in_a_group(tmp_path, case):
     found = measured(tmp_path, case, "telegrad", "telegrad, in process")
     assert all(figures["p50"] > 0 for figures in found["telegrad"]["rounds"])
     assert "process groups" in found["telegrad, in process"]["absent"]
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@NEEDS_MPI
+def test_an_all_reduce_of_mpi_alone(tmp_path):
+    found = measured(tmp_path, "all_reduce of 1 KiB, 2 ranks", "telegrad", "MPI")
+    assert all(figures["p50"] > 0 for name in found for figures in found[name]["rounds"])
 
 
 @pytest.mark.processes

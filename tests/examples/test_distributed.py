@@ -77,3 +77,10 @@ def test_processes_that_learn_together(tmp_path, run_python, name, steps, over):
     assert found and all(float(each) > 60.0 for each in found), output
     assert "equal parameters everywhere: False" not in output
     assert (tmp_path / "here" / "training.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_overlap_of_a_backward(tmp_path, run_python):
+    output = run_python(*LAUNCHER, "2", FOLDER / "overlap.py", "--steps", "1", "--out", "here", cwd=tmp_path)
+    backward, step = map(float, re.search(r"backward ([\d.]+) ms, with means ([\d.]+) ms", output).groups())
+    assert 0 < backward <= step and "8 buckets travelled" in output
+    assert "all_reduce of a bucket" in (tmp_path / "here" / "overlap.svg").read_text()
