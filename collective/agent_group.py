@@ -53,7 +53,11 @@ def told(method: Callable[..., R]) -> Callable[..., R]:
     def run(self: AgentGroup, call: CollectiveCall, *args: Any) -> R:
         try:
             self._failures.enter(self.name, call)
-            return method(self, call, *args)
+            self._check_strays()
+            result = method(self, call, *args)
+            self._over.append(call)
+            self._check_strays()
+            return result
         except BaseException as error:
             self.give_up(call, error)
             raise
@@ -81,6 +85,7 @@ class AgentGroup(ProcessGroup):
         self._failures = agent.part(Failures)
         self._numbers = Numbers()
         self._untaken: deque[tuple[CollectiveCall, Future[Any]]] = deque()
+        self._over: deque[CollectiveCall] = deque(maxlen=2 * MOST_AHEAD)  # the latest that have ended without an error
         self._sending = threading.Lock()  # guards _untaken
         self._turns = threading.Lock()  # guards _latest
         self._latest: Future[None] | None = None  # completes when the all_reduce that began last is over
@@ -188,6 +193,17 @@ class AgentGroup(ProcessGroup):
             self._open(call, key.source, message)
         if messages:
             raise _Unmapped
+
+    def _check_strays(self) -> None:
+        """Look for messages of collectives that are over here: those who sent them called something else.
+
+        Raises:
+            CollectiveError: there is one.
+        """
+        for key, message in self._mailbox.waiting(self.name):
+            for call in [each for each in tuple(self._over) if each.number == key.place]:
+                self._mailbox.fail(self.name, call.number, self._different(call, key.source, called(message.signature)))
+                raise self._different(call, key.source, called(message.signature))
 
     def _map_segments(self, call: CollectiveCall) -> SharedReduction | None:
         """Let all members map one another's segments; ``None`` if they are on several hosts, or one may not."""

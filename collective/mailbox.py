@@ -114,11 +114,13 @@ class Mailbox:
         with self._lock:
             return [key.source for key in self._awaited if key.group == group and key.place == place]
 
-    def waiting(self, group: str, place: Any) -> list[tuple[Key, Message]]:
-        """Return the messages of a collective that nobody has taken yet."""
+    def waiting(self, group: str, place: Any = None) -> list[tuple[Key, Message]]:
+        """Return the messages of a collective, or of all of a group, that nobody has taken yet."""
+        if not self._arrived:
+            return []
         with self._lock:
-            found = self._arrived.items()
-            return [(key, message) for key, (message, _) in found if key.group == group and key.place == place]
+            found = [(key, message) for key, (message, _) in self._arrived.items() if key.group == group]
+        return [(key, message) for key, message in found if place is None or key.place == place]
 
     def forget(self, group: str) -> None:
         """Drop the messages and errors of a group that was destroyed."""

@@ -118,6 +118,27 @@ def test_an_all_reduce_where_another_rank_calls_something_else(ranks, other, nam
     works(ranks, groups)
 
 
+@pytest.mark.parametrize("ranks", [2, 4], indirect=True)
+def test_messages_that_nobody_wants_show_different_calls(ranks):
+    """Each is the source of its broadcast, and waits for nobody: then the next collective tells."""
+    groups = ranks.groups()
+
+    def body(group):
+        errors = []
+        for collective in (lambda group: broadcast(group, min(group.index, 1)), barrier):
+            try:
+                collective(group)
+            except CollectiveError as error:
+                errors.append(error)
+        return errors
+
+    errors = [error for some in ranks.run(groups, body) for error in some]
+    for error in errors:
+        assert "called broadcast(from 0)" in str(error) and "called broadcast(from 1)" in str(error)
+    assert errors
+    works(ranks, groups)
+
+
 @pytest.mark.parametrize("ranks", [4], indirect=True)
 def test_a_lost_source_is_named_at_the_ends_of_a_tree(ranks):
     groups = ranks.groups()
