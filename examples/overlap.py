@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import telegrad as tg
 from telegrad import collective as dist
 from telegrad import nn
-from telegrad.collective.parallel.reducer import all_reduce_hook
 from telegrad.examples.figures import COLOURS, dress, save_figure
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
@@ -49,7 +48,8 @@ class Recorder:
         """Start the communication of a bucket."""
         number = len(self._full)
         self._full.append(self._now())
-        work = all_reduce_hook(group, bucket)
+        work = dist.all_reduce(bucket.buffer(), dist.ReduceOp.AVG, async_op=True)
+        assert work is not None
         work.add_done_callback(lambda _: self._reduced.setdefault(number, self._now()))
         return work
 
