@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import RpcError
-from ..core.futures import Future, collect_all
+from ..core.futures import Future, collect_all, wait_for_outcomes
 from ..rpc.extend import current_agent
 from ..rref import RRef, remote
 from .contexts import contexts_of
@@ -144,7 +144,7 @@ class DistributedOptimizer:
             RpcError: several workers failed; it lists their errors.
         """
         futures = self._ask(ask)
-        collect_all(futures.values()).wait()
+        wait_for_outcomes(futures.values())
         return _results(futures, what)
 
     def _ask(self, ask: Callable[[RRef], Future[Any]]) -> dict[str, Future[Any]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.errors import RpcError
-from ..core.futures import Future, collect_all
+from ..core.futures import Future, wait_for_outcomes
 from .caller import Caller
 from .dispatch import PendingCall
 from .messages import Method
@@ -51,7 +51,7 @@ class Waits:
         """Return a sentence for each of the oldest calls under way. Waits for the answers of callees, a second at most."""
         calls = self._caller.table.older_than(SHORT_SECONDS)[:MOST]
         asked = [self._ask(call) for call in calls]
-        collect_all(asked).wait()
+        wait_for_outcomes(asked)
         return [future.value() for future in asked]
 
     # -- at the caller

@@ -127,7 +127,8 @@ class Ownership:
             else:
                 parent.children += 1
                 self._children[child_id] = (parent, transfer)
-        kind = Kind.REGISTERED if registered else Kind.UNREGISTERED
+        returned = transfer.answered and transfer.peer == parent.owner != self.me
+        kind = Kind.REGISTERED if registered else Kind.RETURNED if returned else Kind.UNREGISTERED
         return Entry(parent.rref_id, child_id, parent.owner, kind)
 
     # -- references that arrive
@@ -168,8 +169,13 @@ class Ownership:
     def _delivered(self, transfer: Transfer | None) -> None:
         # None, or not open any more: that was known before.
         sent = transfer and self.transfers.close(transfer.peer, transfer.number)
-        if sent is not None and sent.created is not None and sent.peer != self.me:
+        if sent is None:
+            return
+        if sent.created is not None and sent.peer != self.me:
             self._change(sent.created, ForkEvent.ACCEPT)
+        for entry in sent.entries:
+            if entry.kind is Kind.RETURNED:
+                self._child_answered(entry.fork_id)
 
     def _not_delivered(self, transfer: Transfer) -> None:
         sent = self.transfers.find(transfer.peer, transfer.number)
@@ -181,7 +187,7 @@ class Ownership:
     def _take_back(self, entry: Entry) -> None:
         if entry.kind is Kind.REGISTERED:
             self._unregister(entry.rref_id, entry.fork_id)
-        elif entry.kind is Kind.UNREGISTERED:
+        elif entry.kind in (Kind.UNREGISTERED, Kind.RETURNED):
             self._child_answered(entry.fork_id)
         elif entry.owner == self.me:
             self.owned.never_made(entry.rref_id)

@@ -16,6 +16,7 @@ from ..rpc.extend import (
     Flag,
     Incoming,
     Interceptor,
+    Kind,
     Outgoing,
     RemoteTraceback,
     ServerCall,
@@ -49,7 +50,7 @@ class ReferenceInterceptor(Interceptor):
         if transfer is None:
             if not message.references:
                 return
-            transfer = Transfer(self.context.key(message.to))
+            transfer = Transfer(self.context.key(message.to), answered=message.kind == Kind.REQUEST)
         transfer.forks = [reference.sendable_fork(self.context) for reference in message.references]
         self.context.send(transfer)
         if transfer.created is not None:

@@ -25,6 +25,7 @@ class Kind(IntEnum):
     CREATED = 0  # the receiver is the owner: make the reference; the fork is the sender's
     REGISTERED = 1  # the sender is the owner and has registered the fork: it is confirmed on arrival
     UNREGISTERED = 2  # the owner does not know of the fork yet: ask it to register the fork
+    RETURNED = 3  # the receiver is the owner: register the fork. The sender hears from the answer that it has arrived
 
 
 class Entry(NamedTuple):
@@ -43,14 +44,18 @@ class Transfer:
         peer: the worker at the other end.
         forks: at the sender, the forks of the message's references; at the receiver, those that it adopted.
         creates: the message is a creating call.
+        answered: its sender hears of its arrival, at the latest by an answer: it is a request.
     """
 
-    __slots__ = ("adopted", "cancelling", "created", "creates", "entries", "forks", "number", "peer")
+    __slots__ = ("adopted", "answered", "cancelling", "created", "creates", "entries", "forks", "number", "peer")
 
-    def __init__(self, peer: WorkerKey, forks: Iterable[Fork] = (), creates: bool = False) -> None:
+    def __init__(
+        self, peer: WorkerKey, forks: Iterable[Fork] = (), creates: bool = False, answered: bool = False
+    ) -> None:
         self.peer = peer
         self.forks = list(forks)
         self.creates = creates
+        self.answered = answered or creates
         self.created: Fork | None = None  # at the sender, the fork of the reference that the call creates
         self.number = -1
         self.entries: list[Entry] = []

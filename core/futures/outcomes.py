@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from .future import Future, run_callbacks
@@ -28,7 +28,7 @@ def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
         if last:
             result.set_result(members)
 
-    result.driver = _OneAfterAnother(members, result)
+    result.driver = _OneAfterAnother(members, weakref.ref(result))
     if not members:
         result.set_result(members)
     for member in members:
@@ -50,12 +50,12 @@ class _OneAfterAnother:
 
     Args:
         members: the others.
-        result: the future.
+        result: returns the future, whose driver this is; weak, since they would be a cycle.
     """
 
-    def __init__(self, members: list[Future[Any]], result: Future[Any]) -> None:
+    def __init__(self, members: list[Future[Any]], result: Callable[[], object]) -> None:
         self._members = members
-        self._result = weakref.ref(result)  # they would be a cycle
+        self._result = result
 
     def drive(self, future: Future[Any], until: float) -> None:
         for member in self._members:
@@ -74,27 +74,97 @@ def wait_all(futures: Iterable[Future[T]], timeout: float | None = None) -> list
     Raises:
         TimeoutError: ``timeout`` seconds have passed.
     """
+    failed = None
     try:
         futures = _checked(futures)
-        (futures[0] if len(futures) == 1 else _all_or_first_error(futures)).wait(timeout)
+        if len(futures) == 1:
+            futures[0].wait(timeout)
+        elif futures:
+            failed = _wait(futures, True, timeout)
+        if failed is not None:
+            failed.value()
         return [future.value() for future in futures]
     finally:
-        del futures  # as in value()
+        del futures, failed  # as in value()
 
 
-def _all_or_first_error(futures: list[Future[Any]]) -> Future[Any]:
-    everyone = collect_all(futures)
-    result: Future[Any] = Future()
-    result.driver = next((future.driver for future in futures if not future.done()), None)
-    for future in futures:
-        future._when_done(lambda future=future: _pass_on_error(future, result))  # type: ignore[misc]
-    everyone._when_done(lambda: complete_once(result))
-    return result
+def wait_for_outcomes(futures: Iterable[Future[Any]]) -> None:
+    """Wait until all futures have completed, with values or errors."""
+    if members := list(futures):
+        _wait(members, False, None)
 
 
-def _pass_on_error(source: Future[Any], target: Future[Any]) -> None:
-    if (error := source.exception()) is not None:
-        complete_once(target, error=error)
+def _wait(futures: list[Future[Any]], first_error: bool, timeout: float | None) -> Future[Any] | None:
+    """Wait for futures. No callbacks are needed, which would run in another thread: the one that completes the last wakes this.
+
+    Args:
+        futures: at least one.
+        first_error: return as soon as one has failed.
+        timeout: in seconds.
+
+    Returns:
+        The one that failed first, if that is asked for and one did.
+    """
+    countdown = _Countdown(len(futures), first_error)
+    over = countdown.over
+    if first_error:  # whichever connection brings it
+        over.driver = next((future.driver for future in futures if not future.done()), None)
+    else:
+        over.driver = _OneAfterAnother(futures, weakref.ref(over))
+    watchers = [_Watcher(future, countdown) for future in futures]
+    try:
+        for future, watcher in zip(futures, watchers):
+            if not future.add_waiter(watcher):
+                watcher.release()
+        over.wait(timeout)
+    finally:
+        for future, watcher in zip(futures, watchers):
+            future.remove_waiter(watcher)
+    return countdown.failed
+
+
+class _Countdown:
+    """Number of futures that have not completed.
+
+    Args:
+        count: of them.
+        first_error: it is over when one has failed.
+
+    Attributes:
+        over: completes when it is over.
+        failed: the future that failed first, if that ended it.
+    """
+
+    def __init__(self, count: int, first_error: bool) -> None:
+        self.over: Future[None] = Future()
+        self.failed: Future[Any] | None = None
+        self._left = count
+        self._first_error = first_error
+        self._lock = threading.Lock()
+
+    def completed(self, future: Future[Any]) -> None:
+        """Note that a future has completed."""
+        with self._lock:
+            self._left -= 1
+            if self._first_error and self.failed is None and future.exception() is not None:
+                self.failed = future
+            over = not self._left or self.failed is not None
+        if over:
+            complete_once(self.over)
+
+
+class _Watcher:
+    """Waiter of one future, which tells a countdown when that completes."""
+
+    __slots__ = ("_countdown", "_future")
+
+    def __init__(self, future: Future[Any], countdown: _Countdown) -> None:
+        self._future = future
+        self._countdown = countdown
+
+    def release(self) -> None:
+        """Tell it."""
+        self._countdown.completed(self._future)
 
 
 def complete_once(future: Future[T], value: T | None = None, error: BaseException | None = None) -> None:

@@ -278,7 +278,7 @@ def test_wait_all_raises_the_first_error_that_happens_and_waits_for_nobody_else(
     never, second, third = Future(), Future(), Future()
 
     def fail_third_then_second():
-        until(lambda: len(third._callbacks) == 2)  # it is waited for
+        until(lambda: third._waiters)  # it is waited for
         third.set_exception(KeyError("third"))
         second.set_exception(ValueError("second"))
 

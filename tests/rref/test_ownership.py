@@ -256,6 +256,23 @@ def test_a_user_calls_itself(table):
     table.assert_empty()
 
 
+def test_a_call_through_a_reference_needs_no_message_but_its_answer(table):
+    mine = table.creates(USER, OWNER)
+    transfer = Transfer(OWNER, [mine], answered=True)
+    table.handle(USER, p.Sending(transfer))
+    assert table.arrives(USER, transfer)
+    his = table.adopted(transfer)
+    table.drop(USER, mine)
+    assert table.kinds() == []  # the parent is kept until the answer comes
+    table.handle(USER, p.Delivered(transfer))
+    assert table.kinds() == ["Delete"]
+    table.settle()
+    assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {his.fork_id: OWNER}
+    table.drop(OWNER, his)
+    assert table.freed(OWNER) == [mine.rref_id]
+    table.assert_empty()
+
+
 def test_a_child_that_did_not_arrive_lets_its_parent_go(table):
     mine = table.creates(USER, OWNER)
     transfer = table.sends(USER, OTHER, mine)

@@ -80,12 +80,19 @@ class Scene:
             self.flying.append(event)
         return self.take_in_hand(transfer.created, USER)
 
-    def give(self, sender, to, reference, copies=1, then=lambda fork: None):
-        """Send the reference; ``then`` is what the receiver does with its fork."""
-        transfer = self.sending(sender, Transfer(to, [reference]))
+    def give(self, sender, to, reference, copies=1, then=lambda fork: None, answered=False):
+        """Send the reference; ``then`` is what the receiver does with its fork. A request is ``answered``."""
+        transfer = self.sending(sender, Transfer(to, [reference], answered=answered))
+
+        def reply():
+            if sender in self.machines:
+                self.handle(sender, p.Delivered(transfer))
 
         def event():
-            for fork in self.arrive(sender, transfer) or ():
+            forks = self.arrive(sender, transfer)
+            if forks is not None and answered:
+                self.flying.append(reply)
+            for fork in forks or ():
                 then(self.take_in_hand(fork, to))
 
         self.flying += [lambda: event() for _ in range(copies)]
@@ -216,15 +223,36 @@ def test_a_user_gives_a_frame_twice_and_doubts():
     every(scene, 50)
 
 
-def test_given_to_the_owner_before_created():
+@pytest.mark.parametrize("answered", [False, True])
+def test_given_to_the_owner_before_created(answered):
     def scene(s):
         mine = s.create()
-        s.give(USER, OWNER, mine, then=lambda his: (s.give(OWNER, OTHER, his), s.drop(his)))
+        s.give(USER, OWNER, mine, then=lambda his: (s.give(OWNER, OTHER, his), s.drop(his)), answered=answered)
         s.drop(mine)
         s.play()
         assert s.failed == {}
         s.end()
         assert s.freed == [mine.rref_id]
+
+    every(scene, 50)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_call_through_a_reference_is_answered_or_doubted(copies):
+    """A user that was given the reference calls its owner with it, drops it, and is not sure that the call arrived."""
+
+    def scene(s):
+        mine = s.own()
+        users = []
+        s.give(OWNER, USER, mine, then=users.append)
+        s.play()
+        s.drop(mine)
+        s.give(USER, OWNER, users[0], copies, then=s.drops_later, answered=True)
+        s.drops_later(users[0])
+        s.unsure(USER, OWNER)
+        s.play()
+        assert s.failed == {} and s.freed == [mine.rref_id]
+        s.end()
 
     every(scene, 50)
 

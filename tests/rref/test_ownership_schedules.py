@@ -24,7 +24,7 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The owner's reply to a creating call."""
+    """The receiver's answer to a request."""
 
     transfer: Transfer
 
@@ -96,7 +96,7 @@ class World:
     def fork(self, key, to=None, most=2):
         parents = self.some_forks(key, most)
         if parents:
-            transfer = Transfer(to or self.someone(), parents)
+            transfer = Transfer(to or self.someone(), parents, answered=self.rng.random() < 0.5)
             self.dispatch(key, transfer, self.machines[key].handle(p.Sending(transfer)))
 
     def drop(self, key):
@@ -189,7 +189,7 @@ class World:
             assert transfer.created.rref_id not in self.owned | self.never
             self.owned.add(transfer.created.rref_id)
         self.obey(key, instructions)
-        if transfer.creates and not self.mesh.throw(key, source, Reply(transfer)) and source in self.machines:
+        if transfer.answered and not self.mesh.throw(key, source, Reply(transfer)) and source in self.machines:
             self.mesh.later(source, Unsure(transfer))
         if self.rng.random() < 0.2:  # the call's result is a reference
             self.fork(key, to=source, most=1)
