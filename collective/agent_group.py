@@ -323,7 +323,7 @@ class AgentGroup(ProcessGroup):
         return self._receive(call, sources, step)
 
     def _send(self, call: CollectiveCall, target: int, content: Any, step: int) -> None:
-        self._settle()
+        self._settle(call)
         what = f"a part of {call} for {self._member(target)}"
         key = Key(self.name, self.ranks[self.index], call.number, step)
         sent = self._mailbox.send(
@@ -332,20 +332,23 @@ class AgentGroup(ProcessGroup):
         with self._sending:
             self._untaken.append((call, sent))
 
-    def _settle(self) -> None:
+    def _settle(self, call: CollectiveCall) -> None:
         """Forget messages that were taken, and wait for the oldest while there are too many.
 
-        An error is of the call that sends next, which is the first that can tell it. Collectives that failed have told theirs.
+        An error is of the call that sends next, which is the first that can tell it. Collectives that failed have told theirs,
+        and one that still sends learns of whom it waits for in vain when it waits.
         """
         with self._sending:
             settled = []
-            while self._untaken and (len(self._untaken) > MOST_AHEAD or self._untaken[0][1].done()):
+            while self._untaken and (
+                len(self._untaken) > MOST_AHEAD or (self._untaken[0][1].done() and self._untaken[0][0] is not call)
+            ):
                 settled.append(self._untaken.popleft())
-        for call, sent in settled:
+        for sender, sent in settled:
             try:
                 sent.wait()
             except RpcError as error:
-                if self._mailbox.failure(self.name, call.number) is not None:
+                if self._mailbox.failure(self.name, sender.number) is not None:
                     continue
                 if not isinstance(error, RpcTimeoutError):
                     raise

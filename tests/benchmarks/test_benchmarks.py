@@ -13,6 +13,7 @@ from telegrad.benchmarks.turns import Run
 
 SECONDS = 0.001
 LARGE = ("echo", "workers", "burst", "threads", "server")  # too long for a test, or needs processes
+GROUPS = ("all_reduce", "data parallel", "pipeline")
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +26,7 @@ def library(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "case",
-    [
-        case
-        for case in CASES
-        if case.name == "1 KiB echo" or not any(word in case.name for word in (*LARGE, "all_reduce", "data parallel"))
-    ],
+    [case for case in CASES if case.name == "1 KiB echo" or not any(word in case.name for word in (*LARGE, *GROUPS))],
     ids=lambda case: case.name,
 )
 def test_a_case_measures_its_rows(case, library):
