@@ -170,7 +170,8 @@ class RRef(Generic[T]):
         self._check()
         if self.is_owner():
             return own_value(self._context, self._fork)
-        return self._fork.settled.then(lambda _: self._fork.check())
+        fork = self._fork  # the traceback of its error must not keep this reference
+        return fork.settled.then(lambda _: fork.check())
 
     def _get_profiling_future(self) -> Future[Any]:
         """Return the future that completes when the creation of the value has been profiled: when it has ended."""
