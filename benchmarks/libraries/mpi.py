@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from .base import Api, Library, Place, UnsupportedError
 
+LOOK_S = 0.001
 
 def make(transport: str) -> Mpi:
     """Return the library."""
@@ -28,7 +30,7 @@ class Mpi(Library):
 
         self._mpi = MPI
         self._world = MPI.COMM_WORLD
-        self._api = Api(_Arrays(), None, None, None, self._groups())
+        self._api = Api(_Arrays(), _Arrays(), _Arrays(), None, self._groups())
         self.versions = {"mpi4py": mpi4py.__version__, "MPI": MPI.Get_library_version().splitlines()[0].strip()}
 
     def join(self, rank: int, world: int, place: Place) -> None:
@@ -36,12 +38,18 @@ class Mpi(Library):
 
     def leave(self) -> None:
         if self._world.rank:
-            while (call := self._world.recv(source=0)) is not None:
+            while (call := self._next()) is not None:
                 function, *args = call
                 function(*args)
         else:
             for rank in range(1, self._world.size):
                 self._world.send(None, rank)
+
+    def _next(self) -> Any:
+        """Return what rank 0 sends next. To wait in MPI would keep a core busy while the others are measured."""
+        while not self._world.iprobe(source=0):
+            time.sleep(LOOK_S)
+        return self._world.recv(source=0)
 
     def call(self, rank: int, function: Callable[..., Any], *args: Any) -> Any:
         raise UnsupportedError("it has no calls")
