@@ -16,6 +16,7 @@ from .base import Api, Library, Place, UnsupportedError
 
 LOOK_S = 0.001
 
+
 def make(transport: str) -> Mpi:
     """Return the library."""
     return Mpi()

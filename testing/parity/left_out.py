@@ -76,7 +76,11 @@ DIFFERS: dict[str, tuple[str, str, str]] = {
     "__rsub__": ("error input", "not NotImplemented", TWO_NUMBERS),
     "gather": ("error input", "dtype float", "out of a wider dtype is written to, as by other operations"),
     "complex": ("error input", "ComplexDouble", "out of a wider dtype is written to, as by other operations"),
-    "masked.logaddexp": ("float64", "of order 2", "PyTorch gives nan for the second derivative at -inf, which is 0 here"),
+    "masked.logaddexp": (
+        "float64",
+        "of order 2",
+        "PyTorch gives nan for the second derivative at -inf, which is 0 here",
+    ),
     "optim.Muon": ("", "", "PyTorch orthogonalizes in bfloat16, which leaves two digits"),
     "addbmm": ("form: in place", "cannot write", "PyTorch's addbmm_ enlarges the tensor that it writes to"),
 }
