@@ -6,7 +6,8 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from .future import Future, run_callbacks
 
@@ -16,23 +17,13 @@ T = TypeVar("T")
 def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
     """Return a future of the list of ``futures`` that completes when all have (``torch.futures.collect_all``)."""
     members = _checked(futures)
-    result: Future[list[Future[T]]] = Future()
-    remaining = len(members)
-    lock = threading.Lock()
-
-    def one_done() -> None:
-        nonlocal remaining
-        with lock:
-            remaining -= 1
-            last = remaining == 0
-        if last:
-            result.set_result(members)
-
+    countdown = _Countdown(len(members), False, members)
+    result = countdown.over
     result.driver = _OneAfterAnother(members, weakref.ref(result))
     if not members:
         result.set_result(members)
     for member in members:
-        member._when_done(one_done)
+        member._when_done(partial(countdown.completed, member))
     return result
 
 
@@ -105,7 +96,7 @@ def _wait(futures: list[Future[Any]], first_error: bool, timeout: float | None) 
     Returns:
         The one that failed first, if that is asked for and one did.
     """
-    countdown = _Countdown(len(futures), first_error)
+    countdown = _Countdown(len(futures), first_error, None)
     over = countdown.over
     if first_error:  # whichever connection brings it
         over.driver = next((future.driver for future in futures if not future.done()), None)
@@ -123,23 +114,25 @@ def _wait(futures: list[Future[Any]], first_error: bool, timeout: float | None) 
     return countdown.failed
 
 
-class _Countdown:
+class _Countdown(Generic[T]):
     """Number of futures that have not completed.
 
     Args:
         count: of them.
         first_error: it is over when one has failed.
+        value: what ``over`` completes with.
 
     Attributes:
         over: completes when it is over.
         failed: the future that failed first, if that ended it.
     """
 
-    def __init__(self, count: int, first_error: bool) -> None:
-        self.over: Future[None] = Future()
+    def __init__(self, count: int, first_error: bool, value: T) -> None:
+        self.over: Future[T] = Future()
         self.failed: Future[Any] | None = None
         self._left = count
         self._first_error = first_error
+        self._value = value
         self._lock = threading.Lock()
 
     def completed(self, future: Future[Any]) -> None:
@@ -150,7 +143,7 @@ class _Countdown:
                 self.failed = future
             over = not self._left or self.failed is not None
         if over:
-            complete_once(self.over)
+            complete_once(self.over, self._value)
 
 
 class _Watcher:
@@ -158,7 +151,7 @@ class _Watcher:
 
     __slots__ = ("_countdown", "_future")
 
-    def __init__(self, future: Future[Any], countdown: _Countdown) -> None:
+    def __init__(self, future: Future[Any], countdown: _Countdown[Any]) -> None:
         self._future = future
         self._countdown = countdown
 
