@@ -22,7 +22,8 @@ from .gamma import Exponential as Exponential
 from .gamma import Gamma as Gamma
 from .generalized_pareto import GeneralizedPareto as GeneralizedPareto
 from .gumbel import Gumbel as Gumbel
-from .half_cauchy import HalfCauchy as HalfCauchy
+from .half import HalfCauchy as HalfCauchy
+from .half import HalfNormal as HalfNormal
 from .heavy_tailed import Cauchy as Cauchy
 from .heavy_tailed import StudentT as StudentT
 from .independent import Independent as Independent
@@ -41,7 +42,6 @@ from .mixture import MixtureSameFamily as MixtureSameFamily
 from .multinomial import Multinomial as Multinomial
 from .multivariate_normal import MultivariateNormal as MultivariateNormal
 from .negative_binomial import NegativeBinomial as NegativeBinomial
-from .normal import HalfNormal as HalfNormal
 from .normal import Normal as Normal
 from .poisson import Poisson as Poisson
 from .relaxed_bernoulli import LogitRelaxedBernoulli as LogitRelaxedBernoulli

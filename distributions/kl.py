@@ -17,11 +17,12 @@ from .distribution import Distribution, sum_rightmost
 from .exp_family import ExponentialFamily, bregman_divergence
 from .gamma import Exponential, Gamma
 from .gumbel import Gumbel
+from .half import HalfNormal
 from .independent import Independent
 from .laplace import Laplace
 from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal
-from .normal import HalfNormal, Normal
+from .normal import Normal
 from .odds import softplus
 from .poisson import Poisson
 from .transformed import TransformedDistribution

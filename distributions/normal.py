@@ -1,15 +1,12 @@
-"""``Normal``, and ``HalfNormal``, the absolute value of a normal variable."""
+"""``Normal``: the normal distribution of single numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
-from ..core import erf, erfinv, log, randn, where
+from ..core import erf, erfinv, log, randn
 from ..core.extend import Tensor
-from . import constraints
-from .distribution import Distribution, broadcast_all
 from .exp_family import ExponentialFamily
 from .location_scale import LocationScale
 
@@ -64,55 +61,3 @@ class Normal(LocationScale, ExponentialFamily):
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         slope, curve = natural_params
         return -slope * slope / (4 * curve) + 0.5 * log(-math.pi / curve)
-
-
-class HalfNormal(Distribution):
-    """Half-normal distribution: the absolute value of a normal variable of mean 0 (``torch.distributions.HalfNormal``).
-
-    Args:
-        scale: the standard deviation of that variable, above 0; its shape is the batch shape.
-        validate_args: see ``Distribution``.
-
-    Raises:
-        ValueError: a parameter is outside its constraint; the message names it.
-    """
-
-    arg_constraints: ClassVar = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(self.scale.shape, validate_args=validate_args)
-
-    @property
-    def _whole(self) -> Normal:
-        return Normal(0.0 * self.scale, self.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale * self.scale * (1 - 2 / math.pi)
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self._whole.rsample(sample_shape).abs()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        value = self._checked(value)
-        return where(value >= 0, self._whole.log_prob(value) + math.log(2), -math.inf)
-
-    def entropy(self) -> Tensor:
-        return self._whole.entropy() - math.log(2)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self._whole.cdf(self._checked(value)) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self._whole.icdf((value + 1) / 2)
