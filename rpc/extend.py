@@ -30,6 +30,7 @@ from .producing import Producers
 from .remote_warnings import RemoteWarnings, collect_warnings
 from .rendezvous import plan_rendezvous
 from .replies import check_future
+from .security import PROTOCOL
 from .serving import ServerCall
 from .shutdown import Shutdown, shut_down
 from .streaming import AHEAD, Stream, open_stream
@@ -40,6 +41,7 @@ from .wire.header import Flag, Kind
 __all__ = [
     "AHEAD",
     "DEFAULT_LANES",
+    "PROTOCOL",
     "UNSET_RPC_TIMEOUT",
     "Agent",
     "BackendType",

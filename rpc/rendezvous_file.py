@@ -40,10 +40,12 @@ class FileLog:
 
     def append(self, line: str) -> None:
         with self._locked(os.O_APPEND | os.O_CREAT, fcntl.LOCK_EX) as file:
+            end = os.fstat(file).st_size
             try:
-                os.write(file, f"{line}\n".encode())
-                os.fsync(file)  # a full disk is told here
+                _write(file, f"{line}\n".encode())
+                os.fsync(file)  # a full disk is told here, at the latest
             except OSError as error:
+                os.ftruncate(file, end)  # half a line would spoil the next worker's
                 raise self._error(f"cannot be written: {error.strerror}", "free space, or name another file") from error
 
     def read(self) -> list[str]:
@@ -74,6 +76,11 @@ class FileLog:
 
     def _error(self, what: str, advice: str) -> RendezvousError:
         return RendezvousError(f"{self.name} {what}; {advice}")
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def _try_lock(descriptor: int, kind: int) -> bool:

@@ -21,7 +21,7 @@ from ..core.errors import RendezvousError
 from ..proto.rpc_pb2 import WorkerRecord
 from .members import MemberList
 from .notices import Notices
-from .security import Credentials, sign
+from .security import PROTOCOL, Credentials, sign
 
 logger = logging.getLogger("telegrad.rpc")
 PURPOSE = b"rendezvous file"
@@ -87,7 +87,7 @@ class _Joining:
         if self._members.complete:
             raise self._finished()
         me, members = self._me.record, self._members
-        self._append({"world_size": members.world_size, "worker": json_format.MessageToDict(me)})
+        self._append({"protocol": PROTOCOL, "world_size": members.world_size, "worker": json_format.MessageToDict(me)})
         notices = Notices(time.monotonic())
         while not self._decided():
             if time.monotonic() > self._deadline:
@@ -134,6 +134,10 @@ class _Joining:
         entry = json.loads(text)
         if "failure" in entry:
             return str(entry["failure"])
+        # First, because the record of another one may have fields that this one does not know.
+        if (protocol := entry.get("protocol", "3 or older")) != PROTOCOL:
+            name = entry["worker"]["name"]
+            return f"worker {name!r} speaks protocol {protocol}, this worker {PROTOCOL}; use one version of telegrad"
         return json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"])
 
     def _append(self, entry: dict[str, Any]) -> None:

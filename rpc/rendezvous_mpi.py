@@ -19,7 +19,7 @@ from ..proto.rpc_pb2 import WorkerRecord
 from .addresses import host_towards, join_address
 from .lanes.base import Lane
 from .members import MemberList
-from .security import Credentials
+from .security import PROTOCOL, Credentials
 from .tls import TlsFiles
 
 POLL_SECONDS = 0.001
@@ -74,7 +74,13 @@ class MpiRendezvous:
         """
         self._wait_for_all(timeout)
         members = MemberList(self.world_size)
-        for record, size in self._world.allgather((me.record.SerializeToString(), world_size)):
+        told = self._world.allgather((PROTOCOL, me.record.SerializeToString(), world_size))
+        for rank, (protocol, *_) in enumerate(told):
+            if protocol != PROTOCOL:
+                raise RendezvousError(
+                    f"rank {rank} speaks protocol {protocol}, this worker {PROTOCOL}; use one version of telegrad"
+                )
+        for _, record, size in told:
             members.join(WorkerRecord.FromString(record), size)
         return members.workers()
 

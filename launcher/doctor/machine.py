@@ -2,29 +2,22 @@
 
 import importlib.util
 import os
-import platform
 import resource
 import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 from ...core.errors import AuthenticationError
 from ..clusters.mpi import find_mpiexec
 from ..environment import reserve_port
+from ..nodes.inquiry import versions
 from .finding import Finding, ok, problem, warning
 
 MIB = 1 << 20
-PACKAGES = ("telegrad", "numpy", "grpcio", "protobuf", "cryptography")
 LEAST_FILES = 1024
 LEAST_MEMORY = 64 * MIB
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that workers use."""
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
 def check_machine() -> Iterator[Finding]:

@@ -1,7 +1,6 @@
 """Two machines against each other: one listens, the other asks; both prove the token, and compare versions and clocks."""
 
 import json
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -10,18 +9,16 @@ from typing import Any
 
 from ..nodes.assignment import LONGEST_SKEW_SECONDS
 from ..nodes.connection import NodeConnection
+from ..nodes.inquiry import facts, inquires
 from ..nodes.member import connect, prove
 from ..nodes.reception import Reception
 from .finding import Finding, ok, problem, warning
-from .machine import versions
 
 ANSWER_SECONDS = 30.0
 NOTED_SKEW_SECONDS = 5.0
-
-
-def facts() -> dict[str, Any]:
-    """Return the facts of this machine that others compare with theirs."""
-    return {"name": socket.gethostname(), "versions": versions(), "clock": time.time()}
+NO_JOB = (
+    "`telegrad doctor --listen` answers there, and starts no job; end it, and start `telegrad run --node-rank 0` there"
+)
 
 
 def ask(host: str, port: int, token: bytes) -> Iterator[Finding]:
@@ -56,9 +53,11 @@ def listen(host: str, port: int, token: bytes) -> Iterator[Finding]:
     told: Queue[dict[str, Any]] = Queue()
 
     def answer(connection: NodeConnection, other: bytes) -> None:
+        asked = inquires(other)
         with suppress(OSError):
-            connection.send(facts())
-        told.put(json.loads(other))
+            connection.send(facts() if asked else {"refused": NO_JOB})
+        if asked:
+            told.put(json.loads(other))
 
     reception = Reception(host, port, token, Authority("doctor.telegrad"), answer)
     try:
@@ -78,8 +77,8 @@ def compare(own: dict[str, Any], other: dict[str, Any]) -> Iterator[Finding]:
     for name, number in own["versions"].items():
         there = other["versions"].get(name)
         if there != number:
-            advice = f"install the same {name} on both"
-            grave = name == "telegrad"
+            advice = f"install the same {'telegrad' if name == 'protocol' else name} on both"
+            grave = name in ("telegrad", "protocol")
             yield (problem if grave else warning)(who, f"it has {name} {there}, this one {number}", advice)
     skew = other["clock"] - own["clock"]
     if abs(skew) > LONGEST_SKEW_SECONDS:

@@ -1,7 +1,7 @@
 """Nodes of a job: who has joined, when the job can begin, and which ranks each gets. A pure state machine; time is given."""
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from ..errors import NodeError
@@ -21,7 +21,7 @@ class NodeFacts:
         nodes: ``--nnodes``: the fewest and the most.
         roles: ``--roles``; None without.
         name: beginning of the workers' names.
-        version: of telegrad.
+        version: of telegrad and its protocol.
         clock: seconds since 1970, there.
     """
 
@@ -33,6 +33,19 @@ class NodeFacts:
     name: str
     version: str
     clock: float = field(default_factory=time.time)
+
+    @staticmethod
+    def from_message(message: dict[str, Any]) -> "NodeFacts":
+        """Return the facts that a launcher told; what another version of telegrad tells beside them is left out.
+
+        Raises:
+            NodeError: some are missing.
+        """
+        try:
+            known = {each.name: message[each.name] for each in fields(NodeFacts)}
+            return NodeFacts(**{**known, "nodes": tuple(known["nodes"])})
+        except (KeyError, TypeError) as error:
+            raise NodeError("it is no launcher, or one of another version; install the same telegrad on all") from error
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,22 @@ from ..environment import reserve_port
 from ..errors import NodeError
 from .assignment import Assignment, NodeFacts, Placement
 from .connection import NodeConnection
+from .inquiry import facts as own_facts
+from .inquiry import inquires
 from .outcome import Outcome, Outcomes
 from .reception import HANDSHAKE_SECONDS, Reception
 
 CREDENTIAL_SECONDS = 60.0
 VERDICT_SECONDS = 20.0  # after the first failure: time in which the other nodes end
 CLOSE_SECONDS = 5.0
+BROKEN = (
+    OSError,
+    NodeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)  # a launcher is gone, or talks nonsense
 
 
 class Host:
@@ -78,24 +88,31 @@ class Host:
         self._resources.close()
 
     def _serve_node(self, connection: NodeConnection, told: bytes) -> None:
-        given = json.loads(told)
-        facts = NodeFacts(**{**given, "nodes": tuple(given["nodes"])})
         try:
-            with self._changed:
-                place = self._assignment.join(facts, time.monotonic())
-                self._connections[place] = connection
-                self._changed.notify_all()
+            if inquires(told):
+                connection.send(own_facts())
+                return
+            facts = NodeFacts.from_message(json.loads(told))
+            place = self._join(facts, connection)
             placement = self._wait_for_placement(place)
-            connection.send({"placement": placement.as_message()})
-            self._hand_out_certificates(connection, placement)
-        except NodeError as error:
+        except (NodeError, ValueError, TypeError, OSError) as error:
             with suppress(OSError):
                 connection.send({"refused": str(error)})
             return
-        except OSError as error:
-            self._ended(place, _gone(facts, place, error))
+        try:
+            connection.send({"placement": placement.as_message()})
+            self._hand_out_certificates(connection, placement)
+        except BROKEN as error:
+            self._ended(place, _gone(facts, error))
             return
         self._watch(connection, facts, place)
+
+    def _join(self, facts: NodeFacts, connection: NodeConnection) -> int:
+        with self._changed:
+            place = self._assignment.join(facts, time.monotonic())
+            self._connections[place] = connection
+            self._changed.notify_all()
+            return place
 
     def _wait_for_placement(self, place: int) -> Placement:
         with self._changed:
@@ -133,8 +150,8 @@ class Host:
     def _watch(self, connection: NodeConnection, facts: NodeFacts, place: int) -> None:
         try:
             outcome = Outcome.from_message(connection.receive()["outcome"])
-        except (OSError, NodeError) as error:
-            outcome = _gone(facts, place, error)
+        except BROKEN as error:
+            outcome = _gone(facts, error)
         self._ended(place, outcome)
         verdict = self._wait_for_verdict()
         with suppress(OSError):
@@ -170,6 +187,6 @@ class Host:
         return {"node": self._placements[found[0]].node, **found[1].as_message()}
 
 
-def _gone(facts: NodeFacts, place: int, error: Exception) -> Outcome:
+def _gone(facts: NodeFacts, error: Exception) -> Outcome:
     text = f"the launcher at {facts.host} is gone, or cut off ({error})"
     return Outcome(1, text, gone=True)

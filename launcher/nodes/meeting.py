@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import NodeError
 from .assignment import NodeFacts
 from .host import Host
+from .inquiry import own_protocol
 from .member import Membership
 from .reception import listening
 from .token import read_token
@@ -95,7 +96,8 @@ def joined(options: NodeOptions, slots: int, roles: str | None, name: str) -> It
     token = read_token(options.token_file)
     _check_own_address(options)
     own_host = options.own_host or ""
-    facts = NodeFacts(own_host, 0 if roles else slots, options.rank, options.nodes, roles, name, version("telegrad"))
+    own_version = f"{version('telegrad')} (protocol {own_protocol()})"
+    facts = NodeFacts(own_host, 0 if roles else slots, options.rank, options.nodes, roles, name, own_version)
     with ExitStack() as stack:
         if (host := _host(options, token, facts)) is not None:
             stack.enter_context(closing(host))

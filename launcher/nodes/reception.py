@@ -18,6 +18,7 @@ from ..errors import NodeError, TokenError
 from .connection import NodeConnection
 from .exchange import MOST_FACTS, NONCE_BYTES, HostProof
 from .token import expired
+from .visits import Visits
 
 if TYPE_CHECKING:
     from ...rpc.certificates import Authority
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("telegrad.launcher")
 HANDSHAKE_SECONDS = 10.0
 CLOSED_SECONDS = 0.1  # after which it is seen that the reception is closed
-MOST_UNPROVEN = 64  # at a time; others wait in the system's queue
+MOST_UNPROVEN = 64  # at a time
 QUEUE = 1024
 NO_TLS = "it completed no TLS handshake"
 NO_PROOF = "it sent no proof of the token"
@@ -60,7 +61,7 @@ class Reception:
         self._resources = ExitStack()
         self._resources.callback(self._log_counts)
         self._server = self._resources.enter_context(closing(_listen(host, port)))
-        self._unproven = threading.Semaphore(MOST_UNPROVEN)
+        self._unproven = Visits(MOST_UNPROVEN)
         self._closed = False
         self._threads: list[threading.Thread] = []
         self._start(self._accept)
@@ -82,21 +83,28 @@ class Reception:
 
     def _accept(self) -> None:
         while not self._closed:
-            if not self._unproven.acquire(timeout=CLOSED_SECONDS):
+            if not self._unproven.reserve(CLOSED_SECONDS):
                 continue
             try:
-                plain, address = self._server.accept()
+                self._begin_visit()
             except OSError:
-                self._unproven.release()
+                self._unproven.give_up()
                 time.sleep(CLOSED_SECONDS)  # closed, or there are no descriptors
-                continue
-            self._start(self._serve, plain, str(address[0]))
 
-    def _serve(self, plain: socket.socket, address: str) -> None:
+    def _begin_visit(self) -> None:
+        plain, (address, *_) = self._server.accept()
+        try:
+            visit = self._unproven.begin(plain, str(address))
+        except OSError:
+            plain.close()
+            raise
+        self._start(self._serve, plain, visit, str(address))
+
+    def _serve(self, plain: socket.socket, visit: socket.socket, address: str) -> None:
         with ExitStack() as stack:
             stack.callback(plain.close)
             try:
-                connection, facts = self._received(plain, stack)
+                connection, facts = self._received(plain, visit, stack)
             except TokenError as error:
                 self._refuse(address, str(error))
             except OSError as error:
@@ -105,7 +113,7 @@ class Reception:
             else:
                 self._serve_proven(connection, facts)
 
-    def _received(self, plain: socket.socket, stack: ExitStack) -> tuple[NodeConnection, bytes]:
+    def _received(self, plain: socket.socket, visit: socket.socket, stack: ExitStack) -> tuple[NodeConnection, bytes]:
         try:
             plain.getpeername()  # fails if it has hung up; `wrap_socket` would, too, and leave a socket open
             stream = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
@@ -119,7 +127,7 @@ class Reception:
             except OSError as error:
                 raise TokenError(NO_PROOF) from error
         finally:
-            self._unproven.release()
+            self._unproven.end(visit)
 
     def _prove(self, connection: NodeConnection, deadline: float) -> bytes:
         proof = HostProof(self._token, self._certificate)

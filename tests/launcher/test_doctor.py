@@ -10,13 +10,17 @@ from contextlib import closing
 
 import pytest
 from helpers.launched import LAUNCHER, LIMIT
-from telegrad.launcher.doctor import machine, pair
+from telegrad.launcher.doctor import machine
 from telegrad.launcher.doctor.finding import Level
 from telegrad.launcher.doctor.machine import check_machine, own_name
 from telegrad.launcher.doctor.pair import ask, compare, listen
 from telegrad.launcher.doctor.way import check_way
 from telegrad.launcher.environment import reserve_port
 from telegrad.launcher.errors import NodeError
+from telegrad.launcher.nodes import inquiry
+from telegrad.launcher.nodes.assignment import NodeFacts
+from telegrad.launcher.nodes.host import Host
+from telegrad.launcher.nodes.member import Membership
 from telegrad.launcher.nodes.token import new_token
 
 TOKEN = new_token().encode()
@@ -62,7 +66,7 @@ def test_the_way_to_another_machine(port):
 
 
 def facts(clock=100.0, **versions):
-    return {"name": "other", "versions": {"telegrad": "1", "numpy": "2", **versions}, "clock": clock}
+    return {"name": "other", "versions": {"telegrad": "1", "numpy": "2", "protocol": "4", **versions}, "clock": clock}
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,7 @@ def facts(clock=100.0, **versions):
     [
         (facts(), ["ok"], "clocks differ by 0.0 s or less"),
         (facts(telegrad="2"), ["problem", "ok"], "it has telegrad 2, this one 1"),
+        (facts(protocol="9"), ["problem", "ok"], "install the same telegrad on both"),
         (facts(numpy="1"), ["warning", "ok"], "install the same numpy on both"),
         (facts(clock=130.0), ["warning"], "differs by 30 s"),
         (facts(clock=100.0 - 2 * 3600), ["problem"], "differs by -120 minutes"),
@@ -82,7 +87,7 @@ def test_two_machines_that_differ(other, levels, words):
 
 
 def test_two_machines_compare_themselves(port, thread, until, monkeypatch):
-    monkeypatch.setattr(pair, "versions", lambda: {"telegrad": threading.current_thread().name})
+    monkeypatch.setattr(inquiry, "versions", lambda: {"telegrad": threading.current_thread().name})
     told = []
     thread(lambda: told.extend(listen("127.0.0.1", port, TOKEN)))
     until(lambda: next(iter(list(check_way("127.0.0.1", port))[1:])).level is Level.OK)
@@ -91,6 +96,24 @@ def test_two_machines_compare_themselves(port, thread, until, monkeypatch):
     found = list(ask("127.0.0.1", port, TOKEN))
     until(lambda: told)
     assert [finding.level for finding in found] == [finding.level for finding in told] == [Level.PROBLEM, Level.OK]
+
+
+def test_a_launcher_that_asks_is_told_that_no_job_starts_there(port, thread, until):
+    told = []
+    thread(lambda: told.extend(listen("127.0.0.1", port, TOKEN)))
+    until(lambda: next(iter(list(check_way("127.0.0.1", port))[1:])).level is Level.OK)
+    facts = NodeFacts("", 1, 1, (2, 2), None, "worker", "1")
+    with pytest.raises(NodeError, match="`telegrad doctor --listen` answers there, and starts no job"):
+        Membership("127.0.0.1", port, TOKEN, facts, timeout=30)
+    assert not told
+    list(ask("127.0.0.1", port, TOKEN))
+    until(lambda: told)
+
+
+def test_the_launcher_of_node_0_answers_a_doctor(port):
+    facts = NodeFacts("127.0.0.1", 1, 0, (2, 2), None, "worker", "1")
+    with closing(Host("127.0.0.1", port, None, TOKEN, facts, 10.0, 30.0)):
+        assert [finding.level for finding in ask("127.0.0.1", port, TOKEN)] == [Level.OK]
 
 
 @pytest.mark.processes

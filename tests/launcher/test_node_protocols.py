@@ -35,6 +35,16 @@ def assigned(*nodes, most=None):
     return assignment.placements("master", 4711)
 
 
+@pytest.mark.parametrize("message", [[], {"host": "h"}, {**vars(facts()), "nodes": 2}])
+def test_what_is_no_facts_of_a_launcher(message):
+    with pytest.raises(NodeError, match="one of another version; install the same telegrad on all"):
+        NodeFacts.from_message(message)
+
+
+def test_facts_of_which_some_are_new():
+    assert NodeFacts.from_message({**vars(facts(version="2")), "news": 1}).version == "2"
+
+
 # -- ranks
 
 
@@ -294,6 +304,18 @@ def test_a_crowd_that_hangs_up_takes_no_place_and_one_that_says_nothing_a_while(
     assert sum(reception.refused.values()) >= 10
     for stranger in crowd:
         stranger.close()
+
+
+def test_a_crowd_that_says_nothing_displaces_its_own(received, monkeypatch):
+    monkeypatch.setattr(reception_module, "MOST_UNPROVEN", 4)
+    monkeypatch.setattr(reception_module, "HANDSHAKE_SECONDS", 3600)
+    _, port, told = received()
+    with ExitStack() as stack:
+        crowd = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(20)]
+        shown(port, TOKEN)
+        assert told.get(timeout=30) == b"facts"
+        crowd[0].settimeout(30)
+        assert crowd[0].recv(1) == b"", "the oldest made room"
 
 
 # -- options

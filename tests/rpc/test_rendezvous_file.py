@@ -8,9 +8,10 @@ import threading
 
 import pytest
 from google.protobuf import json_format
+from helpers.disks import NEEDS_ROOT, fill, small_disk
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc import notices
+from telegrad.rpc import notices, rendezvous_log
 from telegrad.rpc.rendezvous_file import FileLog
 from telegrad.rpc.rendezvous_log import PURPOSE, join_in_log
 from telegrad.rpc.security import Credentials, sign
@@ -72,6 +73,35 @@ def test_a_line_that_was_changed_is_refused(path):
         file.write(text.replace('"w0"', '"w9"'))
     with pytest.raises(RendezvousError, match="something else than lines signed"):
         join_in_file(path, credentials(1), 2, timeout=10)
+
+
+@pytest.mark.parametrize("own", [3, 5])
+def test_workers_of_two_protocols_name_each_other(own, path, monkeypatch):
+    """Also where the record of one has fields that the other does not know."""
+    other = rendezvous_log.PROTOCOL
+    with open(path, "w") as file:
+        line = json.dumps({"protocol": other, "world_size": 2, "worker": {"name": "w1", "news": 1}})
+        file.write(f"{sign(SECRET, PURPOSE, line.encode()).hex()} {line}\n")
+    monkeypatch.setattr(rendezvous_log, "PROTOCOL", own)
+    words = f"worker 'w1' speaks protocol {other}, this worker {own}; use one version of telegrad"
+    with pytest.raises(RendezvousError, match=words):
+        join_in_file(path, credentials(0), 2, timeout=10)
+    with open(path) as file:
+        assert f'"protocol": {own}' in file.readlines()[1], "the other one hears of it, too"
+
+
+@NEEDS_ROOT
+def test_a_full_disk_is_told_and_leaves_no_half_line(tmp_path):
+    with small_disk(tmp_path) as disk:
+        path = str(disk / "rendezvous")
+        log = FileLog(path, 10)
+        log.append("x" * 4000)  # the next line begins in a page that is there, and ends in one that is not
+        fill(disk)
+        with pytest.raises(RendezvousError, match="cannot be written: No space left on device; free space, or name"):
+            log.append("y" * 200)
+        (disk / "filler").unlink()
+        log.append("z")
+        assert [line[0] for line in log.read()] == ["x", "z"]
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "device", "writable"])
