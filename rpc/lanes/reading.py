@@ -8,7 +8,7 @@ with ``sched_yield`` between, so that it keeps neither core nor GIL from others;
 The thread that holds ``_turn`` reads. Otherwise the loop watches the socket, and changes to that are made with the turn held.
 While calls follow one another closely, a thread that has its answer, or a request to serve, does not give the
 socket back at once: it will read again in a moment, and the loop's thread would only contend for the interpreter. ``look``,
-which the loop then calls every millisecond, gives it back when nobody has read since.
+which the loop then calls now and then, gives it back when nobody has read for a moment.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ COPIED_PER_SECOND = (
 COPY_SECONDS = 0.5e-3  # but not longer
 SOON_SECONDS = 4 * SPIN_SECONDS  # what comes so soon, although both ends sleep, would have come while spinning
 OFTEN_SECONDS = 0.5e-3  # between two turns of reading, of calls that follow one another
+AWAY_SECONDS = 1e-3  # after its turn, until the loop takes the socket back
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
 LONG_SECONDS = 10 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
 DISTRUST = 200  # short sleeps until it is tried again
@@ -72,8 +73,8 @@ class SharedReading:
         self._keep = keep
         self._watched: bool | None = True  # by the loop; changed with the turn held
         self._left = 0.0  # when a thread last left, in monotonic seconds
-        self._leaves = 0  # how often one did
-        self._seen = (0, 0)  # that, and the progress, when the loop looked
+        self._looked = 0.0  # when the loop last did, and the progress that it saw
+        self._progress = 0
         self._quick = False  # what was served last took a moment only
         self._asleep = False  # a thread sleeps with the turn
         self._turn = threading.RLock()  # knows its owner, also when the acquiring of it was interrupted
@@ -100,20 +101,19 @@ class SharedReading:
             self._give_up_turn()
 
     def look(self, progress: int = 0) -> bool:
-        """Give the socket back to the loop if nothing has happened since the last look; return whether to look again.
-
-        On the loop.
+        """Give the socket back to the loop if no thread has read for a moment; return whether to look again. On the loop.
 
         Args:
-            progress: how much of what was read has been used so far.
+            progress: how much of what was read has been used so far: if that goes on, there is no need to read more.
         """
+        before, self._looked = self._looked, time.monotonic()
         if not self._turn.acquire(blocking=False):
-            return not self._asleep  # the thread that reads does it when it leaves
+            return not self._asleep or self._left > before  # the thread that reads gives it back when it leaves
         try:
             if self._watched or self._ended:
                 return False
-            if self._seen != (seen := (self._leaves, progress)):
-                self._seen = seen
+            if self._looked - self._left < AWAY_SECONDS or self._progress != progress:
+                self._progress = progress
                 return True
             self._let_loop_watch(True)
             return False
@@ -141,7 +141,7 @@ class SharedReading:
         """
         if self._turn.acquire(blocking=False):
             try:
-                self._seen = (self._leaves, progress)
+                self._progress = progress
                 self._let_loop_watch(False)
             finally:
                 self._give_up_turn()
@@ -242,7 +242,6 @@ class SharedReading:
         # turn held
         now = time.monotonic()
         often, self._left = now - self._left < OFTEN_SECONDS, now
-        self._leaves += 1
         if not (found and self._keep(often, self._quick if serves else None)):
             self._let_loop_watch(not self._ended)
 

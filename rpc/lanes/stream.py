@@ -18,6 +18,7 @@ from .stream_writer import TOGETHER, StreamWriter
 from .ticker import Ticker
 from .tls_socket import TlsSocket
 
+LOOK_SECONDS = 4e-3  # between two looks, at most, whether threads still read
 Deliver = Callable[[Any], None]
 Crowded = Callable[[], bool]
 Progress = Callable[[], int]
@@ -51,8 +52,9 @@ class Stream:
         self._socket = connected
         self._descriptor = connected.fileno()
         self._poller = poller
-        self._ticker = Ticker(self.loop, self._look)
-        self._writer = StreamWriter(connected, self._watch_room, self._ticker.start)
+        self._flusher = Ticker(self.loop, self._flush_late)
+        self._looker = Ticker(self.loop, self._look, LOOK_SECONDS)
+        self._writer = StreamWriter(connected, self._watch_room, self._flusher.start)
         self._crowded = crowded
         self._progress = progress
         self._unread = 0  # calls that were sent since their thread looked for answers
@@ -154,22 +156,26 @@ class Stream:
 
     # -- the loop
 
-    def _look(self) -> bool:
-        """Look after what waits without need, every millisecond while something does; return whether to look again."""
+    def _flush_late(self) -> bool:
+        """Write the frames that wait without need, every millisecond while there are any; return whether there were."""
         if waits := self._writer.waits:
             self._flush()
-        return self.reading.look(self._progress()) or waits
+        return waits
+
+    def _look(self) -> bool:
+        """Watch the socket again if no thread reads it any more; return whether to look again."""
+        return self.reading.look(self._progress())
 
     def _keeps_turn(self, often: bool, quick: bool | None) -> bool:
         """Return whether the loop need not watch the socket for a moment (``SharedReading``)."""
         calm = often and quick is not False
-        return (calm or self._crowded()) and self._ticker.start()
+        return (calm or self._crowded()) and self._looker.start()
 
     def ready(self, events: int) -> None:
         """Read and write what can be (``Poller``)."""
         if events & ~EPOLLOUT:
             self.reading.by_loop()
-            if self._crowded() and self._ticker.start():
+            if self._crowded() and self._looker.start():
                 self.reading.pause(self._progress())
         if events & EPOLLOUT:
             self._flush()

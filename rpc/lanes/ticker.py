@@ -1,4 +1,4 @@
-"""Calls of a function on an event loop every millisecond, for as long as there is something to do."""
+"""Calls of a function on an event loop, more and more rarely, for as long as there is something to do."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ TICK_SECONDS = 1e-3
 
 
 class Ticker:
-    """Calls ``action`` on the loop's thread every millisecond from ``start`` on, until it returns False.
+    """Calls ``action`` on the loop's thread from ``start`` on, until it returns False.
+
+    Each call wakes the loop's thread, which in a process that computes costs as much as a small remote call.
 
     Args:
         loop: the event loop.
         action: returns whether to call it again.
+        longest: seconds between two calls, at most. The first comes after a millisecond, and then each time doubles.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, action: Callable[[], bool]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, action: Callable[[], bool], longest: float = TICK_SECONDS
+    ) -> None:
         self._loop = loop
         self._action = action
+        self._longest = longest
         self._ticking = False
         # An empty one: the loop must not keep what the variables of a caller's context refer to.
         self._context = contextvars.Context()
@@ -37,12 +43,12 @@ class Ticker:
                 raise
         return True
 
-    def _later(self) -> None:
-        self._loop.call_later(TICK_SECONDS, self._tick, context=self._context)
+    def _later(self, seconds: float = TICK_SECONDS) -> None:
+        self._loop.call_later(seconds, self._tick, min(2 * seconds, self._longest), context=self._context)
 
-    def _tick(self) -> None:
+    def _tick(self, next_seconds: float) -> None:
         if self._action():
-            self._later()
+            self._later(next_seconds)
             return
         self._ticking = False
         if self._action():  # somebody came just before, and did not start it

@@ -277,12 +277,14 @@ def kept(line, monkeypatch):
     return asked
 
 
-def test_a_thread_that_soon_reads_again_keeps_the_stream_until_nobody_has_read_for_a_while(line, kept):
+def test_a_thread_that_soon_reads_again_keeps_the_stream_until_nobody_has_read_for_a_while(line, kept, monkeypatch):
     for number in range(3):
         line.send(number)
         assert line.futures[number].wait() == number
     assert kept == [None] * 3 and line.watched == [False, True, False], "the first time it is not known"
-    assert line.reading.look() and line.watched[-1] is False, "somebody has read since"
+    monkeypatch.setattr(reading, "AWAY_SECONDS", 60.0)
+    assert line.reading.look() and line.reading.look() and line.watched[-1] is False, "somebody has read lately"
+    monkeypatch.setattr(reading, "AWAY_SECONDS", 0.0)
     assert not line.reading.look() and line.watched[-1] is True
     assert not line.reading.look()
     line.reading.pause(7)
@@ -300,6 +302,17 @@ def test_the_loop_does_not_take_the_stream_from_a_thread_that_sleeps(line, kept)
     line.send(0)
     thread.join(20)
     assert results == [0]
+
+
+def test_the_loop_looks_again_at_a_thread_that_sleeps_only_if_calls_still_end(line, kept):
+    """Each time that it begins to look again costs a wake-up of the loop."""
+    line.send(1)
+    line.futures[1].wait()
+    thread = in_thread(line.futures[0].wait, [])
+    wait_until(is_asleep(line))
+    assert line.reading.look() and not line.reading.look()
+    line.send(0)
+    thread.join(20)
 
 
 def test_a_thread_that_finds_nothing_gives_the_stream_back_at_once(line, kept):
