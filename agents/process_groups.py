@@ -66,7 +66,7 @@ def _open_rpc(agent: Agent, timeout: float, release: Callable[[], None]) -> None
         raise CollectiveError(
             f"worker {agent.name!r} is in a dynamic group, whose workers come and go; give init_rpc a world_size="
         )
-    ranks = [peer.info.id for peer in agent.peers]
+    ranks = list(agent.peers.numbers())  # which are ranks, unless the group is dynamic
     registry.open(partial(AgentGroup, agent), ranks, timeout, release)
 
 

@@ -33,7 +33,7 @@ class LocalCluster:
     """
 
     def __init__(self, context: ProcessContext, agent: Agent) -> None:
-        others = [peer.info for peer in agent.peers if peer.info.id != agent.rank]
+        others = [worker for worker in agent.peers.live() if worker.id != agent.rank]
         self.workers: list[WorkerInfo] = sorted(others, key=lambda worker: worker.id)
         self.pids = {worker.name: pid for worker, pid in zip(self.workers, context.pids(), strict=True)}
         self._context = context

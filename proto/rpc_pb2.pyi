@@ -58,8 +58,20 @@ class JoinReply(_message.Message):
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     waiting: str
     refusal: str
-    workers: _containers.RepeatedCompositeFieldContainer[WorkerRecord]
-    def __init__(self, waiting: _Optional[str] = ..., refusal: _Optional[str] = ..., workers: _Optional[_Iterable[_Union[WorkerRecord, _Mapping]]] = ...) -> None: ...
+    workers: bytes
+    def __init__(self, waiting: _Optional[str] = ..., refusal: _Optional[str] = ..., workers: _Optional[bytes] = ...) -> None: ...
+
+class WorkerTable(_message.Message):
+    __slots__ = ("records", "ends", "by_name", "ranked")
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    ENDS_FIELD_NUMBER: _ClassVar[int]
+    BY_NAME_FIELD_NUMBER: _ClassVar[int]
+    RANKED_FIELD_NUMBER: _ClassVar[int]
+    records: bytes
+    ends: bytes
+    by_name: bytes
+    ranked: bool
+    def __init__(self, records: _Optional[bytes] = ..., ends: _Optional[bytes] = ..., by_name: _Optional[bytes] = ..., ranked: bool = ...) -> None: ...
 
 class GroupMessage(_message.Message):
     __slots__ = ("joined", "known")

@@ -165,9 +165,10 @@ class Agent:
         self.peers.fill(records)
         self.number = self.state.number = self.record.number = self.peers.mine().number
 
-    def start(self, records: Iterable[WorkerRecord] = ()) -> None:
-        """Begin to work: the workers of the job are known."""
-        self.peers.fill(records)
+    def start(self, records: Iterable[WorkerRecord] | None = None) -> None:
+        """Begin to work: the workers of the job are known, by ``joined`` or ``records``."""
+        if records is not None:
+            self.peers.fill(records)
         if self._io_loop is None:
             self._io_loop, self._shares_loop = acquire_loop().loop, True
         self.timers.start(self._io_loop)
@@ -201,7 +202,7 @@ class Agent:
                 agreed=self.state.leaving
             )  # first: the launcher must know before peers can fail because of it
         last = goodbye(reason, agreed=self.state.leaving) if farewell else None
-        for peer in self.peers:
+        for peer in self.peers.met():
             for connection in peer.connections():
                 connection.close(last)
         self.caller.close(reason)

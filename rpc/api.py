@@ -102,7 +102,7 @@ def get_worker_infos() -> list[WorkerInfo]:
         ...     print([worker.name for worker in rpc.get_worker_infos()])
         ['server', 'trainer']
     """
-    return sorted((peer.info for peer in current_agent().peers.live()), key=lambda info: info.id)
+    return sorted(current_agent().peers.live(), key=lambda info: info.id)
 
 
 def get_rpc_timeout() -> float:

@@ -172,7 +172,7 @@ class Connections(LaneListener):
         joiner, me = handshake.peer, self.me.record
         if handshake.expected_identity != me.identity:
             return f"it dialed another incarnation; this is {me.name!r} of process {me.process_id}"
-        peer = next((peer for peer in self._peers if peer.record.identity == joiner.identity), None)
+        peer = self._peers.member(joiner)
         if peer is None or peer.record.certificate_name != joiner.certificate_name:
             return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
         connection.number = peer.number

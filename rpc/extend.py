@@ -37,6 +37,7 @@ from .streaming import AHEAD, Stream, open_stream
 from .timers import Batch
 from .wire.failures import RemoteTraceback, traceback_text
 from .wire.header import Flag, Kind
+from .worker_records import WorkerRecords
 
 __all__ = [
     "AHEAD",
@@ -71,6 +72,7 @@ __all__ = [
     "Shutdown",
     "FrameHandle",
     "WorkerInfo",
+    "WorkerRecords",
     "agent_variable",
     "call_function",
     "check_future",

@@ -170,13 +170,13 @@ class Gathering:
             complete_once(offer.done, error=peer.lost_error())
 
     def _gone_members(self, group: Group) -> list[Peer]:
-        members = [self._peers.find(name) for name in group] or self._peers
+        members = [self._peers.find(name) for name in group] if group else self._peers.gone()
         return [peer for peer in members if peer.gone]
 
     def _step(self, group: Group, event: Callable[[Rounds], T]) -> T:
         with self._lock:
             if group not in self._rounds:
-                self._rounds[group] = Rounds(group or [peer.info.name for peer in self._peers])
+                self._rounds[group] = Rounds(group or map(self._peers.name, self._peers.numbers()))
             return event(self._rounds[group])
 
 
@@ -275,7 +275,7 @@ def _group(agent: Agent, names: Iterable[str] | None) -> tuple[Group, str]:
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         raise TypeError(f"worker_names must be a list of names; write worker_names=[{names!r}]")
     if names is None and agent.state.dynamic:
-        names = [peer.info.name for peer in agent.peers.live()]
+        names = [info.name for info in agent.peers.live()]
     group = tuple(sorted({agent.peers.find(name).info.name for name in names or ()}))
     if not agent.state.dynamic and len(group) in (0, len(agent.peers)):
         return (), agent.peers.at(0).info.name

@@ -1,20 +1,32 @@
-"""Set of counters kept as intervals: what was received from a peer costs a few bytes, however long the job runs."""
+"""Set of counters kept as intervals: what was received from a peer costs a few bytes, however long the job runs.
+
+So does a set of workers, which is all of them but a few.
+"""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Set
 
 
-class IntervalSet:
+class IntervalSet(Set[int]):
     """Set of non-negative integers, kept as disjoint intervals that do not touch.
 
     Finding is O(log n) in the number of intervals. Counters arrive almost in order, so gaps close and one interval
-    is the usual state; numbers cannot be taken out again.
+    is the usual state.
+
+    Args:
+        numbers: what is in it at first; a ``range`` takes as long as one number.
     """
 
     __slots__ = ("_ends", "_starts")
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Iterable[int] = ()) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []  # exclusive
+        if isinstance(numbers, range) and numbers and numbers.step == 1:
+            self.add_range(numbers.start, numbers.stop)
+        else:
+            for number in numbers:
+                self.add(number)
 
     def add(self, number: int) -> bool:
         """Add ``number``; False if it was there already. Raises ``ValueError`` for a negative one."""
@@ -50,17 +62,33 @@ class IntervalSet:
             first, end = min(first, self._starts[low]), max(end, self._ends[high - 1])
         self._starts[low:high], self._ends[low:high] = [first], [end]
 
+    def discard(self, number: int) -> None:
+        """Take ``number`` out, if it is there."""
+        at = bisect_right(self._starts, number) - 1
+        if at < 0 or number >= self._ends[at]:
+            return
+        start, end = self._starts[at], self._ends[at]
+        left = [each for each in ((start, number), (number + 1, end)) if each[0] < each[1]]
+        self._starts[at : at + 1] = [first for first, _ in left]
+        self._ends[at : at + 1] = [last for _, last in left]
+
     def start_of(self, number: int) -> int:
         """Return the first number of the interval that holds ``number``, which must be in the set."""
         return self._starts[bisect_right(self._starts, number) - 1]
 
-    def __contains__(self, number: int) -> bool:
+    def __contains__(self, number: object) -> bool:
+        if not isinstance(number, int):
+            return False
         at = bisect_right(self._starts, number)
         return at > 0 and number < self._ends[at - 1]
 
     def __len__(self) -> int:
         """Return how many integers it holds, not how many intervals."""
         return sum(self._ends) - sum(self._starts)
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the integers, in rising order."""
+        return (number for first, end in self.intervals() for number in range(first, end))
 
     def intervals(self) -> list[tuple[int, int]]:
         """Return the intervals in rising order, each as (first, one past the last)."""

@@ -99,8 +99,9 @@ class Losses:
         with self._lock:
             if record.number in self._peers:
                 return
-            instructions = self._machine().handle(Joined(record.number, record.name), self._timers.now())
+            machine = self._machine()  # of those that were known before
             self._peers.add(record)
+            instructions = machine.handle(Joined(record.number), self._timers.now())
         self._carry_out(instructions)
 
     def left(self, peer: Peer, reason: str, agreed: bool) -> None:
@@ -127,7 +128,7 @@ class Losses:
             due = self._machine().due(now)
         self._alarm.set(due)
         self._carry_out(instructions)
-        for peer in self._peers.others():
+        for peer in self._peers.met():
             self._update_cut(peer, now)
 
     def next_hop(self, rank: int) -> int | None:
@@ -143,13 +144,12 @@ class Losses:
     def _machine(self) -> Verdicts:
         # lock held; made when first needed, because the workers are not known before
         if self._made is None:
-            names = {peer.number: peer.info.name for peer in self._peers}
-            self._made = Verdicts(self._state.number, names, self._timeout)
+            self._made = Verdicts(self._state.number, self._peers.numbers(), self._peers.name, self._timeout)
         return self._made
 
     def _handle(self, event: Event) -> None:
         self._carry_out(self._instructions_for(event, self._timers.now()))
-        for peer in self._peers.others():
+        for peer in self._peers.met():
             if peer.trouble is not None:
                 self._update_cut(peer, None)
 
@@ -185,7 +185,7 @@ class Losses:
 
     def _remove(self, peer: Peer, reason: str) -> None:
         """Count this incarnation of the worker as gone, whatever it may say later."""
-        if not peer.leave(reason):
+        if not self._peers.leave(peer, reason):
             return
         for connection in peer.connections():
             connection.close(expelled(reason))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..core.errors import (
@@ -28,6 +28,7 @@ from .control_queue import ControlQueue
 from .lanes.base import Connection
 from .messages import Topic
 from .reports import Evidence, Finding
+from .worker_records import WorkerRecords
 
 NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 REDIAL_SECONDS = 0.1
@@ -95,7 +96,7 @@ class Peer:
 
     def __init__(self, record: WorkerRecord, same_main: bool) -> None:
         self.record = record
-        self.info = WorkerInfo._make((record.name, record.rank))  # its name was checked when it started
+        self.info = _info_of(record)
         self.number = record.number
         self.same_main = same_main
         # Guards what follows; never held while a frame is sent. Re-entrant: a signal handler may close the agent while its
@@ -233,6 +234,10 @@ class Peer:
             return ([self.dialed] if self.dialed else []) + self.accepted
 
 
+def _info_of(record: WorkerRecord) -> WorkerInfo:
+    return WorkerInfo._make((record.name, record.rank))  # its name was checked when it started
+
+
 def is_own(error: Exception) -> bool:
     """Return whether an error has its cause in this process, and so says nothing about a peer."""
     if isinstance(error, OSError):
@@ -249,52 +254,113 @@ def _proof(error: Exception) -> str:
 class Peers:
     """Workers of the job, by number, rank and name: none before the rendezvous, then all.
 
+    A job may have many, and this worker deals with few. So a ``Peer`` is made when this worker first talks to it, hears of it
+    or looks it up; until then there is only its record, which is not even decoded.
+
     In a dynamic group a name or a rank is the last worker's that has had it; the others keep their numbers.
     """
 
     def __init__(self, me: WorkerRecord) -> None:
         self.me = me
-        self._by_number: dict[int, Peer] = {}
+        self._records = WorkerRecords.of(())  # where a worker's number is its place
+        self._later: list[int] = []  # numbers of those that are not among them
+        self._by_number = _ByNumber(self._make)
         self._by_rank: dict[int, Peer] = {}
         self._by_name: dict[str, Peer] = {}
+        self._gone: dict[int, Peer] = {}
 
     def fill(self, records: Iterable[WorkerRecord]) -> None:
         """Take the workers that the rendezvous has found."""
-        for record in records:
-            self.add(record)
+        table = records if isinstance(records, WorkerRecords) else WorkerRecords.of(records)
+        if table.ranked:
+            self._records = table
+        else:
+            for record in table:
+                self.add(record)
 
     def add(self, record: WorkerRecord) -> Peer:
         """Take a worker, unless it is known."""
-        if record.number not in self._by_number:
-            same_main = bool(self.me.main_script) and record.main_script == self.me.main_script
-            peer = Peer(record, same_main or record.identity == self.me.identity)
+        if record.number not in self:
+            self._later.append(record.number)
+            peer = self._peer(record)
             self._by_number[record.number] = self._by_rank[record.rank] = self._by_name[record.name] = peer
-        return self._by_number[record.number]
+        return self.at(record.number)
+
+    def _make(self, number: int) -> Peer:
+        """Return the peer of a record. Another thread may make it at the same time: all get the first."""
+        if not 0 <= number < len(self._records):
+            raise KeyError(number)
+        peer = self._by_number.setdefault(number, self._peer(self._records[number]))
+        # Another may have its name or rank by now, in a dynamic group.
+        self._by_rank.setdefault(peer.info.id, peer)
+        self._by_name.setdefault(peer.info.name, peer)
+        return peer
+
+    def _peer(self, record: WorkerRecord) -> Peer:
+        same_main = bool(self.me.main_script) and record.main_script == self.me.main_script
+        return Peer(record, same_main or record.identity == self.me.identity)
+
+    # -- all workers, those that are gone included
 
     def __contains__(self, number: object) -> bool:
-        return number in self._by_number
+        return number in self._by_number or (isinstance(number, int) and 0 <= number < len(self._records))
+
+    def __len__(self) -> int:
+        return len(self._records) + len(self._later)
+
+    def __iter__(self) -> Iterator[Peer]:
+        """Iterate over all, which makes those that were not made yet."""
+        return map(self.at, self.numbers())
+
+    def numbers(self) -> Sequence[int]:
+        """Return the numbers of all: a ``range``, unless the job is a dynamic group."""
+        first = range(len(self._records))
+        return [*first, *self._later] if self._later else first
+
+    def info(self, number: int) -> WorkerInfo:
+        """Return name and rank of the worker of a number."""
+        peer = self._by_number.get(number)
+        return _info_of(self._records[number]) if peer is None else peer.info
+
+    def name(self, number: int) -> str:
+        """Return the name of the worker of a number."""
+        return self.info(number).name
+
+    # -- some of them
+
+    def met(self) -> list[Peer]:
+        """Return the workers with which this one has had to do."""
+        return list(self._by_number.values())
+
+    def leave(self, peer: Peer, reason: str) -> bool:
+        """Mark a worker as gone; return False if it already was."""
+        left = peer.leave(reason)
+        if left:
+            self._gone[peer.number] = peer
+        return left
+
+    def gone(self) -> list[Peer]:
+        """Return the workers that are lost or have left."""
+        return list(self._gone.values())
+
+    def live(self) -> list[WorkerInfo]:
+        """Return name and rank of every worker that is not gone."""
+        return [self.info(number) for number in self.numbers() if number not in self._gone]
+
+    # -- one of them
 
     def mine(self) -> Peer:
         """Return this worker."""
-        return next(peer for peer in self if peer.record.identity == self.me.identity)
-
-    def __iter__(self) -> Iterator[Peer]:
-        return iter(list(self._by_number.values()))
-
-    def __len__(self) -> int:
-        return len(self._by_number)
-
-    def others(self) -> list[Peer]:
-        """Return every live worker but this one."""
-        return [peer for peer in self if not peer.gone and peer.number != self.me.number]
-
-    def live(self) -> list[Peer]:
-        """Return every worker that is not gone."""
-        return [peer for peer in self if not peer.gone]
+        return self.find(self.me.rank)
 
     def at(self, number: int) -> Peer:
         """Return the worker of a number that came in a message or a reference."""
         return self._by_number[number]
+
+    def member(self, record: WorkerRecord) -> Peer | None:
+        """Return the worker that a record describes; ``None`` if that incarnation is not in the job."""
+        peer = self.at(record.number) if record.number in self else None
+        return peer if peer is not None and peer.record.identity == record.identity else None
 
     def find(self, to: Any) -> Peer:
         """Return the worker that a user named, by name, rank or ``WorkerInfo``; or the one that was found before.
@@ -308,12 +374,26 @@ class Peers:
         if isinstance(to, WorkerInfo):
             to = to.name
         if isinstance(to, str):
-            peer = self._by_name.get(to)
+            peer = self._by_name.get(to) or self._in_records(self._records.place_of(to))
         elif isinstance(to, int) and not isinstance(to, bool):
-            peer = self._by_rank.get(to)
+            peer = self._by_rank.get(to) or self._in_records(to)
         else:
             raise ArgumentKindError(f"you named a worker by {to!r}; use its name, its rank or its WorkerInfo")
         if peer is None:
-            known = ", ".join(f"{p.info.name!r} ({p.info.id})" for p in self.live())
+            known = ", ".join(f"{info.name!r} ({info.id})" for info in self.live())
             raise UnknownWorkerError(f"there is no worker {to!r} in this job; its workers are {known}")
         return peer
+
+    def _in_records(self, place: int) -> Peer | None:
+        return self.at(place) if 0 <= place < len(self._records) else None
+
+
+class _ByNumber(dict[int, Peer]):
+    """Peers by number; one that is missing is made."""
+
+    def __init__(self, make: Callable[[int], Peer]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, number: int) -> Peer:
+        return self._make(number)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ..core.errors import IllegalEventError
+from .intervals import IntervalSet
 from .quiescence_messages import Ask, Counts, Go, Inquiry, Message, Missing, Ready, Report
 
 # -- events
@@ -90,7 +91,7 @@ class Quiescence:
         self.me = me
         self.finished = False
         self._instructions: list[Instruction] = []
-        self._live = {*workers, me}
+        self._live = IntervalSet(workers)  # numbers, this worker's too
         self._leader = min(self._live)
         self._lost: set[int] = set()
         self._counts: Callable[[], Counts] | None = None  # set when this worker is ready
@@ -149,10 +150,9 @@ class Quiescence:
             return []
         if self.leader != self.me:
             return [self.leader] if self._missing is None else self._missing
-        unready = self._live - self._ready
-        silent = self._live - self._reports.keys() if self._asking else set()
-        busy = {rank for rank, counts in self._reports.items() if counts.open}
-        return sorted(unready or silent or busy)
+        unready = [rank for rank in self._live if rank not in self._ready]
+        silent = [rank for rank in self._live if self._asking and rank not in self._reports]
+        return unready or silent or sorted(rank for rank, counts in self._reports.items() if counts.open)
 
     def awaited(self) -> list[int]:
         """Return the ranks that this worker itself waits for: ``missing`` if it leads, else the leader, which watches all."""
@@ -236,9 +236,10 @@ class Quiescence:
         if self.finished:
             return
         # A worker that reported to us, or asked us, follows another leader than we do, and may wait for our word alone.
-        followers = self._live if self.leader == self.me else self._live & (self._ready | self._questions.keys())
-        for rank in sorted(followers - {self.me}):
-            self._send(rank, Go())
+        followers = self._live if self.leader == self.me else sorted(self._ready | self._questions.keys())
+        for rank in followers:
+            if rank != self.me and rank in self._live:
+                self._send(rank, Go())
         self.finished = True
         self._instructions.append(Finish())
 
@@ -251,8 +252,10 @@ class Quiescence:
         self._round += 1
         self._asking = True
         self._reports = {self.me: self._counts()}
-        for rank in sorted(self._live - {self.me}):
-            self._send(rank, Ask(self._round, sorted(self._lost)))
+        lost = sorted(self._lost)
+        for rank in self._live:
+            if rank != self.me:
+                self._send(rank, Ask(self._round, lost))
         self._end_round_if_complete()
 
     def _note_report(self, sender: int, report: Report) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -61,7 +61,7 @@ class Rendezvous(Protocol):
         """
         ...
 
-    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
         """Join, and return the records of all workers once the last one has joined.
 
         Args:
@@ -105,7 +105,7 @@ class TcpRendezvous:
         host = host or (None if is_loopback(rendezvous) else host_towards(self.address))
         return host and join_address(host, 0)
 
-    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
         """Wait for the joiners at rank 0; elsewhere join it.
 
         Args:
@@ -143,7 +143,7 @@ class LogRendezvous:
             host = host_towards(self._address)
         return host and join_address(host, 0)
 
-    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
         """Write this worker's record, and read until all are there.
 
         Args:

@@ -21,6 +21,7 @@ from .lanes.ioloop import acquire_loop, release_loop
 from .members import MemberList
 from .notices import Notices
 from .security import Credentials
+from .worker_records import WorkerRecords
 
 logger = logging.getLogger("telegrad.rpc")
 JOIN = "/telegrad.Rendezvous/Join"
@@ -36,11 +37,12 @@ class RendezvousHost:
     def __init__(self, lane: GrpcLane) -> None:
         self._lane = lane
         self._opened: Future[MemberList] = Future()
-        self._closed: Future[list[WorkerRecord]] = Future()
+        self._closed: Future[WorkerRecords] = Future()
+        self._answer: bytes | None = None  # to all joiners of a job, once all are there
         self._admit: Future[Admit] = Future()  # of a dynamic group
         lane.serve(JOIN, self._serve)
 
-    def wait(self, me: WorkerRecord, world_size: int, timeout: float) -> list[WorkerRecord]:
+    def wait(self, me: WorkerRecord, world_size: int, timeout: float) -> WorkerRecords:
         """Open the rendezvous and wait until all have joined, up to ``timeout`` seconds.
 
         Args:
@@ -54,7 +56,7 @@ class RendezvousHost:
         members = MemberList(world_size)
         if world_size == 0:
             self._opened.set_result(members)
-            return [me]
+            return WorkerRecords.of([me])
         self._join(members, me, world_size)
         self._opened.set_result(members)
         now = time.monotonic()
@@ -83,11 +85,12 @@ class RendezvousHost:
         try:
             world_size = JoinRequest.FromString(request).world_size
             if members.world_size == 0:
-                reply = JoinReply(workers=await self._admit_late(handshake.peer, world_size))
+                records = WorkerRecords.of(await self._admit_late(handshake.peer, world_size))
+                reply = JoinReply(workers=records.encode()).SerializeToString()
             else:
                 self._join(members, handshake.peer, world_size, context)
                 await self._send_notices(members, context)
-                reply = JoinReply(workers=await self._closed)
+                reply = await self._members()
         except asyncio.CancelledError:  # its connection ended
             if members.leave(handshake.peer, context):
                 logger.warning(
@@ -95,8 +98,15 @@ class RendezvousHost:
                 )
             raise
         except (RendezvousError, AgentClosedError) as error:
-            reply = JoinReply(refusal=str(error))
-        await context.write(reply.SerializeToString())
+            reply = JoinReply(refusal=str(error)).SerializeToString()
+        await context.write(reply)
+
+    async def _members(self) -> bytes:
+        """Return the answer with the records of all, which is made once: there may be thousands to send it to."""
+        records = await self._closed
+        if self._answer is None:
+            self._answer = JoinReply(workers=records.encode()).SerializeToString()
+        return self._answer
 
     async def _admit_late(self, worker: WorkerRecord, world_size: int) -> list[WorkerRecord]:
         if world_size != 0:
@@ -129,14 +139,14 @@ class RendezvousHost:
             self._close(members, str(error))
             raise
         if members.complete:
-            complete_once(self._closed, members.workers())
+            complete_once(self._closed, WorkerRecords.of(members.workers()))
 
     def _close(self, members: MemberList, failure: str) -> None:
         members.failure = members.failure or failure
         complete_once(self._closed, error=RendezvousError(failure))  # a joiner may have completed it this instant
 
 
-def join(me: Credentials, address: str, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
+def join(me: Credentials, address: str, world_size: int, timeout: float, keepalive: float) -> WorkerRecords:
     """Dial rank 0 at ``address``, join, and wait for the records of all (``Rendezvous.join``).
 
     Args:
@@ -169,7 +179,7 @@ class _Joining:
         self._deadline = time.monotonic() + timeout
         self._notices = Notices(time.monotonic())
 
-    async def run(self) -> list[WorkerRecord]:
+    async def run(self) -> WorkerRecords:
         reason = ""
         while (left := self._deadline - time.monotonic()) > 0:
             try:
@@ -186,7 +196,7 @@ class _Joining:
             f"MASTER_ADDR and MASTER_PORT (or init_method=) the same for all?"
         )
 
-    async def _attempt(self) -> list[WorkerRecord]:
+    async def _attempt(self) -> WorkerRecords:
         tls = self._me.tls
         name = tls.name_of("", host_of(self._address)) if tls else ""
         channel = open_channel(self._address, tls, name, self._options)
@@ -203,7 +213,7 @@ class _Joining:
             await channel.close()
         if reply.refusal:
             raise RendezvousError(reply.refusal)
-        return list(reply.workers)
+        return WorkerRecords.decode(reply.workers)
 
     async def _reply(self, stream: Any) -> JoinReply:
         while (answer := await stream.read()) is not grpc.aio.EOF:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -53,7 +53,13 @@ class Report:
 
 
 class Reports(dict[int, Report]):
-    """Reports of all members, by rank: a graph, in which two members are linked unless one of them suspects the other."""
+    """Reports by rank: a graph of the members, two of which are linked unless one of them suspects the other.
+
+    Few members have something to report; an empty report stands for that of each other one.
+    """
+
+    def __missing__(self, author: int) -> Report:
+        return Report()  # which it does not keep
 
     def finding(self, author: int, rank: int) -> Finding | None:
         """Return the finding of ``author`` about its link to that worker, if it has one."""
@@ -66,13 +72,19 @@ class Reports(dict[int, Report]):
 
     def linked(self, one: int, other: int) -> bool:
         """Return whether neither of two members suspects the other."""
-        return not (self[one].suspects(other) or self[other].suspects(one))
+        ours, theirs = self.get(one), self.get(other)
+        return not ((ours and ours.suspects(other)) or (theirs and theirs.suspects(one)))
 
-    def paths(self, start: int) -> dict[int, int]:
-        """Return every member that a path leads to, and the first worker on the shortest one."""
+    def paths(self, start: int, members: Iterable[int]) -> dict[int, int]:
+        """Return every member that a path leads to, and the first worker on the shortest one.
+
+        Args:
+            start: the member where the paths begin.
+            members: the ranks of all.
+        """
         first: dict[int, int] = {}
         fresh = [start]
-        unseen = self.keys() - {start}
+        unseen = {*members} - {start}
         while fresh:
             found = [(rank, at) for at in fresh for rank in unseen if self.linked(at, rank)]
             for rank, at in sorted(found, reverse=True):  # of several ways, the one by the lowest rank
@@ -81,21 +93,21 @@ class Reports(dict[int, Report]):
             unseen -= first.keys()
         return first
 
-    def reason(self, rank: int, authors: Set[int], names: Mapping[int, str]) -> str:
+    def reason(self, rank: int, authors: Set[int], name: Callable[[int], str]) -> str:
         """Return why a worker is lost, from the reports of ``authors``, in words.
 
         Args:
             rank: the lost worker.
             authors: ranks of the workers whose reports count.
-            names: names of the workers, by rank.
+            name: returns the name of the worker of a rank.
         """
         found = [(other, self[other].links[rank]) for other in self.suspecting(rank) if other in authors]
         if not found:
             return "it reached none of the others"
         # The strongest evidence first, then the lowest rank: so that the words are the same everywhere.
         author, evidence = max(found, key=lambda each: (each[1].finding, -each[0]))
-        text = f"{evidence.reason}, says worker {names[author]!r}"
-        others = ", ".join(repr(names[other]) for other, _ in found if other != author)
+        text = f"{evidence.reason}, says worker {name(author)!r}"
+        others = ", ".join(repr(name(other)) for other, _ in found if other != author)
         return f"{text}; confirmed by {others}" if others else text
 
 

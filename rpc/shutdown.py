@@ -64,7 +64,7 @@ class Shutdown:
     def _machine(self) -> q.Quiescence:
         # lock held; made when first needed, because the workers are not known before
         if self._made is None:
-            self._made = q.Quiescence(self.agent.number, [peer.number for peer in self.agent.peers])
+            self._made = q.Quiescence(self.agent.number, self.agent.peers.numbers())
         return self._made
 
     def _handle(self, event: q.Event) -> None:

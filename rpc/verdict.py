@@ -26,11 +26,12 @@ Reports may arrive in any order, and through other workers where a link is cut; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ..core.errors import IllegalEventError
+from .intervals import IntervalSet
 from .reports import Evidence, Finding, Loss, Report, Reports
 
 # -- events
@@ -53,7 +54,6 @@ class Joined(NamedTuple):
     """A worker has joined the group. Its number, which stands for its rank here, was nobody's before."""
 
     rank: int
-    name: str
 
 
 class Left(NamedTuple):
@@ -110,18 +110,19 @@ class Verdicts:
 
     Args:
         me: rank of the worker.
-        names: names of all workers, by rank.
+        members: ranks of all workers; a ``range`` costs nothing for each of them.
+        name: returns the name of the worker of a rank.
         timeout: seconds after which a dead worker is lost although other workers say nothing.
     """
 
-    def __init__(self, me: int, names: Mapping[int, str], timeout: float) -> None:
+    def __init__(self, me: int, members: Iterable[int], name: Callable[[int], str], timeout: float) -> None:
         self.me = me
-        self.members = {*names}
+        self.members = IntervalSet(members)
         self.closed = ""
         self._instructions: list[Instruction] = []
-        self._names = dict(names)
+        self._name = name
         self._timeout = timeout
-        self._reports = Reports({rank: Report() for rank in names})
+        self._reports = Reports({me: Report()})  # of those who have sent one
         self._asked: set[int] = set()  # suspected workers that we have asked for a sign of life
         self._dead_since: dict[int, float] = {}  # those that we found dead, and nobody has reached since
         self._passed_on = 0  # losses that were passed on to the others
@@ -166,9 +167,9 @@ class Verdicts:
         if isinstance(event, Joined):
             return
         rank = event.sender if isinstance(event, Received) else getattr(event, "rank", self.me)
-        if rank not in self._names:
+        if rank not in self.members and rank not in self.report.lost:
             raise IllegalEventError(
-                f"worker {self._names[self.me]!r} got an event of rank {rank}, which is not in its job"
+                f"worker {self._name(self.me)!r} got an event of rank {rank}, which is not in its job"
             )
 
     def _handle(self, event: Event, now: float) -> None:
@@ -180,8 +181,8 @@ class Verdicts:
             case Failed(rank, evidence):
                 if rank in self.members:
                     self._failed(rank, evidence, now)
-            case Joined(rank, name):
-                self._join(rank, name)
+            case Joined(rank):
+                self._join(rank)
                 self._conclude(now)
             case Left(rank, reason):
                 if rank in self.members and rank != self.me:
@@ -221,13 +222,11 @@ class Verdicts:
         self._send_report(sorted(self.members))
         self._conclude(now)
 
-    def _join(self, rank: int, name: str) -> None:
+    def _join(self, rank: int) -> None:
         """Take a member, about which reports may have arrived before."""
-        if rank in self._names:
+        if rank in self.members or rank in self.report.lost:
             return
-        self._names[rank] = name
         self.members.add(rank)
-        self._reports[rank] = Report()
         for sender, report in list(self._reports.items()):
             if rank in report.lost:
                 self._lose(rank, report.lost[rank])
@@ -237,7 +236,7 @@ class Verdicts:
 
     def _receive(self, sender: int, report: Report, now: float) -> None:
         if self.me in report.lost:
-            self._close(f"worker {self._names[sender]!r} counts it as lost ({report.lost[self.me].reason})")
+            self._close(f"worker {self._name(sender)!r} counts it as lost ({report.lost[self.me].reason})")
             return
         before, self._reports[sender] = self._reports[sender], report
         for rank, loss in report.lost.items():
@@ -271,7 +270,7 @@ class Verdicts:
 
     def next_hop(self, rank: int) -> int | None:
         """Return the first worker on the shortest way to that one; ``None`` if no way is known."""
-        return self._reports.paths(self.me).get(rank)
+        return self._reports.paths(self.me, self.members).get(rank)
 
     # -- suspicions
 
@@ -312,18 +311,18 @@ class Verdicts:
 
     def _resolve_split(self, now: float) -> None:
         """Lose the members that no path leads to, or close if they are the majority."""
-        here = self._reports.paths(self.me).keys() | {self.me}
-        outside = self.members - here
+        here = self._reports.paths(self.me, self.members).keys() | {self.me}
+        outside = {rank for rank in self.members if rank not in here}
         if not outside:
             return
         dead = {rank for rank in outside if any(self._reports.finding(other, rank) is Finding.DEAD for other in here)}
-        live = self.members - dead
-        there = ", ".join(repr(self._names[rank]) for rank in sorted(live - here))
+        live = {*self.members} - dead
+        there = ", ".join(repr(self._name(rank)) for rank in sorted(live - here))
         if there and self._woke is not None:
             if now >= self._woke + 2 * self._timeout:
                 self._close(f"it was suspended for more than {self._timeout:g} s, and cannot reach {there} since")
         elif 2 * len(here) > len(live) or (2 * len(here) == len(live) and min(live) in here):
-            reasons = {rank: self._reports.reason(rank, here, self._names) for rank in sorted(outside)}
+            reasons = {rank: self._reports.reason(rank, here, self._name) for rank in sorted(outside)}
             for rank, reason in reasons.items():
                 self._lose(rank, Loss(reason))
         else:
@@ -337,7 +336,7 @@ class Verdicts:
             if self.witness(rank) is not None:
                 self._dead_since[rank] = now
             elif now >= since + self._timeout:
-                self._lose(rank, Loss(self._reports.reason(rank, self.members, self._names)))
+                self._lose(rank, Loss(self._reports.reason(rank, self.members, self._name)))
 
     def _withdraw_answers(self) -> None:
         """Withdraw answers to suspicions that were withdrawn: they prove nothing when the next one comes."""
@@ -351,7 +350,7 @@ class Verdicts:
 
     def _lose(self, rank: int, loss: Loss) -> None:
         self.members.discard(rank)
-        self._reports.pop(rank)
+        self._reports.pop(rank, None)
         self._dead_since.pop(rank, None)
         self.report.links.pop(rank, None)
         self.report.lost[rank] = loss

@@ -224,8 +224,10 @@ class RRefContext:
         self._leaks.add(peer.info.name, owned)
 
     def _report_leaks(self) -> None:
-        for peer in self.agent.peers:
-            if not peer.gone and peer.number != self.me.rank:
+        with self._lock:
+            holders = self.ownership.owned.holders()
+        for peer in [self.agent.peers.at(holder.rank) for holder in holders - {self.me}]:
+            if not peer.gone:
                 self._note_leaks(peer)
         if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
             logger.warning("%s", text)

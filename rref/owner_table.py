@@ -99,6 +99,10 @@ class OwnerTable:
         owned = self._owned.get(rref_id)
         return {} if owned is None else {fork_id: holder for fork_id, (holder, _) in owned.forks.items()}
 
+    def holders(self) -> set[WorkerKey]:
+        """Return the workers that hold forks."""
+        return {key for owned in self._owned.values() for key, _ in owned.forks.values()}
+
     def held_by(self, holder: WorkerKey) -> list[Owned]:
         """Return the records of the references that a worker holds forks of, once for each fork."""
         return [owned for owned in self._owned.values() for key, _ in owned.forks.values() if key == holder]

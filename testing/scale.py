@@ -60,7 +60,7 @@ def measure(workers: int) -> list[Cost]:
     with on_this_thread(lambda record: simulation.violation(record.getMessage())):
         costs = [
             _timed("rendezvous", simulation, lambda: _join(workers)),
-            _timed("start", simulation, lambda: _start(simulation)),
+            _timed("start", simulation, simulation.start),
             _timed("calls", simulation, lambda: _everywhere(simulation, _call)),
             _timed("barrier", simulation, lambda: _everywhere(simulation, _wait_for_all)),
             _timed("shutdown", simulation, lambda: _everywhere(simulation, Worker.shut_down)),
@@ -86,13 +86,6 @@ def _join(workers: int) -> None:
     for rank in range(workers):
         members.join(WorkerRecord(name=f"w{rank}", rank=rank, identity=rank.to_bytes(4, "big")), workers)
     assert members.complete
-
-
-def _start(simulation: Simulation) -> None:
-    for worker in simulation.workers:
-        worker.agent.listen()
-    for worker in simulation.workers:
-        worker.start(simulation.workers)
 
 
 def _everywhere(simulation: Simulation, work: Callable[[Worker], Awaitable[None]]) -> None:

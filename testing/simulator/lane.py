@@ -19,10 +19,12 @@ class SimulatedLane(Lane):
     def __init__(self, network: Network, process: Process) -> None:
         self._network = network
         self._process = process
+        self._addresses: list[str] = []
 
     def listen(self, listener: LaneListener, address: str | None) -> str:
         address = address or f"{SCHEME}://{self._process.rank}"
         self._network.listeners[address] = (self._process, listener)
+        self._addresses.append(address)
         return address
 
     def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
@@ -33,9 +35,8 @@ class SimulatedLane(Lane):
         return connection
 
     def close(self) -> None:
-        for address, (process, _) in list(self._network.listeners.items()):
-            if process is self._process:
-                del self._network.listeners[address]
+        for address in self._addresses:
+            self._network.listeners.pop(address, None)
 
     def _connect(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
         """Connect, or tell the dialer why it cannot."""

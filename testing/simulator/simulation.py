@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.futures import thread_role
-from ...rpc.extend import GrpcRpcBackendOptions
+from ...rpc.extend import GrpcRpcBackendOptions, WorkerRecords
 from .checks import audit, check_closed, check_settled, check_verdicts, unsettled
 from .events import EventQueue, State
 from .faults import FaultPlan, Faults
@@ -140,11 +140,16 @@ class Simulation:
 
     # -- the phases of a run
 
-    def _run(self) -> None:
+    def start(self) -> None:
+        """Start the workers, as if they had come from a rendezvous."""
         for worker in self.workers:
             worker.agent.listen()
+        records = WorkerRecords.of(worker.agent.record for worker in self.workers)
         for worker in self.workers:
-            worker.start(self.workers)
+            worker.start(records)
+
+    def _run(self) -> None:
+        self.start()
         tasks = {worker: worker.spawn(self.workload.main(worker)) for worker in self.workers}
         self.faults.start()
         while self.queue.executed < self._events:

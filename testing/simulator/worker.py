@@ -9,7 +9,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from ...agents import make_agent
-from ...rpc.extend import Agent, GrpcRpcBackendOptions, Shutdown, current_agent
+from ...rpc.extend import Agent, GrpcRpcBackendOptions, Shutdown, WorkerRecords, current_agent
 from .events import Action, Process, State
 from .lane import SimulatedLane
 from .threads import Scheduler, SimulatedExecutor, SimulatedLoop
@@ -62,9 +62,9 @@ class Worker(Process):
         """Return whether it takes part in the job: its process runs or is stopped, and it was not expelled."""
         return self.state is not State.DEAD and not self.agent.closed
 
-    def start(self, workers: list[Worker]) -> None:
-        """Start its agent and its part of the workload."""
-        self.agent.start([worker.agent.record for worker in workers])
+    def start(self, records: WorkerRecords) -> None:
+        """Start its agent among the workers of these records."""
+        self.agent.start(records)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run user code of this worker."""

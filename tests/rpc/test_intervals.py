@@ -42,7 +42,11 @@ def test_it_is_a_set(seed):
         n = rng.randrange(120)
         assert numbers.add(n) == (n not in model)
         model.add(n)
-        assert len(numbers) == len(model)
+        n = rng.randrange(120)
+        numbers.discard(n)
+        model.discard(n)
+        assert len(numbers) == len(model) and numbers == model
+    assert list(numbers) == sorted(model)
     assert [n for n in range(-1, 130) if n in numbers] == sorted(model)
     assert [n for first, end in numbers.intervals() for n in range(first, end)] == sorted(model)
     assert all(end < first for (_, end), (first, _) in zip(numbers.intervals(), numbers.intervals()[1:]))
@@ -56,6 +60,13 @@ def test_almost_in_order_stays_tiny():
             numbers.add(n)
             assert len(numbers.intervals()) < 10
     assert numbers.intervals() == [(0, 100_000)]
+
+
+def test_a_range_is_one_interval():
+    numbers = IntervalSet(range(2, 10_000_000))
+    numbers.discard(5)
+    assert numbers.intervals() == [(2, 5), (6, 10_000_000)] and len(numbers) == 9_999_997
+    assert list(IntervalSet(range(0))) == [] and list(IntervalSet([3, 1])) == [1, 3]
 
 
 def test_a_negative_number_is_refused():

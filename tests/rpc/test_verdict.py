@@ -18,7 +18,7 @@ class Job:
     """Machines whose reports arrive at once, wherever a path of links leads."""
 
     def __init__(self, count):
-        self.machines = {rank: Verdicts(rank, {n: f"w{n}" for n in range(count)}, TIMEOUT) for rank in range(count)}
+        self.machines = {rank: Verdicts(rank, range(count), "w{}".format, TIMEOUT) for rank in range(count)}
         self.held = set()  # they answer nothing for a while
         self.now = 0.0
         self.due = deque()
@@ -228,7 +228,7 @@ def test_a_worker_that_says_nothing_vetoes_silence():
 
 
 def machine_of_three(rank):
-    return Verdicts(rank, {0: "a", 1: "b", 2: "c"}, TIMEOUT)
+    return Verdicts(rank, range(3), "abc".__getitem__, TIMEOUT)
 
 
 def test_a_suspicion_is_answered_by_asking_the_suspected_worker():
@@ -295,7 +295,7 @@ def test_a_worker_that_others_count_as_lost_closes():
 
 def test_everyone_agrees_in_every_order_of_evidence():
     def scenario(choices):
-        machines = {rank: Verdicts(rank, {n: f"w{n}" for n in range(3)}, TIMEOUT) for rank in (0, 1)}
+        machines = {rank: Verdicts(rank, range(3), "w{}".format, TIMEOUT) for rank in (0, 1)}
         flying = [(rank, 2, DEAD) for rank in machines]
         while flying:
             flight = choices.pick(flying)
@@ -327,10 +327,9 @@ def test_many_workers_lose_one_with_few_words(count):
 
 def joined(job, rank, order):
     """Let a worker join: its own machine knows all who live, and the others hear of it in that order."""
-    names = {n: f"w{n}" for n in [*job.machines, rank]}
-    job.machines[rank] = Verdicts(rank, names, TIMEOUT)
+    job.machines[rank] = Verdicts(rank, [*job.machines, rank], "w{}".format, TIMEOUT)
     for other in order:
-        job.handle(other, Joined(rank, f"w{rank}"))
+        job.handle(other, Joined(rank))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -352,16 +351,16 @@ def test_a_worker_that_joins_counts_for_the_majority():
 
 
 def test_the_loss_of_a_worker_may_be_heard_of_before_that_it_joined():
-    machine = Verdicts(0, {0: "w0", 1: "w1"}, TIMEOUT)
+    machine = Verdicts(0, range(2), "w{}".format, TIMEOUT)
     loss = Loss("it died")
     assert not any(isinstance(done, Lose) for done in machine.handle(Received(1, Report(1, {}, {2: loss})), 0.0))
-    assert Lose(2, loss) in machine.handle(Joined(2, "w2"), 0.0)
+    assert Lose(2, loss) in machine.handle(Joined(2), 0.0)
     assert machine.members == {0, 1} and machine.report.lost == {2: loss}
 
 
 def test_a_suspicion_that_was_heard_of_before_the_worker_joined_is_answered():
-    machine = Verdicts(0, {0: "w0", 1: "w1"}, TIMEOUT)
+    machine = Verdicts(0, range(2), "w{}".format, TIMEOUT)
     machine.handle(Received(1, Report(1, {2: SILENT})), 0.0)
-    asked = [done.to for done in machine.handle(Joined(2, "w2"), 0.0) if isinstance(done, SendReport)]
+    asked = [done.to for done in machine.handle(Joined(2), 0.0) if isinstance(done, SendReport)]
     assert asked == [[2]] and machine.members == {0, 1, 2}
-    assert machine.handle(Joined(2, "w2"), 0.0) == []
+    assert machine.handle(Joined(2), 0.0) == []

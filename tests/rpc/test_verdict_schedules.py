@@ -23,7 +23,7 @@ class World:
 
     def __init__(self, rng, count):
         self.rng, self.now = rng, 0.0
-        self.machines = {rank: Verdicts(rank, {n: f"w{n}" for n in range(count)}, TIMEOUT) for rank in range(count)}
+        self.machines = {rank: Verdicts(rank, range(count), "w{}".format, TIMEOUT) for rank in range(count)}
         self.cut_since = {}  # pair: when its link was cut
         self.mended_at = {}
         self.killed, self.frozen, self.killed_at = set(), set(), {}

@@ -228,8 +228,8 @@ def test_a_guarantee_broken_on_purpose_is_found(monkeypatch, mutation):
 
 @pytest.mark.slow
 def test_a_loss_of_a_worker_that_others_reach_is_found(monkeypatch):
-    def direct(self, start):
-        return {rank: rank for rank in self if rank != start and self.linked(start, rank)}
+    def direct(self, start, members):
+        return {rank: rank for rank in members if rank != start and self.linked(start, rank)}
 
     monkeypatch.setattr(Reports, "paths", direct)
     plan = FaultPlan(pauses={"cut": 5.0}, longest=12.0)
