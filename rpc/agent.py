@@ -99,6 +99,8 @@ class Agent:
         self.debug_counts: list[Callable[[], dict[str, int]]] = [self._counts]
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         self.on_context: list[Callable[[], None]] = []
+        self._context = contextvars.Context()  # copied for each call
+        self._context.run(agent_variable.set, self)
         self.on_close: list[Callable[[], None]] = []
         self.on_leave: list[Callable[[], None]] = []
         self.on_expelled: list[Callable[[str], None]] = []
@@ -239,8 +241,7 @@ class Agent:
 
     def new_context(self) -> contextvars.Context:
         """Return an empty context in which this agent is the current one."""
-        context = contextvars.Context()
-        context.run(agent_variable.set, self)
+        context = self._context.copy()
         for enter in self.on_context:
             context.run(enter)
         return context

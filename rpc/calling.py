@@ -129,7 +129,7 @@ def open_request(body: tuple[Any, Any, Any]) -> tuple[Callable[..., Any], tuple[
 def serve_call(call: ServerCall) -> None:
     """Answer ``Method.CALL``."""
     function, args, kwargs = open_request(call.open())
-    call.what = getattr(function, "__qualname__", repr(function))
+    call.what = getattr(function, "__qualname__", None) or repr(function)
     result = function(*args, **kwargs)
     del args, kwargs
     call.reply_with(result, is_async_execution(function))

@@ -92,6 +92,7 @@ class ThreadPool:
         self._came = 0.0  # when a task last came
         self._tasks = self._seen = 0  # how many have begun, and had at the last look
         self._looking = False  # a timer is set
+        self._as_dozing = Dozing(self)
 
     def submit(self, task: Task) -> None:
         with self._lock:
@@ -99,7 +100,8 @@ class ThreadPool:
                 raise RpcError(f"the thread pool {self.name!r} is closed")
             if self._running >= self.size or self._is_soon_free():
                 self._backlog.append(task)
-                self._look_later()
+                if not self._looking:
+                    self._look_later()
                 return
             if not self._idle and len(self._threads) >= self.ceiling:
                 raise RpcError(
@@ -163,13 +165,16 @@ class ThreadPool:
         # lock held
         if self._call_later is None:
             return len(self._backlog) < self._lingering
-        latest, self._came = max(self._began, self._came), monotonic()
-        return self._lingering > 0 or (self._running > 0 and self._came - latest < PATIENCE_SECONDS)
+        latest, self._came = self._came, monotonic()
+        if self._lingering:
+            return True
+        return self._running > 0 and self._came - max(latest, self._began) < PATIENCE_SECONDS
 
     def _look_later(self) -> None:
         # lock held
-        waiting = len(self._backlog) > self._lingering and self._running < self.size
-        if waiting and not self._looking and self._call_later is not None:
+        if self._looking or self._call_later is None:
+            return
+        if len(self._backlog) > self._lingering and self._running < self.size:
             self._looking = True
             self._call_later(LOOK_SECONDS, self._look)
 
@@ -240,13 +245,13 @@ class ThreadPool:
         # lock held
         if self._call_later is None:
             return False  # nobody would look after it if they block
-        return self._running > 1 and self._tasks > number and monotonic() - began < QUICK_SECONDS
+        return self._tasks > number and monotonic() - began < QUICK_SECONDS
 
     def _linger(self, idle: Idle) -> None:
         with self._lock:
             self._lingering += 1
         try:
-            thread_role.blocker = Dozing(self)
+            thread_role.blocker = self._as_dozing
             idle(self._has_task)
         except BaseException:
             logger.exception("a thread of %s failed while it had no task", self.name)
@@ -261,9 +266,11 @@ class ThreadPool:
     def _next(self, number: int, began: float) -> Task | None:
         with self._lock:
             surplus = self._running > self.size
-            if self._backlog and not surplus and not self._leaves_it_to_others(number, began):
+            leaves = self._running > 1 and self._leaves_it_to_others(number, began)
+            if self._backlog and not surplus and not leaves:
                 task = self._backlog.popleft()
-                self._look_later()
+                if not self._looking:
+                    self._look_later()
                 return task
             self._running -= 1
             if surplus or self._closed or self._idle >= self.size:

@@ -68,8 +68,11 @@ class Receiver:
         """
         peer = self._peers.at(connection.number)
         try:
-            if frame[0] in (Kind.REQUEST, Kind.REPLY):
-                self._message(peer, connection, frame, owned)
+            kind = frame[0]
+            if kind == Kind.REQUEST:
+                self._request(peer, connection, frame, owned)
+            elif kind == Kind.REPLY:
+                self._reply(connection, frame, owned)
             else:
                 self._control_frame(peer, connection, frame)
         except Exception:
@@ -81,18 +84,21 @@ class Receiver:
             )
             connection.close()
 
-    def _message(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
-        call = decode(frame, owned, connection.number, ServerCall) if frame[0] == Kind.REQUEST else None
-        message = call or decode(frame, owned, connection.number, Incoming)
-        message.flow, message.size = connection.flow or self._flows.of(connection), len(frame)
-        if not self._codec.arrived(message):
-            message.flow.used(message.size)
-        elif call is None:
-            self._caller.complete(message)
-        elif peer.gone and not call.must_run:
+    def _request(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
+        call = decode(frame, owned, connection.number, ServerCall)
+        call.flow, call.size = connection.flow or self._flows.of(connection), len(frame)
+        if (call.extras and not self._codec.arrived(call)) or (peer.gone and not call.must_run):
             call.flow.used(call.size)
         else:
-            self._server.accept(call, connection)
+            self._server.accept(call, connection, peer)
+
+    def _reply(self, connection: Connection, frame: Any, owned: bool) -> None:
+        reply = decode(frame, owned, connection.number, Incoming)
+        reply.flow, reply.size = connection.flow or self._flows.of(connection), len(frame)
+        if reply.extras and not self._codec.arrived(reply):
+            reply.flow.used(reply.size)
+        else:
+            self._caller.complete(reply)
 
     def _control_frame(self, peer: Peer, connection: Connection, frame: Any) -> None:
         kind = frame[0]

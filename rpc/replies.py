@@ -11,7 +11,7 @@ from .timers import Timer
 
 
 class Reply(Outgoing):
-    """Answer to a request. While it is queued, ``timer`` drops it at the deadline of its call."""
+    """Answer to a request. ``timer``, set when it is queued, drops it at the deadline of its call."""
 
     __slots__ = ("timer",)
 

@@ -107,15 +107,22 @@ class Server:
         if refused is not None:
             self.refused[method] = refused
 
-    def accept(self, call: ServerCall, connection: Connection) -> None:
-        """Take a request that arrived. Runs in a reader's thread."""
-        call.begin(self, connection)
-        if self.waiting.setdefault(call.key, call) is not call:
+    def accept(self, call: ServerCall, connection: Connection, peer: Peer) -> None:
+        """Take a request that arrived. Runs in a reader's thread.
+
+        Args:
+            call: the request.
+            connection: where it came from.
+            peer: its caller.
+        """
+        call.begin(self, connection, peer)
+        key = call.key
+        if self.waiting.setdefault(key, call) is not call:
             call.flow.used(call.size)  # a repetition
             return
         self.accepted += 1
-        self.serving[call.key] = call
-        if call.key in self._cancelled:  # it came before
+        self.serving[key] = call
+        if key in self._cancelled:  # it came before
             self.drop(call)
             return
         if call.waits_for:
@@ -185,8 +192,8 @@ class Server:
     def _queue(self, reply: Reply, parts: list[Any], flow: Flow) -> bool:
         # Any number may be queued: no further request of that caller starts meanwhile.
         reply.drop_content()
-        if reply.deadline:
-            reply.timer = self.timers.call_at(reply.deadline, self._expire, reply, flow)
+        deadline = reply.deadline
+        reply.timer = self.timers.call_at(deadline, self._expire, reply, flow) if deadline else None
         return flow.send(reply, parts, self._unsent, waits=False)
 
     def _expire(self, reply: Reply, flow: Flow) -> None:
@@ -248,14 +255,20 @@ class ServerCall(Incoming):
 
     _cancellation: Future[bool] | None
 
-    def begin(self, server: Server, connection: Connection) -> None:
-        """Note who serves it; called once, before all else."""
+    def begin(self, server: Server, connection: Connection, peer: Peer) -> None:
+        """Note who serves it for whom; called once, before all else.
+
+        Args:
+            server: serves it.
+            connection: where it came from.
+            peer: its caller.
+        """
         self._server = server
         self.connection = connection
         self.deadline = server.timers.now() + self.timeout if self.timeout else 0.0
         self.key: CallKey = (self.sender, self.call_id)
         self.what = ""
-        self._peer = server.peers.at(self.sender)
+        self._peer = peer
         self.profiles: tuple[Any, ...] = ()
         self.warnings: tuple[WarningRow, ...] = ()
         self._opened = False
@@ -290,15 +303,11 @@ class ServerCall(Incoming):
         server = self._server
         if not server.take(self):
             return None
-        gone = self._peer.gone and not self.must_run
-        if server.state.closed or gone or self._late():
+        if server.state.closed or ((self._peer.gone or self._expired()) and not self.must_run):
             server.served(self)
             return None
         server.threads.new_context().run(self._serve)
         return None if (reading := self.connection.reading) is None else reading.linger
-
-    def _late(self) -> bool:
-        return self._expired() and not self.must_run
 
     def _expired(self) -> bool:
         return self.deadline > 0 and self._server.timers.now() > self.deadline
@@ -386,7 +395,7 @@ class ServerCall(Incoming):
         Raises:
             SerializationError: it cannot be sent; nothing was.
         """
-        reply = self._reply()
+        reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
         self._server.codec.pack(reply, value, self._peer.same_main, label_result)
         self._send(reply)
 
@@ -417,7 +426,7 @@ class ServerCall(Incoming):
             logger.info("%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
 
     def _send_failure(self, error: BaseException) -> None:
-        reply = self._reply()
+        reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
         reply.flags |= Flag.ERROR
         description = describe_failure(error, self._server.state.name)
         if sum(len(part) for part in description if part) > self._server.codec.limit:
@@ -427,18 +436,13 @@ class ServerCall(Incoming):
         reply.flags &= ~Flag.PLAIN
         self._send(reply)
 
-    def _reply(self) -> Reply:
-        reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
-        reply.timer = None
-        return reply
-
     def _send(self, reply: Reply) -> None:
         if self._answered:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         if self.warnings:
             reply.extras[WARNINGS], self.warnings = json.dumps(self.warnings).encode(), ()
-        if not self._late():  # else nobody waits for it
+        if not self._expired() or self.must_run:  # else nobody waits for it
             self._server.send(reply, self.connection)
         self._answered = True
         self._server.served(self)

@@ -46,8 +46,8 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
 
 def open_bare(message: Incoming) -> Any:
     """Return the body of a message with ``Flag.BARE``, whose tensors are in place."""
-    name = bytes(message.pickled)
-    return (name.decode("ascii"), tuple(message.tensors), {}) if name else message.tensors[0]
+    name = str(message.pickled, "ascii")
+    return (name, tuple(message.tensors), {}) if name else message.tensors[0]
 
 
 def _pack_tensors(message: Outgoing, name: bytes, tensors: tuple[Any, ...], limit: int) -> bool:

@@ -11,14 +11,14 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
-from functools import lru_cache
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.errors import SerializationError
 
 MAIN = "__main__"
 MAIN_NAMES = frozenset({MAIN, "__mp_main__"})
+MOST_FOUND = 1024  # functions that are found at once
 
 
 def main_script() -> str:
@@ -69,10 +69,16 @@ def _is_global(function: FunctionType) -> bool:
     return names.get(function.__qualname__) is function and getattr(sys.modules.get(module), "__dict__", None) is names
 
 
-@lru_cache(maxsize=1024)
-def _split(name: str) -> tuple[str, list[str]]:
-    module, _, qualified = name.partition(":")
-    return module, qualified.split(".")
+class Found(NamedTuple):
+    """Function that was found by its name: it still is if its module is still that one, and has it still."""
+
+    module_name: str
+    module: Any
+    part: str
+    function: Callable[..., Any]
+
+
+_found: dict[str, Found] = {}  # functions of modules that were imported completely
 
 
 def resolve(name: str) -> Callable[..., Any]:
@@ -81,10 +87,21 @@ def resolve(name: str) -> Callable[..., Any]:
     Raises:
         SerializationError: there is none; the message says what to do.
     """
-    module_name, path = _split(name)
+    if (known := _found.get(name)) is not None:
+        module_name, module, part, function = known
+        if sys.modules.get(module_name) is module and module.__dict__.get(part) is function:
+            return known[3]
+    return _find(name)
+
+
+def _find(name: str) -> Callable[..., Any]:
+    module_name, _, qualified = name.partition(":")
+    path = qualified.split(".")
+    if _is_main(module_name):
+        module_name = MAIN
     try:
         # Also where the module is in sys.modules: then this waits for a thread that has begun to import it and is not done.
-        found: Any = sys.modules[MAIN] if _is_main(module_name) else importlib.import_module(module_name)
+        module = found = sys.modules[MAIN] if module_name == MAIN else importlib.import_module(module_name)
         for part in path:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
@@ -94,6 +111,10 @@ def resolve(name: str) -> Callable[..., Any]:
         ) from error
     if not callable(found):
         raise SerializationError(f"{name!r} is not callable on the callee; it is a {type(found).__name__} there")
+    if len(path) == 1 and type(module) is ModuleType:
+        if len(_found) >= MOST_FOUND:
+            _found.clear()
+        _found[name] = Found(module_name, module, qualified, found)
     return found
 
 

@@ -84,6 +84,23 @@ def test_a_function_of_a_module_that_another_thread_imports_is_waited_for(tmp_pa
     del sys.modules["half_imported"]
 
 
+def test_a_function_that_was_found_before_is_not_used_when_it_was_replaced(monkeypatch):
+    def module(result):
+        made = types.ModuleType("changing")
+        made.f = lambda: result
+        return made
+
+    monkeypatch.setitem(sys.modules, "changing", module(1))
+    assert resolve("changing:f")() == resolve("changing:f")() == 1
+    sys.modules["changing"].f = lambda: 2
+    assert resolve("changing:f")() == 2
+    sys.modules["changing"] = module(3)  # as after del sys.modules[name] and another import
+    assert resolve("changing:f")() == 3
+    del sys.modules["changing"].f
+    with pytest.raises(SerializationError, match="cannot find 'f'"):
+        resolve("changing:f")
+
+
 STATE = {"get_default_dtype", "is_grad_enabled"}  # they read what is this worker's own
 
 
