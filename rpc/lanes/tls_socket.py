@@ -13,12 +13,12 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..tls import Tls
 
 RECEIVE_BYTES = 256 * 1024
-ENCRYPT_BYTES = 1024 * 1024  # at a time, so that the peer decrypts the first part meanwhile
+ENCRYPT_BYTES = 256 * 1024  # at a time, so that the peer decrypts the first part meanwhile
 
 
 class TlsSocket:
@@ -28,6 +28,9 @@ class TlsSocket:
         plain: the socket.
         tls: what this end shows and trusts.
         name: name that the certificate of the other end must carry, if this end has dialed; None if it has accepted.
+
+    Attributes:
+        holds_back: bytes have been taken from the socket that ``recv_into`` has not returned.
     """
 
     def __init__(self, plain: socket.socket, tls: Tls, name: str | None) -> None:
@@ -37,9 +40,10 @@ class TlsSocket:
         context = tls.server_context() if name is None else tls.client_context()
         self._tls = context.wrap_bio(self._arrived, self._leaving, server_side=name is None, server_hostname=name)
         self._lock = threading.Lock()  # held around calls to _tls
-        self._unsent = memoryview(b"")  # ciphertext that the socket had no room for
+        self._unsent: bytes | memoryview = b""  # ciphertext that the socket had no room for
         self._owed = 0  # bytes that were encrypted although the caller was told that they wait
-        self._buffer = bytearray(RECEIVE_BYTES)
+        self._buffer = memoryview(bytearray(RECEIVE_BYTES))
+        self.holds_back = False
         self._asks_system = True
         self._over = False  # the other end has ended its side
 
@@ -93,15 +97,32 @@ class TlsSocket:
         if not self.holds_back:
             self._receive()  # first: asking TLS in vain costs an exception
         while True:
-            try:
-                with self._lock:
-                    size: Any = self._tls.read(len(buffer), buffer)
-                    return int(size)
-            except ssl.SSLWantReadError:
-                self._receive()
-            except ssl.SSLZeroReturnError:
-                self._over = True
+            with self._lock:
+                if size := self._decrypt(buffer):
+                    return size
+            if self._over:
                 return 0
+            self._receive()
+
+    def _decrypt(self, buffer: Any) -> int:
+        """Read the records that are there, each by a call to TLS, as far as they fit; return how many bytes."""
+        # lock held
+        tls, arrived, room = self._tls, self._arrived, len(buffer)
+        rest, size = buffer, 0
+        try:
+            while count := tls.read(room - size, rest):
+                size += cast("int", count)
+                self.holds_back = bool(arrived.pending or tls.pending())
+                if not self.holds_back or size == room:
+                    return size
+                rest = memoryview(buffer)[size:]
+            self._over = True
+        except ssl.SSLWantReadError:
+            pass  # what there is of the next record is in TLS, which asks for the rest
+        except ssl.SSLZeroReturnError:
+            self._over = True
+        self.holds_back = False
+        return size
 
     def recvmsg(self, size: int, *_: int) -> tuple[bytes, list[Any], int, None]:
         """Read at most ``size`` bytes; as ``recv_into``. No descriptor comes with them."""
@@ -122,11 +143,13 @@ class TlsSocket:
         if self._unsent and not self._send_rest():
             raise BlockingIOError
         owed, self._owed = self._owed, 0
-        fresh = memoryview(_first_bytes(parts, owed + ENCRYPT_BYTES))[owed:]
+        fresh = _first_bytes(parts, owed + ENCRYPT_BYTES)
+        if owed:
+            fresh = memoryview(fresh)[owed:]
         with self._lock:
             if fresh:
                 self._tls.write(fresh)
-            self._unsent = memoryview(self._leaving.read())
+            self._unsent = self._leaving.read()
         if self._send_rest():
             return owed + len(fresh)
         self._owed = 1  # the caller comes again, when there is room
@@ -137,11 +160,6 @@ class TlsSocket:
     def send(self, data: Any) -> int:
         """Send one part; as ``sendmsg``."""
         return self.sendmsg((data,))
-
-    @property
-    def holds_back(self) -> bool:
-        """Return whether bytes have been taken from the socket that ``recv_into`` has not returned."""
-        return bool(self._arrived.pending or self._tls.pending())
 
     def shutdown(self, how: int) -> None:
         """End this side of the socket, and tell the other end before that nothing more comes; or end both sides at once."""
@@ -155,7 +173,7 @@ class TlsSocket:
                 self._tls.unwrap()
             except ssl.SSLError:
                 pass  # it wants to read the other end's own end, which comes later
-            self._unsent = memoryview(bytes(self._unsent) + self._leaving.read())
+            self._unsent = bytes(self._unsent) + self._leaving.read()
         self._send_rest()
 
     def close(self) -> None:
@@ -178,13 +196,14 @@ class TlsSocket:
         if not size:
             raise ConnectionResetError("the connection was cut")
         with self._lock:
-            self._arrived.write(memoryview(self._buffer)[:size])
+            self._arrived.write(self._buffer[:size])
 
     def _send_rest(self) -> bool:
         """Send ciphertext, and return whether all of it has left."""
         try:
-            while self._unsent:
-                self._unsent = self._unsent[self._plain.send(self._unsent) :]
+            while rest := self._unsent:
+                sent = self._plain.send(rest)
+                self._unsent = memoryview(rest)[sent:] if sent < len(rest) else b""
         except BlockingIOError:
             return False
         return True
@@ -204,6 +223,8 @@ def _first_bytes(parts: Sequence[Any], size: int) -> Any:
     """Return the first ``size`` bytes of some parts, without a copy if one part has them."""
     if len(parts) == 1 or len(parts[0]) >= size:
         return memoryview(parts[0])[:size]
+    if sum(map(len, parts)) <= size:
+        return b"".join(parts)
     pieces = []
     for part in parts:
         pieces.append(memoryview(part)[:size])

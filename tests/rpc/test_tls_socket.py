@@ -97,6 +97,18 @@ def test_an_end_is_told_from_a_cut(ends):
         near.recv_into(buffer)
 
 
+def test_one_read_returns_all_records_that_fit(ends):
+    near, far = ends
+    assert near.sendmsg([b"a" * 100]) == near.sendmsg([b"b" * 100]) == 100
+    near.shutdown(socket.SHUT_WR)
+    buffer, found = bytearray(1000), b""
+    while len(found) < 200:  # all of it has left, but the system may give it in two parts
+        select.select([far], [], [], 30)
+        found += buffer[: far.recv_into(buffer)]
+    assert found == b"a" * 100 + b"b" * 100 and not far.holds_back
+    assert far.recv_into(buffer) == 0
+
+
 def test_what_is_held_back_is_read_before_one_waits(ends):
     near, far = ends
     near.sendmsg([b"x" * 5000])
