@@ -190,6 +190,7 @@ class Caller:
             flow: Flow = connection.flow or self._flows.of(connection)
             if connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
                 return True
+            flow.put_back(call)  # it may go on with the next connection
             peer.forget(connection)
             call.connection = None
         return False

@@ -45,7 +45,7 @@ class Connections(LaneListener):
         on_frame: gets each frame that arrives: connection, frame, and whether its memory is nobody else's.
         on_dialed: called with a connection that this worker dialed, once it is open, and its peer.
         on_change: called with a peer after a connection to it opened or ended.
-        on_broken: called with a peer that is not lost after a connection to it ended.
+        on_broken: called with a peer that is not lost after a connection to it ended that was open: messages may be lost.
     """
 
     def __init__(
@@ -135,6 +135,9 @@ class Connections(LaneListener):
         with peer.lock:
             if peer.dialed is not None:
                 return peer.dialed
+            if peer.unopened is not None:  # calls were queued there, which were never sent
+                self._flows.of(peer.unopened).move(fresh)
+                peer.unopened = None
             peer.dialed = fresh
         fresh.start()
         return fresh
@@ -206,17 +209,18 @@ class Connections(LaneListener):
         self.on_frame(connection, frame, owned)
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
-        self._flows.of(connection).close()
-        if self._state.closed or connection.number < 0:
+        peer = None if self._state.closed or connection.number < 0 else self._peers.at(connection.number)
+        if peer is not None and not peer.gone:
+            peer.disconnected(connection, error, self._timers.now(), self._reconnect_timeout)
+        if peer is None or peer.gone or connection.opened:
+            self._flows.of(connection).close()
+        if peer is None or peer.gone:
             return
-        peer = self._peers.at(connection.number)
-        if peer.gone:
-            return
-        peer.disconnected(connection, error, self._timers.now(), self._reconnect_timeout)
         _call(self.on_change, peer)
         if peer.gone:
             return
-        _call(self.on_broken, peer)
+        if connection.opened:
+            _call(self.on_broken, peer)
         if peer.redial_at is not None:
             self._timers.call_at(peer.redial_at, self._redial, peer)
 

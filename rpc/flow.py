@@ -67,11 +67,12 @@ class Flow:
         Raises:
             RpcError: the queue is full.
         """
-        message.connection, message.unsent, message.gate = self._connection, unsent, None
+        connection = message.connection = self._connection
+        message.unsent, message.gate = unsent, None
         try:
             if self._has_room(message):
                 message.dequeued()
-                return self._connection.send(parts, message)
+                return connection.send(parts, message)
             if waits and may_block():
                 message.parts, message.gate = parts, Future()
                 message.gate.driver = self._connection.reading
@@ -196,6 +197,25 @@ class Flow:
         return held
 
     # -- the end
+
+    def move(self, fresh: Connection) -> None:
+        """Go on with ``fresh``, which has not started: the connection ended before it was open, and nothing has left.
+
+        What is in flight are the frames that wait there: they are given to ``fresh``.
+        """
+        with self._lock:
+            former, self._connection = self._connection, fresh
+            former.flow, fresh.flow = None, self
+            for message in self._window.queue:
+                message.connection = fresh
+            self._window.forget_question()
+        for frame, message in former.take_unsent():
+            assert isinstance(message, Outgoing)
+            message.connection = fresh
+            fresh.send([frame], message)
+        with self._lock:
+            ask = self._collect([])
+        self._carry_out(ask)
 
     def close(self) -> None:
         """Drop what is queued: the connection ended."""

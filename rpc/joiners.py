@@ -1,7 +1,9 @@
 """Joiners that have a challenge and have not answered it: few, for a short time, each answer taken once.
 
 A pure state machine; time is given. When there are too many, the oldest of the address that has the most is refused: an honest
-joiner answers within milliseconds, so a host that is slow, or opens many at once, displaces its own.
+joiner answers within milliseconds, so a host that is slow, or opens many at once, displaces its own. Their number is what
+protects this worker, and not their time: on a machine with a hundred busy processes an honest one may be given the processor
+only every few seconds, so it has as long as workers have to come together.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-HANDSHAKE_SECONDS = 5.0
+HANDSHAKE_SECONDS = 60.0
 MOST = 1024  # in all
 MOST_PER_ADDRESS = 512  # at least the workers of one host that start at the same time
 LATE = f"it did not answer the challenge within {HANDSHAKE_SECONDS:g} s"

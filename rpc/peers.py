@@ -105,6 +105,7 @@ class Peer:
         self.control = ControlQueue(uncounted=(Topic.QUIESCENCE, Topic.MEMBERSHIP))
         self.dialed: Connection | None = None
         self.open = False  # the dialed connection has proven itself
+        self.unopened: Connection | None = None  # the last one, if it ended before: what waits there can go by the next
         self.accepted: list[Connection] = []
         self.broken_since: float | None = None
         self.redial_at: float | None = None
@@ -152,6 +153,7 @@ class Peer:
         """Drop a connection that turned out to be closed before the lane reported it: the next call dials anew."""
         with self.lock:
             if self.dialed is connection:
+                self.unopened = None if connection.opened else connection
                 self.dialed, self.open = None, False
 
     def connected(self) -> None:
@@ -179,6 +181,7 @@ class Peer:
             else:
                 dialing = connection is self.dialed
             if dialing:
+                self.unopened = None if connection.opened else connection
                 self.dialed, self.open = None, False
                 self._note(error, now, timeout)
             if self.dialed is None and (dialing or self.redial_at is None):
@@ -211,7 +214,7 @@ class Peer:
                 return False
             self.gone = reason
             self.cut = ""
-            self.redial_at = self.trouble = None
+            self.redial_at = self.trouble = self.unopened = None
             self.control.peer_lost()
             return True
 

@@ -71,6 +71,7 @@ class Connection(ABC):
         number: the peer's (``WorkerRecord.number``); -1 until it has proven who it is.
         scheme: the way its frames travel now.
         lane_note: for people: why it is not a faster one; empty if there is nothing to say.
+        opened: both ends know each other, and frames may have left. Until then they wait here.
         reading: lets threads of the agent read what arrives; ``None`` while the lane's own thread must.
     """
 
@@ -78,6 +79,7 @@ class Connection(ABC):
     scheme: str = ""
     lane_note: str = ""
     flow: Any = None
+    opened: bool = False
     reading: Reading | None = None
 
     def start(self) -> None:
@@ -98,6 +100,10 @@ class Connection(ABC):
     def withdraw(self, handle: FrameHandle) -> bool:
         """Drop a frame that waits. Any thread. True if it was still there: the peer will not receive it."""
         return False
+
+    def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
+        """Take the frames with a handle out of a connection that ended before it was open: none has left. Any thread."""
+        return []
 
     @abstractmethod
     def close(self, last: list[Any] | None = None) -> None:

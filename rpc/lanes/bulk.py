@@ -62,6 +62,17 @@ class Transfer:
             return _restamp(handle, chunk)
         return chunk
 
+    def take_back(self) -> tuple[bytes, FrameHandle | None] | None:
+        """Return the frame and its handle, to send it another way; ``None`` if not all of it is here."""
+        with self._lock:
+            frame = b"".join(memoryview(chunk)[CHUNK.size :] for chunk in self._chunks)
+            if self._withdrawn or len(frame) < self._total:
+                return None
+            self._withdrawn = True
+            self._chunks.clear()
+            handle, self._handle = self._handle, None
+            return frame, handle
+
     def withdraw(self) -> bool:
         with self._lock:
             if self._withdrawn or not self._left:

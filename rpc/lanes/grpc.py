@@ -139,6 +139,7 @@ class DialedConnection(GrpcConnection):
             await stream.write(NO_SOCKET)
         else:
             self._lane.keep(self._open_bulk_socket)
+        self.opened = True
         self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
         await first_of(

@@ -24,7 +24,7 @@ from .grpc_handshake import WELCOME_KEY, translate
 from .ioloop import first_of
 from .large.channel import SEGMENT_BYTES, LargeFrames
 from .large.resources import Resources
-from .outbox import Outbox, SmallFrame, next_batch, split_batch
+from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
 from .poller import Poller
 from .stream import Stream
 from .tls_socket import TlsSocket
@@ -75,21 +75,27 @@ class GrpcConnection(Connection):
             self._stream.reading.allow_for(size)
             return self._large.send(parts, size, handle)
         if size > BULK_BYTES:
-            self._send_bulk(parts, size, handle)
-        elif self._stream is not None:
+            return self._send_bulk(parts, size, handle)
+        if self._stream is not None:
             return self._stream.send(parts, size, handle)
-        else:
-            return self._send_small(parts, size, handle)
-        return True
+        return self._send_small(parts, size, handle)
 
     def _send_small(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
         with self._undecided:
             if self._stream is None:
-                self._frames.put(SmallFrame(b"".join(parts), handle))
-                return True
+                frame = SmallFrame(b"".join(parts), handle)
+                self._frames.put(frame)
+                return not self._came_late(frame, handle)
         return self._stream.send(parts, size, handle)
 
-    def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> None:
+    def _came_late(self, frame: Waits, handle: FrameHandle | None) -> bool:
+        """Take a frame back that was queued after this connection had ended, and before anybody took what had waited."""
+        late = self.closed and not self.opened and frame.withdraw()
+        if late and handle is not None:
+            handle.waiting, handle.in_hand = None, True
+        return late
+
+    def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
         number = next(self._transfers)
         transfer = Transfer(number, size, handle)
         # Chunk by chunk, so that the first is on its way while the next is copied.
@@ -97,6 +103,7 @@ class GrpcConnection(Connection):
             if not transfer.add(chunk):
                 break
             self._bulk.put(transfer)  # once for each chunk: transfers take turns
+        return not self._came_late(transfer, handle)
 
     def withdraw(self, handle: FrameHandle) -> bool:
         if not handle.withdraw():
@@ -104,6 +111,12 @@ class GrpcConnection(Connection):
         if isinstance(handle.waiting, Transfer):
             self._bulk.put(handle.waiting)  # once more: if it has begun, the receiver must hear that it ends here
         return True
+
+    def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
+        # A transfer is there once for each chunk.
+        waiting = dict.fromkeys(self._frames.take_all() + self._bulk.take_all())
+        taken = [each.take_back() for each in waiting if each is not None]
+        return [(frame, handle) for frame, handle in filter(None, taken) if handle is not None]
 
     def close(self, last: list[Any] | None = None) -> None:
         if last is not None:
@@ -161,8 +174,9 @@ class GrpcConnection(Connection):
     def _ended(self) -> None:
         self.closed = True
         self._decided.set()
-        self._bulk.clear()
-        self._frames.clear()
+        if self.opened:
+            self._bulk.clear()
+            self._frames.clear()
         if self._large is not None:
             self._large.close()
         if self._stream is not None:
@@ -245,6 +259,7 @@ class AcceptedConnection(GrpcConnection):
     async def run(self, context: Any, welcome: bytes) -> None:
         """Let the dialer in, move frames until the connection ends, and tell the listener."""
         error: Exception = ConnectionResetError("the peer closed the connection")
+        self.opened = True
         try:
             await context.send_initial_metadata(((WELCOME_KEY, welcome),))
             await self._pump_frames(context.read, context.write)

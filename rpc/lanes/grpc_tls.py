@@ -17,7 +17,7 @@ from ..joiners import HANDSHAKE_SECONDS
 from ..tls import NO_CERTIFICATE, PeerCertificate, Tls, fingerprint
 
 MOST_WAITING = 10_000
-STREAM_SECONDS = 2 * HANDSHAKE_SECONDS  # time from the beginning of a connection to its first stream
+STREAM_SECONDS = HANDSHAKE_SECONDS  # time from the beginning of a connection to its first stream
 NO_STREAM = "it opened no stream: it has no certificate of this job, or one that is not valid now, or speaks no TLS"
 
 

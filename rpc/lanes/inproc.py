@@ -51,7 +51,7 @@ class InProcessConnection(Connection):
         self.listener = listener
         self.other: InProcessConnection | None = None
         self.connect: Callable[[], None] | None = None
-        self._waiting: list[bytearray] | None = []  # frames sent before the connection was open
+        self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames sent before it was open
         self._closed = False
         self._lock = threading.Lock()
 
@@ -67,7 +67,7 @@ class InProcessConnection(Connection):
             if self._waiting is not None:
                 if handle is not None:
                     handle.in_hand = False
-                self._waiting.append(frame)
+                self._waiting.append((frame, handle))
                 return True
         if handle is not None:
             handle.in_hand = False
@@ -77,6 +77,11 @@ class InProcessConnection(Connection):
             self.close()
             raise
         return True
+
+    def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
+        with self._lock:
+            waiting, self._waiting = self._waiting or [], []
+        return [(frame, handle) for frame, handle in waiting if handle is not None]
 
     def close(self, last: list[Any] | None = None) -> None:
         if last is not None:
@@ -97,9 +102,9 @@ class InProcessConnection(Connection):
     def open(self, other: InProcessConnection) -> None:
         """Connect the two ends and send what waited."""
         with self._lock:
-            self.other = other
+            self.other, self.opened = other, True
             waiting, self._waiting = self._waiting or [], None
-        for frame in waiting:
+        for frame, _ in waiting:
             self._deliver(frame)
 
     def _deliver(self, frame: bytearray) -> None:
@@ -161,5 +166,6 @@ class InProcessLane(Lane):
             mine.fail(error)
             return
         theirs.open(mine)
+        mine.opened = True
         mine.listener.connected(mine)
         mine.open(theirs)

@@ -27,6 +27,10 @@ class Waits(Protocol):
         """Let go of it; False if it has left."""
         ...
 
+    def take_back(self) -> tuple[bytes, FrameHandle | None] | None:
+        """Return the frame and its handle, to send it another way; ``None`` if some of it has left or it was withdrawn."""
+        ...
+
 
 class SmallFrame:
     """Frame that leaves as one piece."""
@@ -50,6 +54,15 @@ class SmallFrame:
         if handle is not None and time.monotonic() - self._since > LATE_SECONDS:
             return handle.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]
         return data
+
+    def take_back(self) -> tuple[bytes, FrameHandle | None] | None:
+        """Return the frame and its handle, to send it another way; ``None`` if it has left or was withdrawn."""
+        try:
+            data = self._data.pop()
+        except IndexError:
+            return None
+        handle, self._handle = self._handle, None
+        return data, handle
 
     def withdraw(self) -> bool:
         try:

@@ -25,7 +25,7 @@ from ..tls import Tls
 from . import sockets
 from .tls_socket import TlsSocket
 
-MOST_VISITORS = 64  # sockets that have not proven whose they are
+MOST_VISITORS = 512  # sockets that have not proven whose they are; at least the workers that dial at the same time
 PAUSE_SECONDS = 0.1  # after the system gave no socket
 Take = Callable[[Any, str], None]
 Refuse = Callable[[str, str], None]
@@ -102,7 +102,9 @@ class SocketAcceptor:
         self._visits[visit] = None
         visit.add_done_callback(partial(self._visited, visitor))
         if len(self._visits) > MOST_VISITORS:
-            next(iter(self._visits)).cancel()
+            oldest = next(iter(self._visits))
+            del self._visits[oldest]  # at once: several may come before its end
+            oldest.cancel()
 
     def _visited(self, visitor: socket.socket, visit: asyncio.Task[bool]) -> None:
         self._visits.pop(visit, None)

@@ -55,6 +55,10 @@ class SimulatedConnection(Connection):
             self._waiting = left
         return len(left) < len(waiting)
 
+    def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
+        waiting, self._waiting = self._waiting or [], []
+        return [(frame, handle) for frame, handle in waiting if handle is not None]
+
     def close(self, last: list[Any] | None = None) -> None:
         if self.closed:
             return
@@ -89,6 +93,7 @@ class SimulatedConnection(Connection):
         """Mark the connection as open and send what waited. An acceptor may have sent its last frame and closed before."""
         if self.closed and self.dialed:
             return
+        self.opened = True
         if self.dialed:
             self.listener.connected(self)
         waiting, self._waiting = self._waiting or [], None

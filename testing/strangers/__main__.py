@@ -23,6 +23,7 @@ from .mutation import Mutations
 
 CALL_MILLISECONDS = 50.0
 MEMORY_MIB = 50.0
+HOLD = 2 * HANDSHAKE_SECONDS + 5  # long enough to see that half-open connections are closed
 ABOUT = """Attack a job of two workers as strangers on its machine could: random bytes, mutated HTTP/2, wrong handshakes,
 half-open connections and huge messages at its port, and mutated handshakes and frames before its readers. The job must go on
 (99 of 100 calls within 50 ms), use less than 50 MiB more, and unpickle nothing of it. Loopback only."""
@@ -33,7 +34,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     made = argparse.ArgumentParser(prog="python -m telegrad.testing.strangers", description=ABOUT)
     made.add_argument("--messages", type=_count, default=1_000_000, help="mutated ones, 1%% of them at the port")
     made.add_argument("--connections", type=_count, default=1000, help="half-open ones at a time")
-    made.add_argument("--hold", type=float, default=15.0, metavar="SECONDS", help="how long they are held (default 15)")
+    made.add_argument(
+        "--hold", type=float, default=HOLD, metavar="SECONDS", help=f"how long they are held (default {HOLD:g})"
+    )
     made.add_argument("--megabytes", type=_count, default=512, help="size of the huge messages, in MiB")
     made.add_argument("--seed", type=int, help="default: a random one, which is printed")
     made.add_argument("--no-timing", action="store_true", help="for busy machines: do not judge how long calls take")
