@@ -23,7 +23,7 @@ from ..rpc.extend import (
     serve_calls,
 )
 from ..rref import RRef
-from ..rref.extend import ReferenceInterceptor, RRefContext, serve_references
+from ..rref.extend import ReferenceInterceptor, RRefContext, serve_methods, serve_references
 
 
 def make_agent(
@@ -74,6 +74,7 @@ def add_parts(agent: Agent, options: GrpcRpcBackendOptions | None) -> None:
     agent.add_part(references)
     agent.codec.reference_types = (RRef,)
     serve_references(references)
+    serve_methods(references)
     # collective: messages of process groups
     serve_groups(agent)
     # autograd_dist: contexts, backward passes, steps of optimizers

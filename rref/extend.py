@@ -1,6 +1,7 @@
 """For those who put an agent together: the parts that make it answer references."""
 
 from .context import RRefContext
+from .methods import serve_methods
 from .requests import ReferenceInterceptor, serve_references
 
-__all__ = ["RRefContext", "ReferenceInterceptor", "serve_references"]
+__all__ = ["RRefContext", "ReferenceInterceptor", "serve_methods", "serve_references"]

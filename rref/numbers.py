@@ -6,6 +6,7 @@ class Method:
 
     CREATE = 16
     FETCH = 17
+    METHOD = 18
 
 
 class Topic:

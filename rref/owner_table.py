@@ -94,6 +94,17 @@ class OwnerTable:
         """Return whether the value is here, or may still come for ``asker``."""
         return self.is_created(rref_id) or (rref_id.created_on == asker and self.may_come(rref_id))
 
+    def borrow(self, rref_id: RRefId) -> Future[Any] | None:
+        """Return the future of a value that may still come; ``None``: there is none, and there will be none."""
+        owned = self._owned.get(rref_id)
+        if owned is None:
+            if not self.may_come(rref_id):
+                return None
+            owned = self.awaited(rref_id)
+        if owned.value is None:
+            owned.value = Future()
+        return owned.value
+
     def forks_of(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
         """Return the registered forks of a reference, and who holds each."""
         owned = self._owned.get(rref_id)

@@ -93,7 +93,8 @@ class Ownership:
 
     def _sending(self, transfer: Transfer) -> None:
         self._check_open()
-        for fork in transfer.forks:  # before anything is changed: a message that fails here has no effect
+        borrowed = [] if transfer.borrowed is None else [transfer.borrowed]
+        for fork in borrowed + transfer.forks:  # before anything is changed: a message that fails here has no effect
             if fork.dropped:
                 raise ValueError(
                     f"you sent RRef {fork.rref_id} after it was released: send it before, or release it later"
@@ -101,6 +102,7 @@ class Ownership:
         self.transfers.open(transfer, transfer.peer in self.lost)
         if transfer.creates:
             self._create(transfer)
+        transfer.entries += [self._give(transfer, fork)._replace(kind=Kind.BORROWED) for fork in borrowed]
         transfer.entries += [self._give(transfer, fork) for fork in transfer.forks]
 
     def _create(self, transfer: Transfer) -> None:
@@ -143,6 +145,8 @@ class Ownership:
         for entry in transfer.entries:
             if entry.kind is Kind.CREATED:
                 self._was_created(sender, entry)
+            elif entry.kind is Kind.BORROWED:
+                transfer.value = self.owned.borrow(entry.rref_id)
             else:
                 transfer.forks.append(self._adopt(sender, entry))
 
@@ -174,7 +178,7 @@ class Ownership:
         if sent.created is not None and sent.peer != self.me:
             self._change(sent.created, ForkEvent.ACCEPT)
         for entry in sent.entries:
-            if entry.kind is Kind.RETURNED:
+            if entry.kind in (Kind.RETURNED, Kind.BORROWED):
                 self._child_answered(entry.fork_id)
 
     def _not_delivered(self, transfer: Transfer) -> None:
@@ -187,7 +191,7 @@ class Ownership:
     def _take_back(self, entry: Entry) -> None:
         if entry.kind is Kind.REGISTERED:
             self._unregister(entry.rref_id, entry.fork_id)
-        elif entry.kind in (Kind.UNREGISTERED, Kind.RETURNED):
+        elif entry.kind is not Kind.CREATED:
             self._child_answered(entry.fork_id)
         elif entry.owner == self.me:
             self.owned.never_made(entry.rref_id)

@@ -12,28 +12,25 @@ SPECIAL = frozenset(
     {"__call__", "__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__enter__", "__exit__"}
 )
 
-Call = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+Call = Callable[[str, tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Proxy:
     """Stand-in for the value of a reference: every attribute is a method to call where the value lives.
 
     Args:
-        reference: the ``RRef``.
-        call: runs a function with positional and keyword arguments at the owner; its result is the method's.
+        call: runs the method of a name with positional and keyword arguments at the owner; its result is the method's.
     """
 
-    __slots__ = ("_call", "_reference")
+    __slots__ = ("_call",)
 
-    def __init__(self, reference: Any, call: Call) -> None:
-        self._reference = reference
+    def __init__(self, call: Call) -> None:
         self._call = call
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__") and name.endswith("__") and name not in SPECIAL:
             raise AttributeError(f"a proxy has no {name}; name a method of the value")
-        method = MethodOf(self._reference, name)
-        return lambda *args, **kwargs: self._call(method, args, kwargs)
+        return lambda *args, **kwargs: self._call(name, args, kwargs)
 
     def __reduce__(self) -> Any:
         raise TypeError("a proxy cannot be sent or copied; send the RRef and make another there")

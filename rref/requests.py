@@ -67,6 +67,8 @@ class ReferenceInterceptor(Interceptor):
         transfer = decode_transfer(extra, self.context.key(message.sender))
         self.context.receive(transfer)
         message.references = [RRef._of(self.context, fork) for fork in transfer.forks]
+        if message.method == Method.METHOD:
+            message.references.append(transfer.value)  # its handler takes it from there; the value lives as long
         # Before a function starts, the owners of its references know of them. Those of this worker itself may be early: they
         # wait for their creating calls, which may wait for the room that this message takes, so only their uses wait.
         message.waits_for = [

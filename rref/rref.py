@@ -27,8 +27,9 @@ from ..rpc.extend import (
 )
 from .context import NUMBER, RRefContext, key_of
 from .forks import Fork, State
+from .methods import call_method
 from .numbers import Method
-from .proxy import Proxy
+from .proxy import MethodOf, Proxy
 from .transfers import Transfer
 from .values import fetch, own_value, text_of
 
@@ -218,7 +219,7 @@ class RRef(Generic[T]):
         Args:
             timeout: seconds for the call, as in ``rpc.rpc_sync``.
         """
-        return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout, "rpc_sync").wait())
+        return Proxy(lambda name, args, kwargs: self._call_method(name, args, kwargs, timeout, "rpc_sync").wait())
 
     def rpc_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
         """Return a proxy: ``rref.rpc_async().method(...)`` runs the value's method at its owner and returns a future.
@@ -226,7 +227,7 @@ class RRef(Generic[T]):
         Args:
             timeout: seconds for the call, as in ``rpc.rpc_async``.
         """
-        return Proxy(self, lambda method, args, kwargs: self._call(method, args, kwargs, timeout))
+        return Proxy(lambda name, args, kwargs: self._call_method(name, args, kwargs, timeout, "rpc_async"))
 
     def remote(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
         """Return a proxy: ``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef``.
@@ -237,7 +238,7 @@ class RRef(Generic[T]):
         Args:
             timeout: seconds within which the method must have returned, as in ``rpc.remote``.
         """
-        return Proxy(self, lambda method, args, kwargs: self._remote(method, args, kwargs, timeout))
+        return Proxy(lambda name, args, kwargs: self._remote(MethodOf(self, name), args, kwargs, timeout))
 
     def stream(self, timeout: float = UNSET_RPC_TIMEOUT, *, ahead: int = AHEAD) -> Proxy:
         """Return a proxy: ``for item in rref.stream().method(...)`` runs a generator of the value at its owner.
@@ -246,7 +247,7 @@ class RRef(Generic[T]):
             timeout: seconds that a consumer waits for each item, as in ``rpc.stream``.
             ahead: how many items may be made before they are taken, as in ``rpc.stream``.
         """
-        return Proxy(self, lambda method, args, kwargs: self._stream(method, args, kwargs, timeout, ahead))
+        return Proxy(lambda name, args, kwargs: self._stream(MethodOf(self, name), args, kwargs, timeout, ahead))
 
     def _stream(self, method: Any, args: Any, kwargs: Any, timeout: float, ahead: int) -> Stream[Any]:
         agent = self._context.agent
@@ -264,6 +265,15 @@ class RRef(Generic[T]):
         if not hasattr(kind, name) and not self._call(_has, (self, name), {}, timeout).wait():
             raise AttributeError(f"the value of {self}, a {kind.__qualname__}, has no attribute {name!r}")
 
+    def _call_method(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float, api: str
+    ) -> Future[Any]:
+        if self.is_owner():
+            return self._call(MethodOf(self, name), args, kwargs, timeout, api)
+        self._check()
+        self._fork.check()
+        return call_method(self._context, self._fork, name, args, kwargs, timeout, api)
+
     def _call(
         self,
         function: Callable[..., Any],
@@ -272,15 +282,8 @@ class RRef(Generic[T]):
         timeout: float,
         api: str = "rpc_async",
     ) -> Future[Any]:
-        return call_function(
-            self._context.agent,
-            self._context.agent.peers.at(self._fork.owner.rank),
-            function,
-            args,
-            kwargs,
-            timeout,
-            api,
-        )
+        agent = self._context.agent
+        return call_function(agent, agent.peers.at(self._fork.owner.rank), function, args, kwargs, timeout, api)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """Compute gradients of the value, a scalar tensor that requires grad, from its owner.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..core.futures import Future
 from ..rpc.extend import IntervalSet
 from .forks import Fork
 from .ids import ForkId, GlobalId, RRefId, WorkerKey
@@ -26,6 +27,7 @@ class Kind(IntEnum):
     REGISTERED = 1  # the sender is the owner and has registered the fork: it is confirmed on arrival
     UNREGISTERED = 2  # the owner does not know of the fork yet: ask it to register the fork
     RETURNED = 3  # the receiver is the owner: register the fork. The sender hears from the answer that it has arrived
+    BORROWED = 4  # the receiver is the owner, and its value is for this request alone: the fork is nobody's
 
 
 class Entry(NamedTuple):
@@ -45,17 +47,37 @@ class Transfer:
         forks: at the sender, the forks of the message's references; at the receiver, those that it adopted.
         creates: the message is a creating call.
         answered: its sender hears of its arrival, at the latest by an answer: it is a request.
+        borrowed: at the sender, the fork of the value whose method the message calls; its owner is the receiver.
     """
 
-    __slots__ = ("adopted", "answered", "cancelling", "created", "creates", "entries", "forks", "number", "peer")
+    __slots__ = (
+        "adopted",
+        "answered",
+        "borrowed",
+        "cancelling",
+        "created",
+        "creates",
+        "entries",
+        "forks",
+        "number",
+        "peer",
+        "value",
+    )
 
     def __init__(
-        self, peer: WorkerKey, forks: Iterable[Fork] = (), creates: bool = False, answered: bool = False
+        self,
+        peer: WorkerKey,
+        forks: Iterable[Fork] = (),
+        creates: bool = False,
+        answered: bool = False,
+        borrowed: Fork | None = None,
     ) -> None:
         self.peer = peer
         self.forks = list(forks)
         self.creates = creates
-        self.answered = answered or creates
+        self.answered = answered or creates or borrowed is not None
+        self.borrowed = borrowed
+        self.value: Future[Any] | None = None  # at the receiver, of the borrowed value; ``None`` if that is gone
         self.created: Fork | None = None  # at the sender, the fork of the reference that the call creates
         self.number = -1
         self.entries: list[Entry] = []

@@ -63,6 +63,29 @@ def own_value(context: RRefContext, fork: Fork) -> Future[Any]:
     return result
 
 
+def wait_for_value(context: RRefContext, value: Future[Any], what: object) -> Any:
+    """Return a value of this worker; blocks until it is made, up to the agent's ``rpc_timeout``.
+
+    Args:
+        context: the references of this agent.
+        value: the future of the value.
+        what: its text names the wait in errors.
+
+    Raises:
+        RpcTimeoutError: it was not made in time.
+        Exception: a copy of the error of the function that should make it.
+    """
+    if value.done() and value.exception() is None:
+        return value.value()
+    result: Future[Any] = Future()
+    value.add_done_callback(partial(_copy_outcome, target=result))
+    agent = context.agent
+    try:
+        return agent.caller.with_deadline(result, agent.rpc_timeout, what).wait()
+    finally:
+        del result  # the error's traceback holds this frame
+
+
 class Fetching:
     """Name of a wait for a value, in errors. It holds no reference, and its text is made when it is asked for."""
 

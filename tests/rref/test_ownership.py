@@ -400,3 +400,37 @@ def test_names_of_workers_can_be_given():
     (failure,) = machine.handle(p.WorkerLost(OWNER))
     assert (failure.fork, failure.lost) == (transfer.created, OWNER)
     assert "trainer0" in failure.reason
+
+
+# -- a call of a method borrows the value
+
+
+def test_a_call_keeps_its_fork_until_it_is_answered_and_needs_no_message(table):
+    mine = table.creates(USER, OWNER)
+    transfer = Transfer(OWNER, borrowed=mine)
+    table.handle(USER, p.Sending(transfer))
+    table.drop(USER, mine)
+    assert table.arrives(USER, transfer) and table.kinds() == []
+    assert list(table.machines[OWNER].owned.forks_of(mine.rref_id)) == [mine.fork_id]
+    table.handle(USER, p.Delivered(transfer))
+    assert table.kinds() == ["Delete"]
+    table.assert_empty()
+
+
+def test_a_value_that_is_gone_is_not_borrowed(table):
+    mine = table.creates(USER, OWNER)
+    transfer = Transfer(OWNER, borrowed=mine)
+    table.handle(USER, p.Sending(transfer))
+    table.dies(USER)
+    arriving = Transfer.arriving(OTHER, 0, transfer.entries)
+    table.handle(OWNER, p.Arrived(arriving))
+    assert arriving.adopted and arriving.value is None
+    table.assert_empty()
+
+
+def test_a_borrow_of_a_released_reference_is_refused(table):
+    mine = table.creates(USER, OWNER)
+    table.drop(USER, mine)
+    with pytest.raises(ValueError, match="released"):
+        table.handle(USER, p.Sending(Transfer(OWNER, borrowed=mine)))
+    table.assert_empty()

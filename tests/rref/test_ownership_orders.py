@@ -98,6 +98,19 @@ class Scene:
         self.flying += [lambda: event() for _ in range(copies)]
         return transfer
 
+    def borrow(self, sender, reference, copies=1):
+        """Call a method of the value of OWNER, which is there whenever the call arrives."""
+        transfer = self.sending(sender, Transfer(OWNER, borrowed=reference))
+
+        def event():
+            arriving = Transfer.arriving(sender, transfer.number, transfer.entries)
+            self.handle(OWNER, p.Arrived(arriving))
+            if arriving.adopted:
+                assert arriving.value is not None and reference.rref_id not in self.freed
+                self.flying.append(lambda: self.handle(sender, p.Delivered(transfer)))
+
+        self.flying += [lambda: event() for _ in range(copies)]
+
     def sending(self, sender, transfer):
         self.handle(sender, p.Sending(transfer))
         return transfer
@@ -255,6 +268,37 @@ def test_a_call_through_a_reference_is_answered_or_doubted(copies):
         s.end()
 
     every(scene, 50)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_borrowed_value_is_there_when_the_call_arrives(copies):
+    def scene(s):
+        mine = s.own()
+        users = []
+        s.give(OWNER, USER, mine, then=users.append)
+        s.play()
+        s.drop(mine)
+        s.borrow(USER, users[0], copies)
+        s.drops_later(users[0])
+        s.unsure(USER, OWNER)
+        s.play()
+        assert s.failed == {} and s.freed == [mine.rref_id]
+        s.end()
+
+    every(scene, 50)
+
+
+def test_a_value_is_borrowed_before_it_is_created():
+    def scene(s):
+        mine = s.create()
+        s.borrow(USER, mine)
+        s.borrow(USER, mine)
+        s.drop(mine)
+        s.play()
+        assert s.failed == {} and s.freed == [mine.rref_id]
+        s.end()
+
+    every(scene, 20)
 
 
 @pytest.mark.parametrize("victim", [OWNER, USER, OTHER])

@@ -14,7 +14,7 @@ from telegrad.testing.schedules import How, Mesh, replayable, seeds
 WORKERS = 5
 ACTIONS = 24
 # How often each happens, given that anything does.
-WEIGHTS = {"create": 4, "own": 2, "fork": 7, "drop": 6, "kill": 0.7, "restart": 0.3}
+WEIGHTS = {"create": 4, "own": 2, "fork": 7, "borrow": 3, "drop": 6, "kill": 0.7, "restart": 0.3}
 
 
 class Call(NamedTuple):
@@ -98,6 +98,12 @@ class World:
         if parents:
             transfer = Transfer(to or self.someone(), parents, answered=self.rng.random() < 0.5)
             self.dispatch(key, transfer, self.machines[key].handle(p.Sending(transfer)))
+
+    def borrow(self, key):
+        for fork in self.some_forks(key, most=1):
+            if fork.owner != key:
+                transfer = Transfer(fork.owner, borrowed=fork)
+                self.dispatch(key, transfer, self.machines[key].handle(p.Sending(transfer)))
 
     def drop(self, key):
         for fork in self.some_forks(key, most=1):
@@ -183,6 +189,9 @@ class World:
         instructions = self.machines[key].handle(p.Arrived(arriving))
         if not arriving.adopted:
             return
+        if transfer.borrowed is not None and arriving.value is None:
+            fact = self.facts[transfer.borrowed.fork_id]
+            assert not fact.confirmed and self.excused(transfer.borrowed.fork_id), "a borrowed value was freed"
         for fork in arriving.forks:
             self.take_in_hand(fork, self.facts[fork.fork_id])
         if transfer.creates and source != key:

@@ -1,0 +1,87 @@
+"""Calls of methods of values: asked for by whoever has a reference, served where the value is.
+
+A call through a proxy names the value, and passes no reference: the caller's fork keeps the value until the answer has come,
+and so does the request, from when it arrives. A body whose arguments are tensors needs no pickle (``rpc/wire/bare.py``).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..core.errors import RpcError
+from ..core.extend import profiles, record_call
+from ..core.futures import Future
+from ..rpc.extend import ServerCall, is_async_execution, label_parts, resolve_timeout
+from .context import NUMBER, RRefContext, key_of
+from .forks import Fork
+from .numbers import Method
+from .transfers import Transfer
+from .values import text_of, wait_for_value
+
+
+def call_method(
+    context: RRefContext, fork: Fork, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float, api: str
+) -> Future[Any]:
+    """Call a method of a value of another worker; the future holds its result.
+
+    Args:
+        context: the references of this agent.
+        fork: fork of the reference to the value.
+        name: the method.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+        timeout: seconds; 0 for none.
+        api: the function that the user called, for profiles.
+    """
+    agent = context.agent
+    peer = agent.peers.at(fork.owner.rank)
+    notes = {NUMBER: Transfer(key_of(peer), borrowed=fork)}
+    what, seconds = CallOf(context, fork, name), resolve_timeout(agent, timeout)
+    request = partial(
+        agent.caller.request, peer, Method.METHOD, (name, args, kwargs), seconds, what, label_parts, notes
+    )
+    if not profiles.get():
+        return request()
+    return record_call(f"{api}#{name}({agent.name} -> {peer.info.name})", request, blocking=api == "rpc_sync")
+
+
+class CallOf:
+    """Name of a call of a method, in errors. It holds no reference, and its text is made when it is asked for.
+
+    Args:
+        context: the references of this agent.
+        fork: fork of the reference to the value.
+        name: the method.
+    """
+
+    __slots__ = ("_context", "_fork", "_name")
+
+    def __init__(self, context: RRefContext, fork: Fork, name: str) -> None:
+        self._context = context
+        self._fork = fork
+        self._name = name
+
+    def __str__(self) -> str:
+        agent = self._context.agent
+        owner = agent.peers.at(self._fork.owner.rank).info.name
+        return f"the call of {text_of(self._fork, agent)}.{self._name} on worker {owner!r}"
+
+
+def serve_methods(context: RRefContext) -> None:
+    """Let the agent of ``context`` answer calls of methods."""
+    context.agent.server.serve(Method.METHOD, partial(_serve_method, context))
+
+
+def _serve_method(context: RRefContext, call: ServerCall) -> None:
+    future = call.references[-1]
+    name, args, kwargs = call.open()
+    if future is None:
+        raise RpcError(
+            f"worker {context.agent.name!r} has no value any more to call {name!r} of; keep a reference to it"
+        )
+    method = getattr(wait_for_value(context, future, f"the value to call {name!r} of"), name)
+    call.what = getattr(method, "__qualname__", name)
+    result = method(*args, **kwargs)
+    del args, kwargs
+    call.reply_with(result, is_async_execution(method))
