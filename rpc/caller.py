@@ -117,7 +117,19 @@ class Caller:
         if notes:
             call.notes.update(notes)
         self._codec.pack(call, body, peer.same_main, labels)
-        self._send(call, peer)
+        self._codec.sending(call)
+        sent = True
+        try:
+            self.table.add(call)
+            sent = self._transmit(call, peer)
+        except BaseException as error:
+            self._interrupted(call, error)
+            if not isinstance(error, Exception):
+                raise  # Ctrl-C while it waited for room, say
+        finally:
+            call.pickled = call.tensors = call.references = call.buffers = ()  # the frame is made
+        if peer.gone or self._state.closed or not sent:
+            self._not_sent(call, peer)
         return call
 
     def with_deadline(
@@ -156,33 +168,8 @@ class Caller:
         except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
             complete_once(call.future, error=problem)
 
-    def _send(self, call: PendingCall, peer: Peer) -> None:
-        self._codec.sending(call)
-        try:
-            self.table.add(call)
-            sent = self._transmit(call, encode(call), peer)
-        except BaseException as error:
-            if self.table.take(call.call_id):
-                # Its traceback holds the frames of who called, and the references in them: one that keeps the error
-                # would keep itself.
-                self.fail(call, error.with_traceback(None))
-            if call.in_hand and call.connection is not None:
-                self._flows.of(call.connection).put_back(call)
-            if not isinstance(error, Exception):
-                raise  # Ctrl-C while it waited for room, say
-            return
-        finally:
-            call.drop_content()
-        if peer.gone and self.table.take(call.call_id):  # lost while we were sending
-            self.fail(call, peer.lost_error())
-        elif self._state.closed and self.table.take(call.call_id):
-            self.fail(call, AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}"))
-        elif not sent and self.table.take(call.call_id):
-            self.fail(
-                call, RpcError(f"no connection to worker {peer.info.name!r} stays open; {call.what} was not sent")
-            )
-
-    def _transmit(self, call: PendingCall, parts: list[Any], peer: Peer) -> bool:
+    def _transmit(self, call: PendingCall, peer: Peer) -> bool:
+        parts = encode(call)
         call.size = sum(map(len, parts))
         for _ in range(ROUTES):
             connection = call.connection = self._connections.route(peer)
@@ -194,6 +181,27 @@ class Caller:
             peer.forget(connection)
             call.connection = None
         return False
+
+    def _interrupted(self, call: PendingCall, error: BaseException) -> None:
+        """Fail a call during whose sending an error came."""
+        if self.table.take(call.call_id):
+            # Its traceback holds the frames of who called, and the references in them: one that keeps the error
+            # would keep itself.
+            self.fail(call, error.with_traceback(None))
+        if call.in_hand and call.connection is not None:
+            self._flows.of(call.connection).put_back(call)
+
+    def _not_sent(self, call: PendingCall, peer: Peer) -> None:
+        """Fail a call that did not go out, or whose end nobody will see: its peer or this agent ended while it was sent."""
+        if not self.table.take(call.call_id):
+            return
+        if peer.gone:
+            self.fail(call, peer.lost_error())
+        elif self._state.closed:
+            self.fail(call, AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}"))
+        else:
+            name = peer.info.name
+            self.fail(call, RpcError(f"no connection to worker {name!r} stays open; {call.what} was not sent"))
 
     def _unsent(self, call: Outgoing) -> None:
         """Fail a call that was queued for a connection that closed."""
@@ -214,7 +222,8 @@ class Caller:
             message.flow.used(message.size)
             return  # it timed out or failed meanwhile; references in the answer are dropped with the message
         try:
-            self._codec.delivered(call)
+            if call.extras:
+                self._codec.delivered(call)
             if self._codec.is_plain(message) and not message.flags & Flag.ERROR:
                 self._complete(call, message)
             else:
@@ -225,18 +234,30 @@ class Caller:
                 else:
                     self._threads.run_later(task)
         except BaseException:  # Ctrl-C, say: nobody else would complete it
-            self._finish(call, error=RpcError(f"the thread that read the answer to {call.what} was interrupted"))
+            self._read_in_vain(call)
             raise
+
+    def complete_with_none(self, call_id: int) -> None:
+        """Complete the call of that id, which was answered with ``None``. Runs in a reader's thread."""
+        if (call := self.table.take(call_id)) is None:
+            return
+        try:
+            if call.extras:
+                self._codec.delivered(call)
+            callbacks = call.future.try_finish()
+        except BaseException:  # as in ``complete``
+            self._read_in_vain(call)
+            raise
+        if callbacks:
+            self._threads.run_later(partial(run_callbacks, callbacks))
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
         """Complete calls that were answered with ``None``, many at a time (``ServerCall.done_soon``)."""
         for call_id in decode_ids(payload):
-            if (call := self.table.take(call_id)) is None:
-                continue
-            callbacks = call.future.finish()
-            self._codec.delivered(call)
-            if callbacks:
-                self._threads.run_later(partial(run_callbacks, callbacks))
+            self.complete_with_none(call_id)
+
+    def _read_in_vain(self, call: PendingCall) -> None:
+        self._finish(call, error=RpcError(f"the thread that read the answer to {call.what} was interrupted"))
 
     def _complete(self, call: PendingCall, message: Incoming) -> None:
         value: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from ..core.extend import profiles, record_call
@@ -52,12 +52,23 @@ def call_function(
     """
     peer = agent.peers.find(to)
     body, name = request_body(peer, function, args, kwargs)
-    what = f"the call of {name} on worker {peer.info.name!r}"
-    seconds = resolve_timeout(agent, timeout)
+    what = text_of(name, peer.info.name)
+    seconds = agent.rpc_timeout if timeout == UNSET_RPC_TIMEOUT else check_timeout("timeout", timeout)
     if not profiles.get():
-        return agent.caller.request(peer, Method.CALL, body, seconds, what, label_parts)
+        return agent.caller.begin(peer, Method.CALL, body, seconds, what, label_parts).future
     request = partial(agent.caller.request, peer, Method.CALL, body, seconds, what, label_parts)
     return record_call(event_name(api, function, agent, peer), request, blocking=api == "rpc_sync")
+
+
+@lru_cache(maxsize=1024)
+def text_of(name: str, worker: str) -> str:
+    """Return what error messages say of a call.
+
+    Args:
+        name: of the function.
+        worker: name of the callee.
+    """
+    return f"the call of {name} on worker {worker!r}"
 
 
 def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
@@ -81,7 +92,8 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
     if kwargs and not all(isinstance(name, str) for name in kwargs):
         raise TypeError(f"kwargs must have names of parameters, which are strings; you gave {list(kwargs)!r}")
     named = reference(function, peer.same_main)
-    return (named if named is not None else function, tuple(args or ()), kwargs or {}), name_of(function)
+    given = args if type(args) is tuple else tuple(args or ())
+    return (function if named is None else named, given, kwargs or {}), name_of(function)
 
 
 def name_of(function: Any) -> str:

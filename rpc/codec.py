@@ -7,8 +7,9 @@ from typing import Any
 
 from ..core.errors import SerializationError
 from .messages import Incoming, Interceptor, Outgoing
+from .wire.bare import pack_bare
 from .wire.header import Flag
-from .wire.payload import Labels, make_tensors, pack, unpack
+from .wire.payload import Labels, make_tensors, pack_pickled, unpack
 
 SIMPLE = Flag.PLAIN | Flag.EMPTY
 
@@ -61,7 +62,8 @@ class Codec:
         Raises:
             SerializationError: it cannot be sent, or is too large.
         """
-        pack(message, body, self.reference_types, same_main, labels, self.limit)
+        if not pack_bare(message, body, self.limit):
+            pack_pickled(message, body, self.reference_types, same_main, labels, self.limit)
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""
@@ -88,6 +90,8 @@ class Codec:
         """Show a message that leaves to every interceptor; if one refuses it, those before it hear that it did not leave."""
         for index, interceptor in enumerate(self._sending):
             if interceptor.needs is not None and not interceptor.needs.get():
+                continue
+            if interceptor.needs_references and not (message.references or message.notes):
                 continue
             try:
                 interceptor.sending(message)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.futures import Future
 from .messages import Method, Outgoing
-from .timers import Timer, Timers
+from .timers import NEVER, Alarm, Timers
 from .wire.header import Kind
 
-MOST_QUEUES = 16  # of time-outs that have no call under way: those that are computed may never be used again
+LOOK_SECONDS = 1e-5  # between two looks at all deadlines, for each call: so they take a small part of the time
 
 
 class PendingCall(Outgoing):
@@ -31,19 +30,12 @@ class PendingCall(Outgoing):
         return self.future.done()
 
 
-class DeadlineQueue(dict[int, PendingCall]):
-    """Calls of one time-out, in the order of their deadlines, and the timer of the first (or of one that was answered)."""
-
-    __slots__ = ("timer",)
-
-    timer: Timer
-
-
 class CallTable:
     """Calls under way of one agent.
 
-    Calls of one time-out expire in the order in which they were made, so they need one timer together, and an answered call
-    leaves at once.
+    It has no lock: a call is added once, by an id that no other has, and the thread whose ``del`` finds it has taken it.
+    All deadlines have one alarm together, at the first of them or at that of a call which was answered. When it rings all
+    calls are looked at, so that an answered call leaves nothing behind.
 
     Args:
         timers: where the deadlines are kept.
@@ -56,17 +48,23 @@ class CallTable:
     def __init__(self, timers: Timers, expired: Callable[[PendingCall], object]) -> None:
         self._timers = timers
         self._expired = expired
-        # Re-entrant: a signal handler or a finalizer may close the agent, or call, while its thread is in here.
-        self._lock = threading.RLock()
         # Ids begin anywhere: an answer to another incarnation of this worker must not match.
-        self._ids = itertools.count(random.getrandbits(48))
+        self._first = random.getrandbits(48)
+        self._ids = itertools.count(self._first)
+        self._waits = itertools.count(-1, -1)  # ids of waits: no message has them
         self.calls: dict[int, PendingCall] = {}
-        self._queues: dict[float, DeadlineQueue] = {}  # by time-out
-        self.sent = 0  # requests so far
-        self._long = 0.0
+        self._deadlines = Alarm(timers, self._expire)
+        self._latest = self._first - 1
+        self._long = NEVER
         self._is_long: Callable[[PendingCall], object] | None = None
         self._told: set[int] = set()  # long calls that were told of
-        self._looking = True  # a timer is set, or nobody wants to hear of long calls
+        self._looks = Alarm(timers, self._look)
+        self._looking = True  # the alarm is set, or nobody wants to hear of long calls
+
+    @property
+    def sent(self) -> int:
+        """Return how many requests were sent so far; each changes it."""
+        return self._latest - self._first + 1
 
     def __len__(self) -> int:
         return len(self.calls)
@@ -81,58 +79,35 @@ class CallTable:
             what: its text names the call in errors; it is made only for them.
         """
         now = self._timers.now()
-        call = PendingCall(Kind.REQUEST, method, next(self._ids), timeout, to, now + timeout if timeout else 0.0)
+        call_id = next(self._ids if to >= 0 else self._waits)
+        call = PendingCall(Kind.REQUEST, method, call_id, timeout, to, now + timeout if timeout else 0.0)
         call.began, call.what, call.future = now, what, Future()
         return call
 
     def add(self, call: PendingCall) -> None:
         """Add a call that is about to be sent."""
-        with self._lock:
-            self.calls[call.call_id] = call
-            self.sent += call.to >= 0
-            if call.timeout:
-                self._enqueue(call)
-            if not self._looking:
-                self._look_later()
+        self.calls[call.call_id] = call
+        if call.to >= 0:
+            self._latest = call.call_id
+        # After the call is in: whoever has looked at the calls before it has reset these before that.
+        if call.timeout and call.deadline < self._deadlines.when:
+            self._deadlines.set(call.deadline)
+        if not self._looking:
+            self._look_later()
 
     def expire_in(self, call: PendingCall, seconds: float) -> None:
         """Give a call without a time-out one that begins now, unless it was answered; giving it again changes nothing."""
-        with self._lock:
-            if call.call_id in self.calls and not call.timeout:
-                call.timeout, call.deadline = seconds, self._timers.now() + seconds
-                self._enqueue(call)
-
-    def _enqueue(self, call: PendingCall) -> None:
-        # lock held
-        queue = self._queues.get(call.timeout)
-        if queue is None:
-            queue = DeadlineQueue()
-            queue.timer = self._timers.call_at(call.deadline, self._expire, queue, call.timeout)
-            self._queues[call.timeout] = queue  # last: a queue that was interrupted before it had a timer is none
-        queue[call.call_id] = call
+        if not call.timeout:
+            call.deadline, call.timeout = self._timers.now() + seconds, seconds
+            self._deadlines.set(call.deadline)
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove a call; ``None`` if somebody else did."""
-        call = queue = None
-        taken = False
+        call = self.calls.get(call_id)
         try:
-            with self._lock:
-                call = self.calls.get(call_id)
-                if call is None:
-                    return None
-                queue = self._queues.get(call.timeout)
-                del self.calls[call_id]
-                taken = True
-                if queue is not None and call_id in queue:  # it is not there if a signal's handler interrupted ``add``
-                    del queue[call_id]
-                    if not queue and len(self._queues) > MOST_QUEUES:
-                        self._queues.pop(call.timeout).timer.cancel()
-        except BaseException:  # Ctrl-C, say: nobody has taken it
-            if taken and call is not None:
-                self.calls[call_id] = call
-                if call.timeout:
-                    self._enqueue(call)
-            raise
+            del self.calls[call_id]  # no signal handler runs between this and the end
+        except KeyError:
+            return None
         return call
 
     def take_if(self, condition: Callable[[PendingCall], bool]) -> Iterator[PendingCall]:
@@ -151,15 +126,14 @@ class CallTable:
         self._looking = False
 
     def _look_later(self) -> None:
-        # lock held. A timer as long as there are calls: one for each call would cost every call.
-        self._timers.call_later(self._long / 2, self._look)
+        # A timer as long as there are calls: one for each call would cost every call.
+        self._looks.set(self._timers.now() + self._long / 2)
         self._looking = True
 
     def _look(self) -> None:
-        with self._lock:
-            self._looking = False
-            if self.calls:
-                self._look_later()
+        self._looking = False
+        if self.calls:
+            self._look_later()
         long = self.older_than(self._long)
         fresh = [call for call in long if call.call_id not in self._told]
         self._told = {call.call_id for call in long}
@@ -181,21 +155,18 @@ class CallTable:
         return [str(call.what) for call in self._listed()]
 
     def _listed(self) -> list[PendingCall]:
-        with self._lock:
-            return list(self.calls.values())
+        return list(self.calls.copy().values())
 
-    def _expire(self, queue: DeadlineQueue, timeout: float) -> None:
-        now, due = self._timers.now(), []
-        with self._lock:
-            if self._queues.get(timeout) is not queue:
-                return  # it was empty, and removed this instant
-            for call in list(itertools.takewhile(lambda call: call.deadline <= now, queue.values())):
-                del queue[call.call_id]
-                if self.calls.pop(call.call_id, None) is not None:
-                    due.append(call)
-            if queue:
-                queue.timer = self._timers.call_at(next(iter(queue.values())).deadline, self._expire, queue, timeout)
-            else:
-                del self._queues[timeout]
+    def _expire(self) -> None:
+        now, first = self._timers.now(), NEVER
+        due = []
+        for call in self._listed():
+            if 0.0 < call.deadline <= now:
+                due.append(call)
+            elif 0.0 < call.deadline < first:
+                first = call.deadline
+        if first < NEVER:
+            self._deadlines.set(max(first, now + LOOK_SECONDS * len(self.calls)))
         for call in due:
-            self._expired(call)
+            if self.take(call.call_id):
+                self._expired(call)

@@ -205,11 +205,13 @@ class Interceptor:
         number: its own, other than those of the others.
         plain: its ``opening`` is quick and runs no user code, so that it can run in a reader's thread.
         needs: ``sending`` is called only where this variable is set to something that is not empty; ``None``: always.
+        needs_references: ``sending`` is called only for messages that have references or notes.
     """
 
     number: int = 0
     plain: bool = False
     needs: ContextVar[Any] | None = None
+    needs_references: bool = False
 
     def sending(self, message: Outgoing) -> None:
         """In the sending thread, after pickling; an exception here stops the message."""

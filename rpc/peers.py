@@ -372,12 +372,12 @@ class Peers:
             UnknownWorkerError: there is none.
             ArgumentKindError: ``to`` is none of these.
         """
-        if isinstance(to, Peer):
-            return to
-        if isinstance(to, WorkerInfo):
-            to = to.name
         if isinstance(to, str):
             peer = self._by_name.get(to) or self._in_records(self._records.place_of(to))
+        elif isinstance(to, Peer):
+            return to
+        elif isinstance(to, WorkerInfo):
+            return self.find(to.name)
         elif isinstance(to, int) and not isinstance(to, bool):
             peer = self._by_rank.get(to) or self._in_records(to)
         else:

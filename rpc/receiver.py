@@ -9,6 +9,7 @@ from ..core.errors import SerializationError
 from .caller import Caller
 from .codec import Codec
 from .control_channel import ControlChannel
+from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
 from .lanes.large.scattered import ScatteredFrame
@@ -19,7 +20,7 @@ from .relay import Relay
 from .serving import Server, ServerCall
 from .wire.control import decode_amount, is_agreed, read_reason
 from .wire.frames import decode
-from .wire.header import Kind
+from .wire.header import CALL_ID, HEAD, Flag, Kind
 
 logger = logging.getLogger("telegrad.rpc")
 
@@ -66,20 +67,19 @@ class Receiver:
             frame: its bytes.
             owned: its memory is writable and nobody else's.
         """
-        peer = self._peers.at(connection.number)
         try:
             kind = frame[0]
             if kind == Kind.REQUEST:
-                self._request(peer, connection, frame, owned)
+                self._request(self._peers.at(connection.number), connection, frame, owned)
             elif kind == Kind.REPLY:
                 self._reply(connection, frame, owned)
             else:
-                self._control_frame(peer, connection, frame)
+                self._control_frame(self._peers.at(connection.number), connection, frame)
         except Exception:
             logger.exception(
                 "worker %r closes a connection to worker %r: a frame of %d bytes cannot be read",
                 self._peers.me.name,
-                peer.info.name,
+                self._peers.at(connection.number).info.name,
                 len(frame),
             )
             connection.close()
@@ -93,10 +93,16 @@ class Receiver:
             self._server.accept(call, connection, peer)
 
     def _reply(self, connection: Connection, frame: Any, owned: bool) -> None:
+        flow: Flow = connection.flow or self._flows.of(connection)
+        size = len(frame)
+        if size == HEAD.size and frame[1] == Flag.EMPTY:  # nothing but a header: the answer is None
+            self._caller.complete_with_none(HEAD.unpack_from(frame)[CALL_ID])
+            flow.used(size)
+            return
         reply = decode(frame, owned, connection.number, Incoming)
-        reply.flow, reply.size = connection.flow or self._flows.of(connection), len(frame)
+        reply.flow, reply.size = flow, size
         if reply.extras and not self._codec.arrived(reply):
-            reply.flow.used(reply.size)
+            flow.used(size)
         else:
             self._caller.complete(reply)
 

@@ -271,21 +271,32 @@ class Batch(Generic[T]):
 
 
 class Alarm:
-    """One action that runs at the earliest of the times that were set, and then until it is set again no more."""
+    """One action that runs at the earliest of the times that were set, and then until it is set again no more.
+
+    Attributes:
+        when: the time at which it runs, ``inf`` if none is set: to set a later one changes nothing.
+    """
 
     def __init__(self, timers: Timers, action: Callable[[], object]) -> None:
         self._timers = timers
         self._action = action
         self._timer: Timer | None = None
+        self.when = NEVER
 
     def set(self, when: float) -> None:
         """Run the action at ``when``, or at the earlier time that is set."""
-        timer = self._timer
-        if timer is not None and timer.pending and timer.when <= when:
+        if when >= self.when:
             return
-        self._timer = self._timers.call_at(when, self._action)
+        timer = self._timer
+        self._timer = self._timers.call_at(when, self._ring)
+        self.when = when
         if timer is not None:
             timer.cancel()  # last: an interrupted change leaves one of them
+
+    def _ring(self) -> None:
+        timer = self._timer  # a later one, if threads have set it at the same time
+        self.when = timer.when if timer is not None and timer.pending else NEVER
+        self._action()
 
 
 def run_logged(action: Action, *args: Any) -> None:

@@ -40,6 +40,7 @@ class ReferenceInterceptor(Interceptor):
     """Gives each message with references a transfer."""
 
     number = NUMBER
+    needs_references = True
 
     def __init__(self, context: RRefContext) -> None:
         self.context = context

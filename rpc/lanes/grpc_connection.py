@@ -71,6 +71,8 @@ class GrpcConnection(Connection):
         if self.closed:
             return False
         size = sum(map(len, parts))
+        if size < SEGMENT_BYTES and self._stream is not None:
+            return self._stream.send(parts, size, handle)
         if size >= SEGMENT_BYTES and self._large is not None and self._stream is not None:
             self._stream.reading.allow_for(size)
             return self._large.send(parts, size, handle)

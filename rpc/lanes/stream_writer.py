@@ -13,6 +13,7 @@ from .outbox import BATCH_BYTES, LENGTH, SmallFrame
 from .tls_socket import TlsSocket
 
 TOGETHER = 64  # frames that wait without need are written when they are so many
+SMALL_BYTES = 8 * 1024  # to join the parts of a frame up to this takes less time than to tell the system of each
 MOST_PARTS = 512  # of one write; the system takes 1024
 
 
@@ -67,10 +68,10 @@ class StreamWriter:
             if handle is not None:
                 handle.in_hand = False
             data = [LENGTH.pack(size), *parts]
-            if len(data) > MOST_PARTS:
+            if size <= SMALL_BYTES or len(data) > MOST_PARTS:
                 data = [b"".join(data)]
             try:
-                sent = self._target.sendmsg(data)
+                sent = self._target.sendmsg(data) if len(data) > 1 else self._target.send(data[0])
             except BlockingIOError:
                 sent = 0
             if sent < size + LENGTH.size:

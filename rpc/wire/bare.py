@@ -1,4 +1,4 @@
-"""Bodies that need no pickler of ours: calls by name and results of which all parts are tensors, or all are plain values.
+"""Bodies that need no pickler of ours: calls by name and results of which all parts are tensors, or all plain values, or none.
 
 Most small calls are of the first kind, and have no pickle at all: the name of the function stands in its place, and the
 arguments are the tensors of the table. Those of plain values are pickled by C code alone.
@@ -30,18 +30,19 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
         False if it is of another kind, or may be too large.
     """
     kind = type(body)
+    if kind is tuple and len(body) == 3:
+        name, arguments, named = body
+        if type(name) is not str or type(arguments) is not tuple or type(named) is not dict or named:
+            return False
+        if not arguments or type(arguments[0]) is Tensor:
+            return name.isascii() and name != "" and _pack_tensors(message, name.encode(), arguments, limit)
+        return _pack_plain(message, body, (name, *arguments), limit)
+    if body is None:
+        message.flags |= Flag.EMPTY
+        return True
     if kind is Tensor:
         return _pack_tensors(message, b"", (body,), limit)
-    if kind in PLAIN_TYPES:
-        return _pack_plain(message, body, (body,), limit)
-    if kind is not tuple or len(body) != 3:
-        return False
-    name, arguments, named = body
-    if type(name) is not str or type(arguments) is not tuple or type(named) is not dict or named:
-        return False
-    if not arguments or type(arguments[0]) is Tensor:
-        return name.isascii() and name != "" and _pack_tensors(message, name.encode(), arguments, limit)
-    return _pack_plain(message, body, (name, *arguments), limit)
+    return kind in PLAIN_TYPES and _pack_plain(message, body, (body,), limit)
 
 
 def open_bare(message: Incoming) -> Any:

@@ -21,6 +21,23 @@ MAIN_NAMES = frozenset({MAIN, "__mp_main__"})
 MOST_FOUND = 1024  # functions that are found at once
 
 
+class Found(NamedTuple):
+    """Function that was found by its name."""
+
+    text: str
+    module_name: str
+    module: Any
+    part: str
+    function: Callable[..., Any]
+
+    def is_there(self) -> bool:
+        """Return whether it still is what its name says."""
+        return sys.modules.get(self.module_name) is self.module and self.module.__dict__.get(self.part) is self.function
+
+
+_found: dict[Any, Found] = {}  # functions of modules that were imported completely, by name, and by themselves
+
+
 def main_script() -> str:
     """Return what identifies this process's ``__main__``: the same text on every worker that runs the same script.
 
@@ -42,8 +59,14 @@ def main_module_name() -> str | None:
 
 def reference(function: Any, same_main: bool) -> str | None:
     """Return ``module:qualified.name`` if the callee can find ``function`` by it, else ``None`` (it must travel by value)."""
-    if type(function) is FunctionType and _is_global(function):
-        return f"{function.__module__}:{function.__qualname__}"
+    if type(function) is FunctionType:
+        found = _found.get(function) or _find_global(function, same_main)
+        if found is not None and found.is_there():
+            return found.text if same_main or found.module_name != MAIN else None
+    return _reference(function, same_main)
+
+
+def _reference(function: Any, same_main: bool) -> str | None:
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
@@ -61,24 +84,21 @@ def reference(function: Any, same_main: bool) -> str | None:
     return f"{module}:{name}" if found is function or found == function else None
 
 
-def _is_global(function: FunctionType) -> bool:
-    """Return whether a function is found under its name in the module whose code it is, and that is not ``__main__``."""
-    module, names = function.__module__, function.__globals__
-    if module in MAIN_NAMES or module == main_module_name() or module != names.get("__name__"):
-        return False
-    return names.get(function.__qualname__) is function and getattr(sys.modules.get(module), "__dict__", None) is names
+def _find_global(function: FunctionType, same_main: bool) -> Found | None:
+    """Return where a function is found in the module whose code it is, if it is there, and keep that."""
+    home = MAIN if function.__module__ in MAIN_NAMES else function.__module__
+    module, name, names = sys.modules.get(home), function.__qualname__, function.__globals__
+    if type(module) is not ModuleType or module.__dict__ is not names or names.get(name) is not function:
+        return None
+    known = same_main if home == MAIN else names.get("__name__") == home != main_module_name()
+    return _keep(function, Found(f"{home}:{name}", home, module, name, function)) if known else None
 
 
-class Found(NamedTuple):
-    """Function that was found by its name: it still is if its module is still that one, and has it still."""
-
-    module_name: str
-    module: Any
-    part: str
-    function: Callable[..., Any]
-
-
-_found: dict[str, Found] = {}  # functions of modules that were imported completely
+def _keep(key: Any, found: Found) -> Found:
+    if len(_found) >= MOST_FOUND:
+        _found.clear()
+    _found[key] = found
+    return found
 
 
 def resolve(name: str) -> Callable[..., Any]:
@@ -87,10 +107,8 @@ def resolve(name: str) -> Callable[..., Any]:
     Raises:
         SerializationError: there is none; the message says what to do.
     """
-    if (known := _found.get(name)) is not None:
-        module_name, module, part, function = known
-        if sys.modules.get(module_name) is module and module.__dict__.get(part) is function:
-            return known[3]
+    if (known := _found.get(name)) is not None and known.is_there():
+        return known.function
     return _find(name)
 
 
@@ -112,9 +130,7 @@ def _find(name: str) -> Callable[..., Any]:
     if not callable(found):
         raise SerializationError(f"{name!r} is not callable on the callee; it is a {type(found).__name__} there")
     if len(path) == 1 and type(module) is ModuleType:
-        if len(_found) >= MOST_FOUND:
-            _found.clear()
-        _found[name] = Found(module_name, module, qualified, found)
+        _keep(name, Found(name, module_name, module, qualified, found))
     return found
 
 

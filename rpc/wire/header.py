@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 HEAD = struct.Struct("<BBH4xQd")  # kind, flags, method, call id, seconds left (0: no deadline)
+CALL_ID = 3  # place of the call id among these
 
 
 class Kind:

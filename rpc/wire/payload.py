@@ -179,11 +179,11 @@ def _reachable(obj: Any) -> bool:
 def pack(
     message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels, limit: int
 ) -> None:
-    """Pickle ``body`` into ``message``: its pickle, tensors, references, buffers and flags.
+    """Put ``body`` into ``message``: its pickle, tensors, references, buffers and flags.
 
     Args:
         message: what to fill.
-        body: what to pickle.
+        body: what to send.
         reference_types: types that go into the table of references.
         same_main: the receiver runs the same main script.
         labels: names the parts of the body for an error message.
@@ -192,11 +192,18 @@ def pack(
     Raises:
         SerializationError: something in it cannot be pickled, and the message says where it sits; or it is too large.
     """
-    if body is None:
-        message.flags |= Flag.EMPTY
-        return
-    if pack_bare(message, body, limit):
-        return
+    if not pack_bare(message, body, limit):
+        pack_pickled(message, body, reference_types, same_main, labels, limit)
+
+
+def pack_pickled(
+    message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels, limit: int
+) -> None:
+    """Pickle ``body`` into ``message``, as ``pack`` does with one that is not bare.
+
+    Args:
+        message, body, reference_types, same_main, labels, limit: as for ``pack``.
+    """
 
     def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> Tables:
         tables = Tables(reference_types, same_main, limit)

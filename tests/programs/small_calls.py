@@ -49,7 +49,7 @@ def main():
             counts = count(step)
             costs = {
                 "python calls": sum(counts.python_calls.values()),
-                "writes": counts.c_calls["sendmsg"],
+                "writes": counts.c_calls["send"] + counts.c_calls["sendmsg"],
                 "locks made": counts.c_calls["allocate_lock"],
                 "blocks": counts.blocks,
                 "sleeps": sleeps_of_both(step),

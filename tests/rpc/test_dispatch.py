@@ -65,7 +65,7 @@ def test_deadlines_stay_in_order_when_calls_of_a_time_out_come_and_go(table):
 def test_time_outs_that_never_come_again_leave_nothing(table):
     for number in range(1, 1000):
         table.take(table.call(1 + number / 7).call_id)
-    assert len(table._queues) < 20 and sum(timer.pending for _, _, timer in table._timers._heap) < 20
+    assert sum(timer.pending for _, _, timer in table._timers._heap) < 20
 
 
 def test_calls_to_a_worker_are_taken_together(table):
@@ -96,3 +96,44 @@ def test_a_call_whose_addition_was_interrupted_can_be_taken(table):
     table.calls[interrupted.call_id] = interrupted  # as far as ``add`` had come
     assert table.take(interrupted.call_id) is interrupted and table.take(whole.call_id) is whole
     assert len(table) == 0
+
+
+def test_a_shorter_time_out_comes_before_a_longer_one_that_was_set(table):
+    long = table.call(60)
+    table.loop.advance(1)
+    short, none = table.call(2), table.call(0)
+    table.loop.advance(2)
+    assert table.expired == [short]
+    table.expire_in(none, 3)
+    table.expire_in(none, 1)  # which changes nothing
+    table.loop.advance(2)
+    assert table.expired == [short]
+    table.loop.advance(1)
+    assert table.expired == [short, none]
+    table.loop.advance(54)
+    assert table.expired == [short, none, long] and len(table) == 0
+
+
+def test_many_deadlines_that_pass_one_after_another_are_looked_at_together(table):
+    table._listed = Counted(table._listed)
+    calls = [table.call(10) for _ in range(1000) if table.loop.advance(1e-6) is None]
+    table.loop.advance(10)
+    for _ in range(100):
+        table.loop.advance(1e-3)
+    assert table.expired == calls
+    assert table._listed.count < 100
+
+
+def test_requests_are_counted_and_waits_are_not(table):
+    assert table.sent == 0
+    table.call(1), table.call(1), table.add(table.new_call(0, 1, -1, "a wait"))
+    assert table.sent == 2
+
+
+class Counted:
+    def __init__(self, function):
+        self.function, self.count = function, 0
+
+    def __call__(self):
+        self.count += 1
+        return self.function()

@@ -3,6 +3,7 @@
 import gc
 import signal
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future, collect_all, thread_role, wait_all
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.ioloop import RefusesToBlock
+from telegrad.rpc.receiver import Receiver
 from telegrad.rpc.serving import Reply
 
 KIB = 1024
@@ -253,11 +255,17 @@ def test_an_answer_that_has_left_is_kept_no_longer(narrow, until):
     until(lambda: not any(isinstance(each, Reply) for each in gc.get_objects()))
 
 
+def keep_answers(monkeypatch):
+    """Let no answer that arrives be read; return a list of functions that read one each."""
+    unread, reply = [], Receiver._reply
+    monkeypatch.setattr(Receiver, "_reply", lambda *args: unread.append(partial(reply, *args)))
+    return unread
+
+
 def test_requests_of_a_caller_that_does_not_read_are_not_started(cluster, until, monkeypatch):
     """Answers in line hold back further requests; they go on when there is room, and end with the connection."""
     with cluster("a", "b", options=options(window_messages=2)) as (a, b), a.use():
-        monkeypatch.setattr(type(a.caller), "complete", lambda caller, message: unread.append(message))
-        unread = []
+        unread = keep_answers(monkeypatch)
         thread_role.blocker = RefusesToBlock()
         try:
             futures = [rpc.rpc_async("b", note, (number,)) for number in range(10)]
@@ -266,8 +274,8 @@ def test_requests_of_a_caller_that_does_not_read_are_not_started(cluster, until,
         until(lambda: line(b, "a") == 1)
         assert ran == [0, 1, 2]
         monkeypatch.undo()
-        for message in unread:
-            a.caller.complete(message)
+        for read in unread:
+            read()
         wait_all(futures)
         assert sorted(ran) == list(range(10))
 
@@ -275,8 +283,7 @@ def test_requests_of_a_caller_that_does_not_read_are_not_started(cluster, until,
 def test_a_long_line_goes_message_by_message_without_nesting(cluster, until, monkeypatch):
     """Each answer that is opened makes room for the next; in one thread, as in-process, that must not be a recursion."""
     with cluster("a", "b", options=options(window_messages=1, num_worker_threads=4)) as (a, b), a.use():
-        monkeypatch.setattr(type(a.caller), "complete", lambda caller, message: unread.append(message))
-        unread = []
+        unread = keep_answers(monkeypatch)
         thread_role.blocker = RefusesToBlock()
         try:
             futures = []
@@ -291,7 +298,7 @@ def test_a_long_line_goes_message_by_message_without_nesting(cluster, until, mon
         until(lambda: unread)
         assert line(b, "a") == 599
         monkeypatch.undo()
-        a.caller.complete(unread[0])
+        unread[0]()
         assert wait_all(futures) == [None] * 600
 
 

@@ -8,12 +8,11 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.rpc import codec
+from telegrad.rpc.codec import Codec
 from telegrad.rpc.lanes.bulk import CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import TABLES, decode, encode
 from telegrad.rpc.wire.header import HEAD, Kind
-from telegrad.rpc.wire.payload import pack
 
 ARRAYS = [np.array(1.5), np.zeros((0, 3)), np.arange(3, dtype=">f8"), np.ones(2, np.float16)]
 
@@ -92,12 +91,14 @@ def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers,
 
 @pytest.mark.parametrize("kind", [Kind.REQUEST, Kind.REPLY], ids=["request", "reply"])
 def test_a_pickle_that_is_cut_off_fails_its_call(workers, kind, monkeypatch):
-    def cut_off(message, *args):
-        pack(message, *args)
+    pack = Codec.pack
+
+    def cut_off(codec, message, *args):
+        pack(codec, message, *args)
         if message.kind == kind:
             message.pickled = [b"".join(message.pickled)[:-3]]
 
-    monkeypatch.setattr(codec, "pack", cut_off)
+    monkeypatch.setattr(Codec, "pack", cut_off)
     future = rpc.rpc_async("b", same, ("x" * 100,))
     with pytest.raises((EOFError, pickle.UnpicklingError)):
         future.wait()
