@@ -132,7 +132,12 @@ class Receiver:
         if (arrived := self._relay.received(frame)) is None:
             return
         author, inner = arrived
-        if inner[0] == Kind.CONTROL:
-            self._control.received(author, inner)
-        elif inner[0] == Kind.ACKNOWLEDGE:
-            self._control.acknowledged(author, inner)
+        try:
+            if inner[0] == Kind.CONTROL:
+                self._control.received(author, inner)
+            elif inner[0] == Kind.ACKNOWLEDGE:
+                self._control.acknowledged(author, inner)
+        except Exception:  # no fault of the worker that passed it on, whose connection stays
+            logger.exception(
+                "worker %r drops a frame of worker %r, which cannot be read", self._peers.me.name, author.info.name
+            )

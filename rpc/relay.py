@@ -43,9 +43,9 @@ class Relay:
     def received(self, frame: Any) -> tuple[Peer, bytes] | None:
         """Take a frame that came through another worker. Return its author and the frame inside if it is for this worker."""
         author, receiver, hops, inner = decode_relay(frame)
+        writer, peer = self._peers.at(author), self._peers.at(receiver)  # both exist, also where it is only passed on
         if receiver == self._state.number:
-            return self._peers.at(author), inner
-        peer = self._peers.at(receiver)
+            return writer, inner
         if not peer.gone:
             self._pass_on(author, peer, hops, inner)
         return None

@@ -50,18 +50,18 @@ def listen(host: str, port: int, token: bytes) -> Iterator[Finding]:
     """
     from ...rpc.certificates import Authority
 
-    told: Queue[dict[str, Any]] = Queue()
+    told: Queue[tuple[dict[str, Any], dict[str, Any]]] = Queue()  # own facts at that time, and the other's
 
     def answer(connection: NodeConnection, other: bytes) -> None:
-        asked = inquires(other)
+        asked, own = inquires(other), facts()
         with suppress(OSError):
-            connection.send(facts() if asked else {"refused": NO_JOB})
+            connection.send(own if asked else {"refused": NO_JOB})
         if asked:
-            told.put(json.loads(other))
+            told.put((own, json.loads(other)))
 
     reception = Reception(host, port, token, Authority("doctor.telegrad"), answer)
     try:
-        yield from compare(facts(), told.get())
+        yield from compare(*told.get())
     finally:
         reception.close(ANSWER_SECONDS)
 

@@ -4,6 +4,7 @@ It runs in threads of the launcher of node 0: one that accepts, and one for each
 """
 
 import json
+import logging
 import secrets
 import threading
 import time
@@ -19,6 +20,7 @@ from .inquiry import inquires
 from .outcome import Outcome, Outcomes
 from .reception import HANDSHAKE_SECONDS, Reception
 
+logger = logging.getLogger("telegrad.launcher")
 CREDENTIAL_SECONDS = 60.0
 VERDICT_SECONDS = 20.0  # after the first failure: time in which the other nodes end
 CLOSE_SECONDS = 5.0
@@ -92,8 +94,7 @@ class Host:
             if inquires(told):
                 connection.send(own_facts())
                 return
-            facts = NodeFacts.from_message(json.loads(told))
-            place = self._join(facts, connection)
+            facts, place = self._join(told, connection)
             placement = self._wait_for_placement(place)
         except (NodeError, ValueError, TypeError, OSError) as error:
             with suppress(OSError):
@@ -107,12 +108,17 @@ class Host:
             return
         self._watch(connection, facts, place)
 
-    def _join(self, facts: NodeFacts, connection: NodeConnection) -> int:
-        with self._changed:
-            place = self._assignment.join(facts, time.monotonic())
-            self._connections[place] = connection
-            self._changed.notify_all()
-            return place
+    def _join(self, told: bytes, connection: NodeConnection) -> tuple[NodeFacts, int]:
+        try:
+            facts = NodeFacts.from_message(json.loads(told))
+            with self._changed:
+                place = self._assignment.join(facts, time.monotonic())
+                self._connections[place] = connection
+                self._changed.notify_all()
+        except NodeError as error:
+            logger.warning("a node is refused, which has been told: %s", error)
+            raise
+        return facts, place
 
     def _wait_for_placement(self, place: int) -> Placement:
         with self._changed:

@@ -27,5 +27,5 @@ def find_dtype(name: bytes) -> np.dtype[Any] | None:
     """Return the type of that name; ``None`` if this process does not know it."""
     try:
         return np.dtype(name.decode())
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses names with commas as Python
         return None

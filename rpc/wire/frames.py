@@ -202,9 +202,8 @@ def _add_array(message: Incoming, row: Row, memory: Any) -> None:
     requires_grad, name, shape, place = row
     dtype = find_dtype(name)
     if dtype is None:  # this call fails, when it is opened; the connection is sound
-        message.problem = (
-            f"a tensor of type {name.decode()} arrived, which this worker does not know; install ml_dtypes here"
-        )
+        unknown = name.decode(errors="replace")
+        message.problem = f"a tensor of type {unknown} arrived, which this worker does not know; install ml_dtypes here"
         dtype, shape, place = np.dtype(np.uint8), (len(memory),), None
     message.arrays.append(np.ndarray(shape, dtype, memory) if place is None else placed(shape, dtype, memory, place))
     message.requires_grad.append(requires_grad)

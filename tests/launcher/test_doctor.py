@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -96,6 +97,16 @@ def test_two_machines_compare_themselves(port, thread, until, monkeypatch):
     found = list(ask("127.0.0.1", port, TOKEN))
     until(lambda: told)
     assert [finding.level for finding in found] == [finding.level for finding in told] == [Level.PROBLEM, Level.OK]
+
+
+def test_the_time_that_a_machine_has_listened_is_no_skew(port, thread, until, monkeypatch):
+    told, now = [], time.time
+    thread(lambda: told.extend(listen("127.0.0.1", port, TOKEN)))
+    until(lambda: next(iter(list(check_way("127.0.0.1", port))[1:])).level is Level.OK)
+    monkeypatch.setattr(time, "time", lambda: now() + 7200)  # so much later
+    assert [finding.level for finding in ask("127.0.0.1", port, TOKEN)] == [Level.OK]
+    until(lambda: told)
+    assert [finding.level for finding in told] == [Level.OK]
 
 
 def test_a_launcher_that_asks_is_told_that_no_job_starts_there(port, thread, until):

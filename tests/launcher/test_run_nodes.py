@@ -1,9 +1,12 @@
 """``telegrad run`` on several nodes, all of them on this machine: they meet, share ranks and certificates, and end together."""
 
+import os
 import re
+import shutil
 import signal
 import socket
 import ssl
+import subprocess
 import time
 from contextlib import closing
 
@@ -178,6 +181,27 @@ def test_a_port_that_is_taken(node, endpoint):
 def test_a_host_that_does_not_answer(node, endpoint):
     _, err = ended(node("", "--rdzv-timeout", "0.5"), 2)
     assert f"node 0 did not answer at {endpoint} within 0.5 s (127.0.0.1: Connection refused)" in err
+
+
+def test_a_contradiction_is_told_to_both(node):
+    first, last = node("", "--rdzv-timeout", "3", rank=0), node("", "--rdzv-timeout", "3", "--name", "other")
+    words = "this node was started with --name other, node 0 with worker; give all the same"
+    assert f"telegrad: node 0: {words}" in ended(last, 2)[1]
+    _, err = ended(first, 2)
+    assert f"a node is refused, which has been told: {words}" in err and "--node-rank 1 did not" in err
+
+
+@pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed: apt-get install faketime")
+def test_a_node_whose_clock_is_two_hours_behind(node, job, endpoint):
+    first = node("", "--rdzv-timeout", "5", rank=0)
+    many = ["--nnodes", "2", "--node-rank", "1", "--rdzv-endpoint", endpoint, "--rdzv-timeout", "5"]
+    library = subprocess.run(
+        ["faketime", "-f", "-2h", "printenv", "LD_PRELOAD"], capture_output=True, text=True, timeout=30
+    )
+    behind = {**os.environ, "LD_PRELOAD": library.stdout.strip(), "FAKETIME": "-2h"}
+    words = r"the clocks of this node and of node 0 differ by 1[12]\d minutes; set them \(`timedatectl`\)"
+    assert re.search(words, ended(job("", *many, env=behind), 2)[1])
+    assert re.search(words, ended(first, 2)[1])
 
 
 def test_a_job_without_a_token(node, monkeypatch):

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from helpers.certificates import authority, tls_files
 from helpers.interrupts import Interrupter
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError
@@ -16,7 +17,12 @@ from telegrad.testing.cluster import in_process_cluster
 pytestmark = [pytest.mark.slow]
 LARGE = np.arange(1 << 17)
 NARROW = 2 * LARGE.nbytes
-LANES = {"unix": partial(GrpcLane, ("unix",)), "grpc": partial(GrpcLane, ()), "inproc": None}
+LANES = {
+    "unix": partial(GrpcLane, ("unix",)),
+    "grpc": partial(GrpcLane, ()),
+    "inproc": None,
+    "tls": partial(GrpcLane, ("tcp",)),
+}
 SECONDS = 20
 SPARED = ("_offer",)  # a new segment whose offer was interrupted is not used, and goes with its connection
 
@@ -90,11 +96,13 @@ def _difference(sender, receiver):
         ("unix", [partial(one, 1), partial(one, LARGE), many]),
         ("grpc", [partial(one, 1), partial(one, LARGE)]),
         ("inproc", [partial(one, 1)]),
+        ("tls", [partial(one, 1), partial(one, LARGE)]),
     ],
     ids=list(LANES),
 )
-def test_a_call_that_is_interrupted_anywhere_takes_nothing_with_it(lane, calls):
-    options = GrpcRpcBackendOptions(rpc_timeout=SECONDS, window_bytes=NARROW)
+def test_a_call_that_is_interrupted_anywhere_takes_nothing_with_it(lane, calls, tmp_path):
+    tls = tls_files(tmp_path / "tls", authority(), "a") if lane == "tls" else None
+    options = GrpcRpcBackendOptions(rpc_timeout=SECONDS, window_bytes=NARROW, tls=tls)
     with in_process_cluster("a", "b", options=options, make_lane=LANES[lane]) as (a, b), a.use():
         for _ in range(12):  # until there are segments
             again(LARGE)

@@ -12,6 +12,7 @@ from helpers.certificates import authority, tls_files, worker_tls
 from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError
 from telegrad.proto.rpc_pb2 import WorkerRecord
+from telegrad.rpc import certificates
 from telegrad.rpc.connections import Connections
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes import grpc_tls
@@ -88,15 +89,19 @@ def certified(jobs, tmp_path, kind):
         "another job's": lambda: authority(jobs.job),
         "self-made": lambda: authority("mallory"),
         "expired": lambda: expired(jobs),
+        "not yet valid": lambda: jobs,
     }[kind]()
     if own is None:
         yield grpc.ssl_channel_credentials(jobs.certificate)
         return
-    issued = own.issue("b")
+    with pytest.MonkeyPatch.context() as clock:
+        if kind == "not yet valid":
+            clock.setattr(certificates, "SKEW_DAYS", -1.0)  # made by a clock that is a day ahead
+        issued = own.issue("b")
     yield grpc.ssl_channel_credentials(jobs.certificate, issued.key, issued.certificate)
 
 
-@pytest.mark.parametrize("kind", ["none", "another job's", "self-made", "expired"])
+@pytest.mark.parametrize("kind", ["none", "another job's", "self-made", "expired", "not yet valid"])
 def test_an_intruder_without_a_good_certificate(kind, pair, jobs, tmp_path, frames, until, caplog):
     attacked = pair[0]
     options = [("grpc.ssl_target_name_override", attacked.record.certificate_name)]

@@ -71,8 +71,9 @@ class BulkWriter:
             self._write_until(item)
             return
         # Signal handlers run in the main thread, and one in the middle of TLS would leave a record half known.
-        written = Waiter()  # not an Event, whose lock an interrupt may leave taken
-        threading.Thread(target=self._write_for, args=(item, written), name="telegrad-bulk", daemon=True).start()
+        written = Waiter()  # not an Event, whose lock an interrupt may leave taken, as that of ``Thread.start``
+        thread = threading.Thread(target=self._write_for, args=(item, written), name="telegrad-bulk", daemon=True)
+        call_on_loop(self._loop, thread.start)
         while not (item.released or self._closed):
             written.sleep(LOOK_SECONDS)
 

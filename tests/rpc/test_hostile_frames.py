@@ -1,0 +1,168 @@
+"""Frames that a worker of the job has spoiled, by accident or on purpose: none harms more than the connection it came on."""
+
+import random
+import struct
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+import telegrad as tg
+from telegrad import rpc
+from telegrad.core.errors import SerializationError
+from telegrad.rpc.control_queue import ControlMessage
+from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, decode_table, encode_table
+from telegrad.rpc.messages import Incoming, Outgoing
+from telegrad.rpc.wire import control
+from telegrad.rpc.wire.frames import decode, encode
+from telegrad.rpc.wire.header import Kind
+from telegrad.testing.cluster import in_process_cluster
+
+NUMBERS = (0, 1, 2, 127, 255, 256, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
+MOST_BYTES = 4 << 20  # that the reading of a frame of some hundred bytes may take
+REFUSALS = (SerializationError, struct.error, ValueError, LookupError, TypeError, OverflowError)
+
+
+def joined(parts):
+    return b"".join(bytes(part) for part in parts)
+
+
+def message(*tensors, kind=Kind.REQUEST, **fields):
+    made = Outgoing(kind, 999, 7, 2.5, 1)  # nobody serves that method, so that nothing is unpickled
+    made.pickled, made.tensors = [b"no pickle"], list(tensors)
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return joined(encode(made))
+
+
+MATRIX = tg.arange(6.0).reshape(2, 3)
+FRAMES = [
+    message(),
+    message(MATRIX, tg.ones(2, dtype=tg.float16)),
+    message(MATRIX, MATRIX.t(), MATRIX[:, 1:], MATRIX.expand(2, 2, 3)),
+    message(tg.tensor(1.5), extras={1: b"one", 9: b""}, buffers=[memoryview(b"raw"), memoryview(b"")]),
+    message(MATRIX, kind=Kind.REPLY, references=[object()] * 3),
+]
+SMALL = {
+    "control": (
+        lambda frame: list(control.decode_control(frame)),
+        [ControlMessage(1, b"one", 16), ControlMessage(2, b"", 17)],
+    ),
+    "acknowledgement": (control.decode_acknowledgement, [1, 2, 5]),
+    "relay": (control.decode_relay, None),
+    "credit": (control.decode_amount, None),
+    "goodbye": (control.read_reason, None),
+}
+MAKE = {
+    "control": control.encode_control,
+    "acknowledgement": control.encode_acknowledgement,
+    "relay": lambda _: control.encode_relay(1, 2, 3, b"inner"),
+    "credit": lambda _: control.encode_credit((5, 6)),
+    "goodbye": lambda _: control.goodbye("an end", True),
+}
+
+
+def spoiled(frame, chance, begin=0):
+    """Return a frame with some changes behind ``begin``: bits, numbers that are too large, pieces cut out or repeated."""
+    data = bytearray(frame)
+    for _ in range(chance.randint(1, 4)):
+        place = chance.randrange(begin, max(len(data), begin + 1))
+        match chance.randrange(5):
+            case 0:
+                data[place : place + 1] = bytes([chance.randrange(256)])
+            case 1:
+                size = chance.choice((1, 2, 4, 8))
+                data[place : place + size] = (chance.choice(NUMBERS) % (1 << 8 * size)).to_bytes(size, "little")
+            case 2:
+                del data[place : place + chance.randint(1, 9)]
+            case 3:
+                data[place:place] = data[max(place - 24, begin) : place]
+            case 4:
+                del data[place:]
+    return bytes(data)
+
+
+def read(frame, chance):
+    """Read a frame in each of the ways in which it may arrive."""
+    for owned in (True, False):
+        arrived = decode(bytearray(frame), owned, 3, Incoming)
+        for array in arrived.arrays:
+            array[(slice(-2, None),) * array.ndim].tobytes()  # an element outside of the frame's memory would be found
+    at = chance.randrange(len(frame) + 1)
+    size = chance.randrange(64)
+    piece = memoryview(bytearray(size))
+    decode(ScatteredFrame(memoryview(bytearray(frame)), [at], [piece]), True, 3, Incoming)
+
+
+def refused(function, *args):
+    """Return whether a function refuses its arguments, and check that it takes little memory."""
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    try:
+        function(*args)
+    except REFUSALS:
+        return True
+    finally:
+        taken = tracemalloc.get_traced_memory()[1] - before
+        assert taken < MOST_BYTES, f"{taken} bytes were taken to read {args!r}"
+    return False
+
+
+@pytest.fixture
+def traced():
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_spoiled_message_is_read_or_refused(seed, traced):
+    chance = random.Random(seed)
+    outcomes = [refused(read, spoiled(chance.choice(FRAMES), chance), chance) for _ in range(400)]
+    assert any(outcomes) and not all(outcomes)
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_spoiled_control_frame_is_read_or_refused(kind, traced):
+    chance = random.Random(kind)
+    read_small, given = SMALL[kind]
+    frame = joined(MAKE[kind](given))
+    read_small(frame)
+    outcomes = [refused(read_small, spoiled(frame, chance)) for _ in range(400)]
+    assert not all(outcomes)
+
+
+def test_a_spoiled_table_of_pieces_is_read_or_refused(traced):
+    chance = random.Random(5)
+    table = encode_table([Piece(1, 2, 3), Piece(4, 5, 6)], Notices((1,), (), (2, 3)))
+    outcomes = [refused(decode_table, memoryview(spoiled(b"front" + table, chance))) for _ in range(400)]
+    assert any(outcomes)
+
+
+def identity(value):
+    return value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lane", ["unix", "grpc"])
+def test_a_worker_that_sends_spoiled_frames_harms_nobody_else(lane, until, caplog):
+    """Every kind but the two that say that a worker leaves: whoever sends those means its own end, or the other's."""
+    chance = random.Random(lane)
+    kinds = [kind for kind in ("control", "acknowledgement", "relay", "credit") for _ in range(3)]
+    frames = [*FRAMES, *(joined(MAKE[kind](SMALL[kind][1])) for kind in kinds)]
+    make_lane = partial(GrpcLane, ("unix",) if lane == "unix" else ())
+    options = GrpcRpcBackendOptions(rpc_timeout=60)
+    with in_process_cluster("a", "b", "c", options=options, make_lane=make_lane) as (a, b, c):
+        for _ in range(40):
+            connection = b.connections.route(b.peers.find("a"))
+            for _ in range(5):
+                connection.send([spoiled(chance.choice(frames), chance, begin=1)])
+        with a.use():
+            assert rpc.rpc_sync("c", identity, (np.arange(3),)).sum() == 3
+        with c.use():
+            assert rpc.rpc_sync("a", identity, (5,)) == 5
+        until(lambda: "worker 'a' closes a connection to worker 'b'" in caplog.text)
+        assert not (a.closed or b.closed or c.closed)
+        assert "worker 'c' closes" not in caplog.text, "frames that come through 'a' are no fault of its"
