@@ -31,13 +31,13 @@ COPIED_PER_SECOND = (
 )
 COPY_SECONDS = 0.5e-3  # but not longer
 SOON_SECONDS = 4 * SPIN_SECONDS  # what comes so soon, although both ends sleep, would have come while spinning
-OFTEN_SECONDS = 0.5e-3  # between two turns of reading, of calls that follow one another
+OFTEN_SECONDS = 1e-3  # between two turns of reading, of calls that follow one another: echoes of 1 MiB, say
 AWAY_SECONDS = 1e-3  # after its turn, until the loop takes the socket back
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
 LONG_SECONDS = 10 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
 DISTRUST = 200  # short sleeps until it is tried again
 DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
-QUICK_SECONDS = 0.2e-3  # a request that takes longer is not waited for by those that come after it
+QUICK_SECONDS = 0.5e-3  # a request that takes longer is not waited for by those that come after it
 READER = RefusesToBlock()  # role of a thread that gives frames to the agent: what it waited for would not be read
 
 
