@@ -35,7 +35,7 @@ from ..proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
 from .private_file import open_private
 from .tls import NO_CERTIFICATE, PeerCertificate, Tls
 
-PROTOCOL = 4
+PROTOCOL = 5
 NONCE_BYTES = 32
 MAC_BYTES = 32
 SOCKET_NAME_BYTES = 16

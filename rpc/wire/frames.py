@@ -10,27 +10,26 @@ bytes from the frame's start, so that an array over a received frame is aligned.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...core.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
 from ..messages import Incoming, Outgoing
-from .dtypes import dtype_name, find_dtype
 from .header import HEAD, Flag
-from .layout import Place, decode_place, encode_place, lay_out, may_share, placed, raw_bytes
+from .layout import lay_out, may_share, placed, raw_bytes
+from .tables import ALIGNMENT, LENGTH, Row, encode_row, read_tables, with_place
 
-TABLES = struct.Struct("<IIIQQ")  # tensors, references, buffers, bytes of the tables after this struct, bytes of pickle
+# Tensors, references, buffers; bytes of extras, of rows and lengths, of pickle
+TABLES = struct.Struct("<IIIIQQ")
 EXTRA = struct.Struct("<BQ")  # interceptor, bytes
-ALIGNMENT = 16
-PLACED, SHARED = 2, 4  # flags of a row: a place follows it; its buffer is that of an earlier row
+BODY = HEAD.size  # where what follows the header begins
+AFTER_TABLES = HEAD.size + TABLES.size
 
 M = TypeVar("M", bound=Incoming)
 Parts = list[Any]  # bytes-like objects; a lane sends them one after another
-Read = Callable[[int, int], Any]  # position and length in a frame, to the memory of one buffer
 
 
 def encode(message: Outgoing) -> Parts:
@@ -38,13 +37,15 @@ def encode(message: Outgoing) -> Parts:
     if not (message.tensors or message.references or message.buffers or message.extras):
         head = HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
         return [head, *message.pickled]
-    rows, arrays = _tensor_rows(message.tensors)
-    buffers = [*arrays, *message.buffers]
-    lengths = [len(buffer) for buffer in buffers]
-    tables = b"".join([*rows, struct.pack(f"<{len(lengths)}Q", *lengths), *_extras(message.extras)])
+    rows, buffers = _tensor_rows(message.tensors)
+    buffers += message.buffers
+    lengths = list(map(len, buffers))
+    tables = b"".join([*rows, *map(LENGTH.pack, lengths)])
+    extras = _extras(message.extras) if message.extras else b""
     pickle_bytes = sum(map(len, message.pickled))
-    counts = TABLES.pack(len(message.tensors), len(message.references), len(buffers), len(tables), pickle_bytes)
-    start = b"".join([_head(message, message.flags | Flag.TABLES), counts, tables])
+    head = HEAD.pack(message.kind, message.flags | Flag.TABLES, message.method, message.call_id, message.timeout)
+    counts = TABLES.pack(len(rows), len(message.references), len(buffers), len(extras), len(tables), pickle_bytes)
+    start = b"".join((head, counts, tables, extras))
     parts: Parts = [start, *message.pickled]
     position = len(start) + pickle_bytes
     for buffer, length in zip(buffers, lengths):
@@ -71,50 +72,55 @@ def decode(frame: Any, owned: bool, sender: int, make: type[M]) -> M:
     message = make(kind, flags, method, call_id, timeout, sender)
     if scattered:
         message.problem = frame.problem
-    if not flags & Flag.TABLES:
-        if not message.problem:
-            message.pickled = frame.read(HEAD.size, len(frame) - HEAD.size) if scattered else frame[HEAD.size :]
-        return message
-    view = memoryview(front)
-    tensors, references, buffers, table_bytes, pickle_bytes = TABLES.unpack_from(view, HEAD.size)
-    position = HEAD.size + TABLES.size
-    end = position + table_bytes
-    rows, position = _read_rows(view, position, tensors)
-    lengths = struct.unpack_from(f"<{buffers}Q", view, position)
-    _read_extras(message, view[position + 8 * buffers : end])
-    if references > len(view):  # each takes some bytes of the extras
-        raise SerializationError(f"a frame of {len(view)} bytes claims to hold {references} references")
-    message.references = [None] * references
-    if message.problem:  # references are in the tables: they arrived
-        return message
-    message.arrays, message.requires_grad, message.buffers = [], [], []
-    read: Read = frame.read if scattered else partial(_slice if owned else _copy, view)
-    message.pickled = frame.read(end, pickle_bytes) if scattered else view[end : end + pickle_bytes]
-    _read_buffers(message, read, end + pickle_bytes, lengths, rows)
+    if flags & Flag.TABLES:
+        _decode_tables(message, frame, memoryview(front), owned)
+    elif not message.problem:
+        message.pickled = frame.read(BODY, len(frame) - BODY) if scattered else frame[BODY:]
     return message
 
 
-def _slice(view: memoryview, position: int, length: int) -> memoryview:
-    return view[position : position + length]
+def _decode_tables(message: Incoming, frame: Any, view: memoryview, owned: bool) -> None:
+    tensors, references, buffers, extra_bytes, table_bytes, pickle_bytes = TABLES.unpack_from(view, BODY)
+    extras = AFTER_TABLES + table_bytes
+    start = extras + extra_bytes
+    if extra_bytes:
+        _read_extras(message, view[extras:start])
+    if references:
+        if references > len(view):  # each takes some bytes of the extras
+            raise SerializationError(f"a frame of {len(view)} bytes claims to hold {references} references")
+        message.references = [None] * references
+    if message.problem:  # references are in the tables: they arrived
+        return
+    end = start + pickle_bytes
+    rows, spans, taken = read_tables(bytes(view[AFTER_TABLES:extras]), tensors, buffers, end)
+    memories: list[Any]
+    if type(frame) is ScatteredFrame:
+        message.pickled = frame.read(start, pickle_bytes)
+        memories = [frame.read(position, stop - position) for position, stop in spans]
+    else:
+        message.pickled = view[start:end]
+        memories = [view[position:stop] for position, stop in spans]
+        if not owned:
+            memories = list(map(bytearray, memories))
+    message.buffers = memories[taken:]
+    message.arrays, message.requires_grad = [], []
+    for row in rows:  # not two comprehensions, which cost more than they do
+        requires_grad, _, dtype, shape, buffer, place = row
+        usual = dtype is not None and place is None
+        array = np.ndarray(shape, dtype, memories[buffer]) if usual else _array(message, row, memories[buffer])
+        message.arrays.append(array)
+        message.requires_grad.append(requires_grad)
 
 
-def _copy(view: memoryview, position: int, length: int) -> bytearray:
-    return bytearray(view[position : position + length])
-
-
-def _extras(extras: dict[int, bytes]) -> list[bytes]:
-    return [EXTRA.pack(number, len(data)) + data for number, data in extras.items()] if extras else []
-
-
-def _head(message: Outgoing, flags: int) -> bytes:
-    return HEAD.pack(message.kind, flags, message.method, message.call_id, message.timeout)
+def _extras(extras: dict[int, bytes]) -> bytes:
+    return b"".join([EXTRA.pack(number, len(data)) + data for number, data in extras.items()])
 
 
 def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
     rows, arrays, gaps = [], [], False  # in one loop: most messages have few tensors, in C order
     for tensor in tensors:
         array = tensor._array
-        if not (row := _row(array.dtype, array.shape, tensor.requires_grad)):
+        if not (row := encode_row(array.dtype, array.shape, tensor.requires_grad)):
             raise SerializationError(
                 f"a tensor of {array.dtype} cannot be sent; pass Python objects in a list, and records in a NumPy array"
             )
@@ -123,52 +129,9 @@ def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
         if not array.flags.c_contiguous:
             gaps = True
     if not gaps and (len(arrays) < 2 or not may_share(arrays)):
-        return rows, [raw_bytes(array) for array in arrays] if arrays else arrays
+        return rows, [raw_bytes(array) for array in arrays]
     places, buffers = lay_out(arrays)
-    return [row if place is None else _placed_row(row, place) for row, place in zip(rows, places)], buffers
-
-
-def _placed_row(row: bytes, place: Place) -> bytes:
-    flags = PLACED if place.shared is None else PLACED | SHARED
-    return bytes([row[0] | flags]) + row[1:] + encode_place(place)
-
-
-@lru_cache(maxsize=1024)
-def _row(dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool) -> bytes:
-    """Return the row of a tensor that has no place; empty if its type has no name."""
-    name = dtype_name(dtype)
-    data = struct.pack(f"<BBB{len(name)}s{len(shape)}Q", requires_grad, len(name), len(shape), name, *shape)
-    return data if name else b""
-
-
-class Row(NamedTuple):
-    """Description of a tensor: whether it requires a gradient, name of the dtype, shape, and its place if that is not all of
-    a buffer of its own."""
-
-    requires_grad: bool
-    name: bytes
-    shape: tuple[int, ...]
-    place: Place | None = None
-
-
-def _read_rows(view: memoryview, position: int, count: int) -> tuple[list[Row], int]:
-    rows: list[Row] = []
-    for _ in range(count):
-        end = position + 3 + view[position + 1] + 8 * view[position + 2]
-        row = _parse_row(bytes(view[position:end]))
-        if flags := view[position] & (PLACED | SHARED):
-            place, end = decode_place(view, end, len(row.shape), bool(flags & SHARED))
-            row = row._replace(place=place)
-        rows.append(row)
-        position = end
-    return rows, position
-
-
-@lru_cache(maxsize=1024)
-def _parse_row(row: bytes) -> Row:
-    flags, name_bytes, dimensions = row[:3]
-    shape = struct.unpack_from(f"<{dimensions}Q", row, 3 + name_bytes)
-    return Row(bool(flags & 1), row[3 : 3 + name_bytes], shape)
+    return list(map(with_place, rows, places)), list(buffers)
 
 
 def _read_extras(message: Incoming, view: memoryview) -> None:
@@ -180,30 +143,10 @@ def _read_extras(message: Incoming, view: memoryview) -> None:
         position += length
 
 
-def _read_buffers(message: Incoming, read: Read, position: int, lengths: tuple[int, ...], rows: list[Row]) -> None:
-    memories = []
-    for length in lengths:
-        position += -position % ALIGNMENT
-        memories.append(read(position, length))
-        position += length
-    taken = 0
-    used: list[Any] = []  # the memory of each tensor
-    for row in rows:
-        if row[3] is None or row[3].shared is None:
-            used.append(memories[taken])
-            taken += 1
-        else:
-            used.append(used[row[3].shared])
-        _add_array(message, row, used[-1])
-    message.buffers = memories[taken:]
-
-
-def _add_array(message: Incoming, row: Row, memory: Any) -> None:
-    requires_grad, name, shape, place = row
-    dtype = find_dtype(name)
-    if dtype is None:  # this call fails, when it is opened; the connection is sound
-        unknown = name.decode(errors="replace")
-        message.problem = f"a tensor of type {unknown} arrived, which this worker does not know; install ml_dtypes here"
-        dtype, shape, place = np.dtype(np.uint8), (len(memory),), None
-    message.arrays.append(np.ndarray(shape, dtype, memory) if place is None else placed(shape, dtype, memory, place))
-    message.requires_grad.append(requires_grad)
+def _array(message: Incoming, row: Row, memory: Any) -> Any:
+    if row.dtype is not None and row.place is not None:
+        return placed(row.shape, row.dtype, memory, row.place)
+    # This call fails, when it is opened; the connection is sound.
+    unknown = row.name.decode(errors="replace")
+    message.problem = f"a tensor of type {unknown} arrived, which this worker does not know; install ml_dtypes here"
+    return np.ndarray((len(memory),), np.uint8, memory)

@@ -5,7 +5,7 @@ import threading
 import pytest
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.extend import PROTOCOL, GrpcRpcBackendOptions
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_workers_of_two_versions_both_say_so(job):
     running = job("bad_endings", 2, args=("versions",))
     running.wait(60, codes=[9, 9])
     assert "it speaks another protocol than this worker; use one version of telegrad" in running.output(0)
-    assert "speaks protocol 3, this worker 4; use one version of telegrad" in running.output(1)
+    assert f"speaks protocol {PROTOCOL}, this worker {PROTOCOL + 1}; use one version of telegrad" in running.output(1)

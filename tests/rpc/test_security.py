@@ -130,7 +130,7 @@ def test_lengths_of_parts_are_signed():
 def test_another_protocol_is_named():
     dialer, _ = ends()
     dialer.hello()
-    with pytest.raises(AuthenticationError, match="speaks protocol 7, this worker 3"):
+    with pytest.raises(AuthenticationError, match=f"speaks protocol 7, this worker {security.PROTOCOL};"):
         dialer.prove(security.GREETING.pack(7, bytes(32)))
     with pytest.raises(AuthenticationError, match="is no worker of this job"):
         dialer.prove(b"220 mail.example.org ESMTP")

@@ -49,6 +49,18 @@ def test_a_frame_is_read_as_it_was_written():
             np.testing.assert_array_equal(array, tensor.numpy())
 
 
+@pytest.mark.parametrize("count", [1, 3, 100], ids=["one", "few", "more than are remembered"])
+def test_arrays_of_one_kind_are_found_in_every_frame_that_has_them(count):
+    """Wherever they begin, whatever they hold, whatever else is in the frame."""
+    for length in (1, 7, 30, 7):
+        tensors = [tg.full((2, 3), float(length * number)) for number in range(count)]
+        out = message(pickled=[b"x" * length], tensors=tensors, extras={length: b"e"}, buffers=[bytes(length)])
+        read = decode(bytearray(frame_of(*encode(out))), True, 3, Incoming)
+        assert [array.tolist() for array in read.arrays] == [tensor.tolist() for tensor in tensors]
+        assert bytes(read.pickled) == b"x" * length and bytes(read.buffers[0]) == bytes(length)
+        assert read.extras == {length: b"e"}
+
+
 def test_chunks_of_several_transfers_may_be_interleaved():
     payloads = [bytes([number]) * size for number, size in enumerate((1, CHUNK_BYTES, 3 * CHUNK_BYTES + 5))]
     queues = [list(chunks(number, [payload[:7], payload[7:]])) for number, payload in enumerate(payloads)]

@@ -10,7 +10,7 @@ from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.wire import frames
+from telegrad.rpc.wire import frames, tables
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 GIB = 1 << 30
@@ -94,10 +94,12 @@ def test_arrays_of_records_dates_and_text_arrive_as_they_left(workers, array):
 
 
 def test_a_type_that_the_receiver_does_not_know_fails_its_call_and_not_the_connection(workers, monkeypatch):
-    known = frames.find_dtype
-    monkeypatch.setattr(frames, "find_dtype", lambda name: None if name == b"bfloat16" else known(name))
+    known = tables.find_dtype
+    monkeypatch.setattr(tables, "find_dtype", lambda name: None if name == b"bfloat16" else known(name))
+    tables.known.cache_clear()
     with pytest.raises(SerializationError, match="type bfloat16 arrived, which this worker does not know"):
         rpc.rpc_sync("b", describe, (np.zeros(3, ml_dtypes.bfloat16),))
+    tables.known.cache_clear()
     assert rpc.rpc_sync("b", same, (np.ones(2),)).tolist() == [1, 1]
 
 

@@ -1,0 +1,113 @@
+"""Tables of a message: what its arrays are, and where their memory and that of its other buffers is in the frame.
+
+Most messages have the tables of an earlier one, in the same place: what small tables say is kept.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .dtypes import dtype_name, find_dtype
+from .layout import Place, decode_place, encode_place
+
+ALIGNMENT = 16  # of each buffer, from the frame's start
+LENGTH = struct.Struct("<Q")
+PLACED, SHARED = 2, 4  # flags of a row: a place follows it; its buffer is that of an earlier row
+LARGEST_KEPT = 512  # bytes of tables
+MOST_KEPT = 1024
+
+
+class Row(NamedTuple):
+    """Description of an array.
+
+    Attributes:
+        requires_grad: of its tensor.
+        name: of its element type.
+        dtype: that type; ``None`` if this process does not know it.
+        shape: of the array.
+        buffer: which buffer it is in.
+        place: where in it; ``None`` if it is all of it, in C order.
+    """
+
+    requires_grad: bool
+    name: bytes
+    dtype: np.dtype[Any] | None
+    shape: tuple[int, ...]
+    buffer: int
+    place: Place | None
+
+
+class Tables(NamedTuple):
+    """Contents of the tables: the arrays; begin and end of each buffer; how many of these are arrays'."""
+
+    rows: tuple[Row, ...]
+    spans: tuple[tuple[int, int], ...]
+    taken: int
+
+
+@lru_cache(maxsize=1024)
+def encode_row(dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool) -> bytes:
+    """Return the row of an array without a place; empty if its type has no name.
+
+    Args:
+        dtype: its element type.
+        shape: its shape.
+        requires_grad: of its tensor.
+    """
+    name = dtype_name(dtype)
+    data = struct.pack(f"<BBB{len(name)}s{len(shape)}Q", requires_grad, len(name), len(shape), name, *shape)
+    return data if name else b""
+
+
+def with_place(row: bytes, place: Place | None) -> bytes:
+    """Return a row, with the array's place if it has one."""
+    if place is None:
+        return row
+    flags = PLACED if place.shared is None else PLACED | SHARED
+    return bytes([row[0] | flags]) + row[1:] + encode_place(place)
+
+
+def read_tables(data: bytes, tensors: int, buffers: int, position: int) -> Tables:
+    """Parse rows and lengths of buffers.
+
+    Args:
+        data: their bytes.
+        tensors: how many rows there are.
+        buffers: how many lengths.
+        position: of the first byte in the frame that may be a buffer's.
+    """
+    return (known if len(data) <= LARGEST_KEPT else _parse)(data, tensors, buffers, position)
+
+
+def _parse(data: bytes, tensors: int, buffers: int, position: int) -> Tables:
+    rows: list[Row] = []
+    start = taken = 0
+    for _ in range(tensors):
+        flags, name_bytes, dimensions = data[start : start + 3]
+        end = start + 3 + name_bytes
+        name, shape = data[start + 3 : end], struct.unpack_from(f"<{dimensions}Q", data, end)
+        start, place = end + 8 * dimensions, None
+        if flags & (PLACED | SHARED):
+            place, start = decode_place(memoryview(data), start, dimensions, bool(flags & SHARED))
+        if place is None or place.shared is None:
+            buffer, taken = taken, taken + 1
+        else:
+            buffer = rows[place.shared].buffer
+        rows.append(Row(bool(flags & 1), name, find_dtype(name), shape, buffer, place))
+    return Tables(tuple(rows), _spans(struct.unpack_from(f"<{buffers}Q", data, start), position), taken)
+
+
+known = lru_cache(maxsize=MOST_KEPT)(_parse)
+
+
+def _spans(lengths: tuple[int, ...], position: int) -> tuple[tuple[int, int], ...]:
+    spans: list[tuple[int, int]] = []
+    for length in lengths:
+        position += -position % ALIGNMENT
+        spans.append((position, position + length))
+        position += length
+    return tuple(spans)
