@@ -144,7 +144,7 @@ def serve_call(call: ServerCall) -> None:
     call.what = getattr(function, "__qualname__", None) or repr(function)
     result = function(*args, **kwargs)
     del args, kwargs
-    call.reply_with(result, is_async_execution(function))
+    call.reply_with(result, bool(getattr(function, MARK, False)))
 
 
 def serve_calls(agent: Agent) -> None:

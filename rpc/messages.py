@@ -182,7 +182,7 @@ class Incoming:
         self.problem = ""
         self.pickled: Any = b""
         self.arrays: list[Any] = NOTHING
-        self.requires_grad: list[int] = NOTHING
+        self.requires_grad: list[bool] = NOTHING
         self.tensors: list[Tensor] = NOTHING
         self.references: list[Any] = NOTHING
         self.buffers: list[Any] = NOTHING

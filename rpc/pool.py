@@ -165,9 +165,9 @@ class ThreadPool:
         # lock held
         if self._call_later is None:
             return len(self._backlog) < self._lingering
-        latest, self._came = self._came, monotonic()
         if self._lingering:
             return True
+        latest, self._came = self._came, monotonic()
         return self._running > 0 and self._came - max(latest, self._began) < PATIENCE_SECONDS
 
     def _look_later(self) -> None:
@@ -259,6 +259,7 @@ class ThreadPool:
             thread_role.blocker = self
             with self._lock:
                 self._lingering -= 1
+                self._came = monotonic()  # tasks that came meanwhile did not look at the clock
 
     def _has_task(self) -> bool:
         return bool(self._backlog)

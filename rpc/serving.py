@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import math
@@ -11,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial
+from types import CoroutineType
 from typing import Any
 
 from ..core.errors import RpcError, SerializationError
@@ -368,7 +368,7 @@ class ServerCall(Incoming):
         """Answer with what a user function returned: a value, a coroutine, or (``is_future``) a future."""
         if is_future:
             self._reply_later(result)
-        elif result is not None and inspect.iscoroutine(result):
+        elif isinstance(result, CoroutineType):
             outcome = self._server.threads.run_coroutine(result, copy_context())
             self.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
             self._reply_later(outcome)

@@ -99,9 +99,10 @@ def _decode_tables(message: Incoming, frame: Any, view: memoryview, owned: bool)
         memories = [frame.read(position, stop - position) for position, stop in spans]
     else:
         message.pickled = view[start:end]
-        memories = [view[position:stop] for position, stop in spans]
-        if not owned:
-            memories = list(map(bytearray, memories))
+        memories = []
+        for position, stop in spans:
+            memory = view[position:stop]
+            memories.append(memory if owned else bytearray(memory))
     message.buffers = memories[taken:]
     message.arrays, message.requires_grad = [], []
     for row in rows:  # not two comprehensions, which cost more than they do

@@ -273,7 +273,7 @@ def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
 
 def make_tensors(message: Incoming) -> None:
     """Fill ``message.tensors`` from the arrays that arrived. They are leaves until an interceptor says otherwise."""
-    message.tensors = [Tensor(array, bool(flag)) for array, flag in zip(message.arrays, message.requires_grad)]
+    message.tensors = list(map(Tensor, message.arrays, message.requires_grad))
 
 
 def unpack(message: Incoming) -> Any:
