@@ -33,9 +33,9 @@ class AutogradInterceptor(Interceptor):
         if message.method == Method.PROPAGATE or not self.contexts.reach(context, message.to):
             return
         message_id = self._record(context, message)
-        message.notes[NUMBER] = (context, message_id)
+        message.keep(NUMBER, (context, message_id))
         mode = pack_mode() if message.kind == Kind.REQUEST else b""
-        message.extras[NUMBER] = EXTRA.pack(context.id, message_id) + mode
+        message.tell(NUMBER, EXTRA.pack(context.id, message_id) + mode)
 
     def _record(self, context: Context, message: Outgoing) -> int:
         tensors = [tensor for tensor in message.tensors if tensor.requires_grad] if is_grad_enabled() else []

@@ -53,12 +53,12 @@ class ProfilerInterceptor(Interceptor):
         """Ask the callee to record; or send what was recorded."""
         if message.kind != Kind.REQUEST:
             if (served := self._serving.pop((message.to, message.call_id), None)) is not None:
-                message.extras[NUMBER] = encode_events(served.recorder, _end(served))
+                message.tell(NUMBER, encode_events(served.recorder, _end(served)))
         elif calls := take_calls():
             for recorder, _ in calls:
                 recorder.at_worker(self._agent.number, self._agent.name)
             self._asked[message.call_id] = Asked(calls, time.perf_counter_ns())
-            message.extras[NUMBER] = encode_options([recorder for recorder, _ in calls])
+            message.tell(NUMBER, encode_options([recorder for recorder, _ in calls]))
             message.flags |= Flag.ANSWER
 
     # -- at the callee

@@ -115,7 +115,7 @@ class Caller:
             call.future.set_exception(peer.lost_error())
             return call
         if notes:
-            call.notes.update(notes)
+            call.notes = notes
         self._codec.pack(call, body, peer.same_main, labels)
         self._codec.sending(call)
         sent = True

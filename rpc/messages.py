@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 from ..core.extend import Tensor
@@ -16,6 +17,7 @@ from .lanes.base import Connection, FrameHandle
 from .wire.header import restamp
 
 NOTHING: Any = ()  # in the place of a list: most messages have none of what it would hold
+NONE_YET: Any = MappingProxyType({})  # in the place of a dictionary, likewise
 
 
 class Method:
@@ -102,12 +104,24 @@ class Outgoing(FrameHandle):
         self.tensors: Sequence[Tensor] = ()
         self.references: Sequence[Any] = ()
         self.buffers: Sequence[Any] = ()
-        self.extras: dict[int, bytes] = {}
-        self.notes: dict[int, Any] = {}
+        self.extras: dict[int, bytes] = NONE_YET
+        self.notes: dict[int, Any] = NONE_YET
         self.connection: Connection | None = None
         self.size = 0
         self.waiting = self.undo = None
         self.in_hand = False
+
+    def tell(self, number: int, data: bytes) -> None:
+        """Send ``data`` along, for the other half of the interceptor of that number."""
+        self.extras = {**self.extras, number: data}
+
+    def keep(self, number: int, note: Any) -> None:
+        """Keep ``note`` for the interceptor of that number."""
+        self.notes = {**self.notes, number: note}
+
+    def take_note(self, number: int) -> Any:
+        """Return the note of the interceptor of that number, once; ``None`` if there is none."""
+        return self.notes.pop(number, None) if self.notes else None
 
     def drop_content(self) -> None:
         """Let go of all but what ``delivered`` and ``not_delivered`` need: the frame is made."""
@@ -187,7 +201,7 @@ class Incoming:
         self.references: list[Any] = NOTHING
         self.buffers: list[Any] = NOTHING
         self.waits_for: Sequence[Future[Any]] = NOTHING
-        self.extras: dict[int, bytes] = {}
+        self.extras: dict[int, bytes] = NONE_YET
 
     def drop_content(self) -> None:
         """Let go of the body, and of all that came with it."""
@@ -198,7 +212,7 @@ class Incoming:
 class Interceptor:
     """Sees every request and reply that leaves; the ordered list of them is the agent's.
 
-    What ``sending`` writes into ``message.extras[number]`` the interceptor of the same number reads on the other side. All
+    What ``sending`` gives to ``message.tell(number, ...)`` the interceptor of the same number reads on the other side. All
     other hooks are called for the messages that have an extra of this number.
 
     Attributes:

@@ -441,7 +441,8 @@ class ServerCall(Incoming):
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         if self.warnings:
-            reply.extras[WARNINGS], self.warnings = json.dumps(self.warnings).encode(), ()
+            reply.tell(WARNINGS, json.dumps(self.warnings).encode())
+            self.warnings = ()
         if not self._expired() or self.must_run:  # else nobody waits for it
             self._server.send(reply, self.connection)
         self._answered = True

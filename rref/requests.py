@@ -57,8 +57,8 @@ class ReferenceInterceptor(Interceptor):
         if transfer.created is not None:
             transfer.created.call = message
             message.flags |= Flag.KEEP  # also when it is late: others may know of the reference by then
-        message.notes[NUMBER] = transfer
-        message.extras[NUMBER] = encode_transfer(transfer)
+        message.keep(NUMBER, transfer)
+        message.tell(NUMBER, encode_transfer(transfer))
 
     def arrived(self, message: Incoming) -> bool:
         """Adopt the references; False for a message that its sender has cancelled."""
@@ -79,7 +79,7 @@ class ReferenceInterceptor(Interceptor):
 
     def delivered(self, message: Outgoing) -> None:
         """Note that the receiver has adopted the references."""
-        transfer: Transfer | None = message.notes.pop(NUMBER, None)
+        transfer: Transfer | None = message.take_note(NUMBER)
         if transfer is None:
             return
         self.context.delivered(transfer)
@@ -92,7 +92,7 @@ class ReferenceInterceptor(Interceptor):
 
     def not_delivered(self, message: Outgoing) -> None:
         """Take the references back, unless they arrived after all."""
-        transfer: Transfer | None = message.notes.pop(NUMBER, None)
+        transfer: Transfer | None = message.take_note(NUMBER)
         if transfer is None:
             return
         self.context.not_delivered(transfer)

@@ -22,6 +22,7 @@ from .blocking import Canceller, Driver, Waiter, block
 T = TypeVar("T")
 S = TypeVar("S")
 Callback = Callable[[], object]
+NOBODY: Any = ()  # in the place of a list: most futures have no callbacks, and no thread that sleeps
 
 logger = logging.getLogger("telegrad.futures")
 
@@ -63,8 +64,8 @@ class Future(Generic[T]):
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
-        self._callbacks: list[Callback] = []
-        self._waiters: list[Any] = []
+        self._callbacks: list[Callback] = NOBODY
+        self._waiters: list[Any] = NOBODY
         self.driver: Driver | None = None
         self.canceller: Canceller | None = None
 
@@ -113,6 +114,9 @@ class Future(Generic[T]):
         """
         if not (self._done or self._block(timeout)):
             raise TimeoutError(f"the future did not complete within {timeout:g} s")
+        if self._error is None:
+            value: T = self._value
+            return value
         try:
             return self.value()
         finally:
@@ -207,18 +211,18 @@ class Future(Generic[T]):
 
         After an interrupt (Ctrl-C, say) it may have completed, and whoever calls this again gets the callbacks.
         """
-        waiters: list[Any] = []
+        waiters: list[Any] = NOBODY
         callbacks: list[Callback] | None = None
         try:
             with self._lock:
                 if self._done:
-                    callbacks, self._callbacks = self._callbacks or None, []
+                    callbacks, self._callbacks = self._callbacks or None, NOBODY
                     return callbacks
                 self._value, self._error = value, error
                 self._done = True
                 self.driver = self.canceller = None  # they hold a connection, an agent
-                callbacks, self._callbacks = self._callbacks, []
-                waiters, self._waiters = self._waiters, []
+                callbacks, self._callbacks = self._callbacks, NOBODY
+                waiters, self._waiters = self._waiters, NOBODY
             for waiter in waiters:
                 waiter.release()
         except BaseException:
@@ -256,6 +260,7 @@ class Future(Generic[T]):
             self._check_process()
         with self._lock:
             if not self._done:
+                self._callbacks = self._callbacks or []
                 self._callbacks.append(callback)
                 return
         run_callbacks([callback])
@@ -271,6 +276,7 @@ class Future(Generic[T]):
         """Have ``waiter.release()`` called on completion, before the callbacks; return False if it has completed already."""
         with self._lock:
             if not self._done:
+                self._waiters = self._waiters or []
                 self._waiters.append(waiter)
             return not self._done
 

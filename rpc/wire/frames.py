@@ -136,7 +136,9 @@ def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
 
 
 def _read_extras(message: Incoming, view: memoryview) -> None:
-    position = 0
+    if not view:
+        return
+    message.extras, position = {}, 0
     while position < len(view):
         number, length = EXTRA.unpack_from(view, position)
         position += EXTRA.size
