@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,7 +75,7 @@ class BackwardPass:
         """Feed the roots and run; for the result see ``_work``."""
         with self._lock:
             self._termination.started()
-        return self._work(lambda: self.part.take((), feeds), waits=waits)
+        return self._work(partial(self.part.take, (), feeds), waits=waits)
 
     def run(self, feeds: Feeds, seconds: float, what: object) -> None:
         """Feed the roots, and block until all is over; this thread waits for answers and works on them itself.
@@ -117,7 +118,7 @@ class BackwardPass:
         if failure is not None:
             call.fail(failure)
             return
-        self._work_on(self._work(lambda: self.part.take(entries), call, waits=True))
+        self._work_on(self._work(partial(self.part.take, entries), call, waits=True))
 
     def _work_on(self, answer: Future[Any] | None) -> None:
         """Read the answer that this thread can wait for, if it comes soon; a later one is worked on where it arrives.
@@ -135,7 +136,7 @@ class BackwardPass:
     def _answered(self, answer: Future[Any], waits: bool = False) -> Future[Any] | None:
         with self._lock:
             self._termination.answered()
-        return self._work(lambda: self._take_answer(answer), waits=waits)
+        return self._work(partial(self._take_answer, answer), waits=waits)
 
     def _take_answer(self, answer: Future[Any]) -> None:
         if (error := answer.exception()) is not None:
@@ -143,7 +144,8 @@ class BackwardPass:
             self._failed_elsewhere(error.with_traceback(None))
         else:
             entries, reports = open_answer(answer.value())
-            self._merge(reports)
+            if reports:
+                self._merge(reports)
             if entries:
                 self.part.take(entries)
 

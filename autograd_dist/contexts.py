@@ -162,12 +162,13 @@ class Contexts:
         self._handle(WorkerLost(peer.number))
 
     def _handle(self, event: Event) -> None:
+        first = False
         with self._lock:
             instructions = self.lifetimes.handle(event)
-            sends = [instruction for instruction in instructions if isinstance(instruction, Send)]
-            first = bool(sends) and not self._batches
-            for to, message in sends:
-                self._batches.setdefault(to, []).append(message)
+            for each in instructions:
+                if type(each) is Send:
+                    first = first or not self._batches
+                    self._batches.setdefault(each.to, []).append(each.message)
         if first:
             self.agent.timers.call_later(BATCH_SECONDS, self._send_batches)
 

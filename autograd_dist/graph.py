@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from ..core.errors import AutogradError
-from ..core.extend import Array, Edge, Node, Tensor
+from ..core.extend import Array, Edge, Node, Tensor, profiles
 from ..core.profiler import record_function
 
 
@@ -45,8 +45,10 @@ class SendNode(Node):
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Hand each tensor its gradient."""
-        with record_function("distributed::autograd::SendRpcBackward"):
-            return grads
+        if profiles.get():
+            with record_function("distributed::autograd::SendRpcBackward"):
+                return grads
+        return grads
 
 
 class ReceiveNode(Node):
@@ -79,7 +81,10 @@ class ReceiveNode(Node):
                 "this graph continues on another worker; call autograd_dist.backward(context_id, [loss]) instead of "
                 "loss.backward()"
             )
-        with record_function("distributed::autograd::RecvRpcBackward"):
+        if profiles.get():
+            with record_function("distributed::autograd::RecvRpcBackward"):
+                gatherer.gather(self, grads)
+        else:
             gatherer.gather(self, grads)
         return ()
 
@@ -163,6 +168,12 @@ class ContextGraph:
                     self._gradients[id(leaf)] = total
                     return
             former = latest
+
+    def gradients_of(self, leaves: Sequence[Tensor]) -> list[Array | None]:
+        """Return the gradient of each of these leaves; ``None`` for those that no backward reached."""
+        with self._lock:
+            entries = [self._gradients.get(id(leaf)) for leaf in leaves]
+        return [None if entry is None else entry[1] for entry in entries]
 
     def gradients(self) -> dict[Tensor, Array]:
         """Return the gradient of each leaf of this worker that a backward reached."""

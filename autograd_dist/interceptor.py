@@ -38,7 +38,7 @@ class AutogradInterceptor(Interceptor):
         message.tell(NUMBER, EXTRA.pack(context.id, message_id) + mode)
 
     def _record(self, context: Context, message: Outgoing) -> int:
-        tensors = [tensor for tensor in message.tensors if tensor.requires_grad] if is_grad_enabled() else []
+        tensors = [tensor for tensor in message.tensors if tensor._requires_grad] if is_grad_enabled() else []
         if not tensors:
             return 0
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))

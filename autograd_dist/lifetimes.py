@@ -159,8 +159,7 @@ class Lifetimes(Generic[C]):
         """Note that a message of the context is about to go to the worker ``to``; False if the context has ended."""
         if self._live.get(context.id) is not context:
             return False
-        creator, _ = split_id(context.id)
-        if to not in (self.me.rank, context.parent, creator.rank):
+        if to not in (self.me.rank, context.parent, context.id >> 48):
             context.reached.add(to)
         return True
 
@@ -260,6 +259,8 @@ class Lifetimes(Generic[C]):
         context = self._live.pop(context_id, None)
         if context is None:
             return []
+        if not context.reached:
+            return [Ended(context)]
         return [Ended(context), *(Send(to, Release(context_id, since)) for to in sorted(context.reached - {source}))]
 
     def _report_orphan(self, context: C) -> Send:

@@ -46,15 +46,16 @@ class LocalOptimizer:
         return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
 
     def _step(self, context_id: int) -> None:
-        gradients = contexts_of(current_agent()).find(context_id).graph.gradients()
-        moved = [] if self.hogwild else [pair for pair in zip(self.parameters, self.twins) if pair[0] in gradients]
+        gradients = contexts_of(current_agent()).find(context_id).graph.gradients_of(self.parameters)
+        rows = [] if self.hogwild else zip(self.parameters, self.twins, gradients)
+        moved = [(parameter, twin) for parameter, twin, gradient in rows if gradient is not None]
         for parameter, twin in moved:
-            twin.data = parameter.data.clone()
+            twin._replace(parameter._array.copy())
         # The optimizer's own step, which a user may have written, reads .grad and writes in place.
-        with _with_gradients(self.twins, [gradients.get(parameter) for parameter in self.parameters]):
+        with _with_gradients(self.twins, gradients):
             self.optimizer.step()
         for parameter, twin in moved:
-            parameter.data = twin.data
+            parameter._replace(twin._array)
 
     # -- schedulers and state
 
@@ -86,14 +87,14 @@ class LocalOptimizer:
 
 @contextmanager
 def _with_gradients(parameters: Sequence[Tensor], gradients: Sequence[Array | None]) -> Iterator[None]:
-    former = [parameter.grad for parameter in parameters]
+    former = [parameter._grad for parameter in parameters]  # not .grad, which would copy one that is shared with others
     try:
         for parameter, gradient in zip(parameters, gradients):
-            parameter.grad = _as_tensor(gradient)
+            parameter._grad = _as_tensor(gradient)
         yield
     finally:
         for parameter, grad in zip(parameters, former):
-            parameter.grad = grad
+            parameter._grad = grad
 
 
 def _as_tensor(gradient: Any) -> Tensor | None:

@@ -96,7 +96,9 @@ class LocalPass:
 
     def unfed(self) -> list[Unfed]:
         """Return the messages for which nothing came yet."""
-        sends = [node for node in self.task.unfed() if isinstance(node, SendNode)]
+        if not (nodes := self.task.unfed()):
+            return []
+        sends = [node for node in nodes if isinstance(node, SendNode)]
         return [Unfed(node.message_id, node.receiver, node.num_inputs) for node in sends]
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:

@@ -6,7 +6,7 @@ gradients do. A text of numbers costs less than a pickle of them, on both sides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ..core.extend import Tensor
@@ -89,12 +89,11 @@ def _body(numbers: list[int], entries: Sequence[Entry]) -> Body:
 
 def _content(body: Body) -> tuple[list[int], list[Entry]]:
     text, tensors, _ = body
-    numbers = [int(number) for number in text.split()]
+    numbers = list(map(int, text.split()))
     end = numbers[0] + 1
-    return numbers[1:end], list(_entries(iter(numbers[end:]), iter(tensors)))
-
-
-def _entries(numbers: Iterator[int], tensors: Iterator[Tensor]) -> Iterator[Entry]:
-    for kind in numbers:
-        message_id, count = next(numbers), next(numbers)
-        yield kind, message_id, [next(tensors) if next(numbers) else None for _ in range(count)]
+    entries: list[Entry] = []
+    given, gradients = iter(numbers[end:]), iter(tensors)
+    for kind in given:
+        message_id, count = next(given), next(given)
+        entries.append((kind, message_id, [next(gradients) if next(given) else None for _ in range(count)]))
+    return numbers[1:end], entries

@@ -26,6 +26,15 @@ def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
         yield tuple(array[start : start + BLOCK] for array in flat)
 
 
+def one_number(array: Array) -> Array:
+    """Return an array of one element if all its elements are one in memory, as in the gradient of a sum; others as they are.
+
+    NumPy has vector instructions for a number and an array, but none for steps of 0 bytes: 73 us for a step of SGD with 500,000
+    elements instead of 386.
+    """
+    return array[(slice(1),) * array.ndim] if array.size > 1 and not any(array.strides) else array
+
+
 def number(value: Any) -> Any:
     """Return the number in a tensor of one element; anything else as it is."""
     return value.item() if isinstance(value, Tensor) else value

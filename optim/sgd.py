@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .arithmetic import at_least, descent, in_blocks, not_differentiable, signed
+from .arithmetic import at_least, descent, in_blocks, not_differentiable, one_number, signed
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -67,7 +67,7 @@ class SGD(Optimizer):
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         if not group["momentum"]:
             for block, direction in in_blocks(value, grad):
-                block -= group["lr"] * descent(direction, block, group)
+                block -= group["lr"] * descent(one_number(direction), block, group)
             return
         first = state.get("momentum_buffer") is None
         if first:

@@ -23,7 +23,7 @@ from . import hook_calls
 from .accumulate import AccumulateGrad, accumulate_grad
 from .captures import Captures
 from .forward_lines import show_forward_line
-from .grad_mode import GradMode
+from .grad_mode import is_grad_enabled, set_mode
 from .node import Node
 from .reentrant import run_reentrant
 
@@ -145,13 +145,14 @@ class GraphTask:
         """
         if not self._claim():
             return
-        finished = False
+        finished, former = False, is_grad_enabled()
         try:
-            with GradMode(self.create_graph):
-                while not finished:
-                    run_reentrant(self._run_ready)
+            set_mode(self.create_graph)
+            while not finished:
+                run_reentrant(self._run_ready)
+                if self._failure is not None:
                     self._check()
-                    finished = self._yield_claim()
+                finished = self._yield_claim()
         except BaseException as error:
             # Only the text is kept: the exception's traceback holds this frame, which holds the task.
             self.stop(f"{type(error).__name__}: {error}")
@@ -161,6 +162,7 @@ class GraphTask:
         finally:
             if not finished:
                 self._running = False
+            set_mode(former)
 
     def stop(self, reason: str) -> None:
         """Let the pass fail, unless it has failed: no further node runs. May be called from any thread."""
@@ -190,7 +192,8 @@ class GraphTask:
 
     def _claim(self) -> bool:
         with self._lock:
-            self._check()
+            if self._failure is not None:
+                self._check()
             if self._running:
                 return False
             self._running = True
@@ -248,7 +251,7 @@ class GraphTask:
         # The hot loop: about a microsecond a node, so it is written out in one piece.
         ready, pending = self._ready, self._pending
         keep, recorded, plain = self.keep_graph, self.create_graph, self._captures is None
-        while (ready or self._accept()) and self._failure is None:
+        while (ready or (self._fed and self._accept())) and self._failure is None:
             entry = ready.pop()
             node = entry[NODE]
             if not (node.tape and plain and node._hooks is None):

@@ -15,6 +15,7 @@ _enabled: ContextVar[bool] = ContextVar("telegrad_grad_enabled", default=True)
 
 # Bound once: every operation calls it, and this form needs no Python frame.
 is_grad_enabled = _enabled.get
+set_mode = _enabled.set  # for the engine, which restores the former one
 
 
 class GradMode:

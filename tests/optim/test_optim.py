@@ -84,6 +84,16 @@ def test_gradients_stay_as_they_are(kind, options):
         assert grad.tolist() == weight.grad.tolist() == [1, -1]
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 4), (200_000,), (300, 400)])
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1}, {"maximize": True}])
+def test_a_gradient_that_is_one_number_in_memory(shape, options):
+    one, many = (from_numpy(np.linspace(1, 2, int(np.prod(shape))).reshape(shape)).requires_grad_() for _ in range(2))
+    one.grad, many.grad = from_numpy(np.broadcast_to(np.float64(3.0), shape)), zeros(shape, dtype=one.dtype) + 3.0
+    optim.SGD([one], lr=0.5, **options).step()
+    optim.SGD([many], lr=0.5, **options).step()
+    np.testing.assert_array_equal(one.detach().numpy(), many.detach().numpy())
+
+
 def test_a_step_leaves_the_dtype():
     for kind in EVERY:
         weight = parameter(1.0, 2.0, dtype="float32")
