@@ -35,7 +35,10 @@ class CredentialFolders:
         self.secret = secret or secrets.token_hex(32)
         place = _place() or tempfile.gettempdir()
         _remove_abandoned(Path(place))
-        self.root, lock = _locked_folder(place)
+        try:
+            self.root, lock = _locked_folder(place)
+        except OSError as error:
+            raise _unusable(place, error) from error
         self._unlock = weakref.finalize(self, os.close, lock)
 
     def add(self, worker: str, files: Mapping[str, bytes] | None = None) -> dict[str, str]:
@@ -48,14 +51,22 @@ class CredentialFolders:
         Raises:
             OSError: the folder cannot be written.
         """
-        return job_credentials.write(
-            self.root / worker, {job_credentials.SECRET: self.secret.encode(), **(files or {})}
-        )
+        content = {job_credentials.SECRET: self.secret.encode(), **(files or {})}
+        try:
+            return job_credentials.write(self.root / worker, content)
+        except OSError as error:
+            raise _unusable(str(self.root.parent), error) from error
 
     def close(self) -> None:
         """Remove all folders."""
         shutil.rmtree(self.root, ignore_errors=True)
         self._unlock()
+
+
+def _unusable(place: str, error: OSError) -> OSError:
+    why = os.strerror(error.errno or 0)
+    advice = f"free some space (`df {place}`), or set XDG_RUNTIME_DIR to a folder of your own in memory"
+    return OSError(f"the credentials of the workers cannot be written in {place}: {why}; {advice}")
 
 
 def _locked_folder(place: str) -> tuple[Path, int]:

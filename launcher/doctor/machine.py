@@ -7,6 +7,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from ...core.errors import AuthenticationError
@@ -101,14 +102,10 @@ def _credentials() -> Finding:
     from ..credentials import CredentialFolders
 
     try:
-        folders = CredentialFolders()
-        folders.close()
+        with closing(CredentialFolders()) as folders:
+            folders.add("doctor")
     except OSError as error:
-        return problem(
-            "credentials",
-            f"a private folder cannot be made: {error}",
-            "make XDG_RUNTIME_DIR or TMPDIR a folder of your own",
-        )
+        return problem("credentials", *str(error).split("; ", 1))
     return ok("credentials", f"private folders are made in {folders.root.parent}")
 
 

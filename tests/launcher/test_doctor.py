@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 
 import pytest
+from helpers.disks import NEEDS_ROOT, fill, small_disk
 from helpers.launched import LAUNCHER, LIMIT
 from telegrad.launcher.doctor import machine
 from telegrad.launcher.doctor.finding import Level
@@ -43,6 +44,17 @@ def test_a_machine_on_which_jobs_run_has_no_problem():
 def test_too_few_files_and_too_little_memory(tmp_path):
     assert machine._files(256).advice == "allow more for jobs of many workers: ulimit -n 1024"
     assert "mount a tmpfs" in machine._shared_memory(tmp_path / "nowhere").advice
+
+
+@NEEDS_ROOT
+def test_credentials_that_have_no_place(tmp_path, monkeypatch):
+    with small_disk(tmp_path) as disk:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(disk))
+        assert machine._credentials().level is Level.OK
+        fill(disk)
+        found = machine._credentials()
+    assert f"cannot be written in {disk}: No space left on device" in found.text
+    assert f"`df {disk}`" in found.advice
 
 
 def test_the_mpiexec_that_jobs_would_use_is_found(tmp_path, monkeypatch):
