@@ -7,7 +7,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -116,11 +116,16 @@ def new_memory(size: int) -> memoryview:
 class Assembly:
     """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved.
 
+    Args:
+        most_bytes: of all frames under way.
+        take: returns memory for a frame.
+
     A chunk says how long its frame is, and memory is taken on that word: so all that are under way may not be longer than
     this machine's memory, and a frame's chunks must agree.
     """
 
-    def __init__(self, most_bytes: int = MACHINE_BYTES) -> None:
+    def __init__(self, most_bytes: int = MACHINE_BYTES, take: Callable[[int], memoryview] = new_memory) -> None:
+        self._take = take
         self._under_way: dict[int, tuple[memoryview, int]] = {}
         self._room = most_bytes
 
@@ -159,4 +164,4 @@ class Assembly:
         if total > self._room:
             raise SerializationError(f"a frame of {total} bytes, beside those under way, exceeds this machine's memory")
         self._room -= total
-        return new_memory(total)
+        return self._take(total)

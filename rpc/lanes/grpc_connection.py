@@ -23,6 +23,7 @@ from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
 from .ioloop import first_of
 from .large.channel import SEGMENT_BYTES, LargeFrames
+from .large.heap import HEAP
 from .large.resources import Resources
 from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
 from .poller import Poller
@@ -53,6 +54,7 @@ class GrpcConnection(Connection):
     ) -> None:
         self.listener = listener
         self.closed = False
+        self._loop = loop
         self._poller = poller
         self._resources = resources
         self._stream: Stream | None = None
@@ -227,16 +229,22 @@ class GrpcConnection(Connection):
 
     async def _write_bulk(self, write: Write) -> None:
         while (transfer := await self._bulk.get()) is not None:
+            self._keep_memory()
             if (chunk := transfer.take()) is not None:
                 await write(chunk)
         await asyncio.Event().wait()  # closing is told on the frames' stream, after their last
 
     async def _read_bulk(self, read: Read) -> None:
-        assembly = Assembly()
+        assembly = Assembly(take=self._resources.buffers.take)
         while (message := await read()) is not grpc.aio.EOF:
+            self._keep_memory()
             frame = assembly.add(message)
             if frame is not None:
                 self._received(frame, owned=True)
+
+    def _keep_memory(self) -> None:
+        HEAP.keep()
+        self._resources.buffers.trim_in_a_while(self._loop)
 
 
 def _break(stream: Stream, over: asyncio.Future[Exception | None]) -> None:

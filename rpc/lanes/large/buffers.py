@@ -6,6 +6,7 @@ received several times as fast. NumPy keeps none of a large array's, and glibc n
 
 from __future__ import annotations
 
+import asyncio
 import mmap
 import time
 import weakref
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..bulk import new_memory
+from .heap import HEAP
 from .lender import IDLE_SECONDS, class_size
 
 WARM_BYTES = 1 << 20  # less is left to the allocator
@@ -33,6 +35,7 @@ class Buffers:
         self._most = most
         self._numbers = count()
         self._idle: dict[int, tuple[mmap.mmap, float]] = {}  # blocks, and since when; the latest last
+        self._trimming = False
 
     def take(self, size: int) -> memoryview:
         """Return writable memory of ``size`` bytes, which are not set.
@@ -51,6 +54,20 @@ class Buffers:
         array: Any = np.ndarray((size,), np.uint8, block)
         weakref.finalize(array, self._put, block).atexit = False
         return memoryview(array)
+
+    def trim_in_a_while(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Free what idles for a minute, and the heap's memory, from now on until there is none. On the loop."""
+        if not self._trimming:
+            self._trimming = True
+            loop.call_later(IDLE_SECONDS, self._trim, loop)
+
+    def _trim(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = time.monotonic()
+        self.trim(now)
+        HEAP.trim(now)
+        self._trimming = False
+        if self._idle or HEAP:
+            self.trim_in_a_while(loop)
 
     def trim(self, now: float) -> None:
         """Free what has been idle for too long."""

@@ -25,6 +25,7 @@ from ..ioloop import call_on_loop, may_block
 from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .borrower import Borrower
+from .heap import HEAP
 from .lender import IDLE_SECONDS, Lender
 from .reader import BulkReader
 from .resources import Resources
@@ -134,6 +135,7 @@ class LargeFrames:
         notices: Notices,
         handle: FrameHandle | None,
     ) -> bool:
+        self._keep_heap()
         # A control frame is one part; it is not waited for, since locks may be held.
         waits = (len(front) > 2 or bool(pieces)) and may_block()
         return self._writer.send(Transfer([*front, encode_table(pieces, notices)], streamed, handle), waits)
@@ -170,6 +172,7 @@ class LargeFrames:
     def _begin(self, data: memoryview) -> Arrival:
         front, pieces, notices = decode_table(data)
         self._note(notices)
+        self._keep_heap()
         self._trim_in_a_while()
         return Arrival(front, pieces, self._borrower, self._buffers)
 
@@ -207,20 +210,25 @@ class LargeFrames:
         parts = [*front, encode_table(pieces, notices)]
         return self._send_small(parts, sum(map(len, parts)), handle)
 
+    def _keep_heap(self) -> None:
+        if isinstance(self._bulk, TlsSocket):
+            HEAP.keep()
+            self._trim_in_a_while()
+
     def _trim_in_a_while(self) -> None:
         if not self._trimming:
             self._trimming = True
             self._on_loop(self._trim_later)
 
     def _trim_later(self) -> None:
+        self._buffers.trim_in_a_while(self._loop)
         self._loop.call_later(IDLE_SECONDS, self._trim)
 
     def _trim(self) -> None:
         now = time.monotonic()
         self._lender.trim(now)
-        self._buffers.trim(now)
         self._flush()
-        self._trimming = bool(len(self._lender) or len(self._buffers)) and not self._closed
+        self._trimming = bool(len(self._lender)) and not self._closed
         if self._trimming:
             self._trim_later()
 
