@@ -92,7 +92,7 @@ class Quiescence:
         self.finished = False
         self._instructions: list[Instruction] = []
         self._live = IntervalSet(workers)  # numbers, this worker's too
-        self._leader = min(self._live)
+        self._leader = next(iter(self._live))
         self._lost: set[int] = set()
         self._counts: Callable[[], Counts] | None = None  # set when this worker is ready
         self._ready: set[int] = set()  # live ones
@@ -177,7 +177,7 @@ class Quiescence:
         self._ready.discard(rank)
         self._lost.add(rank)
         if rank == leader:
-            self._leader = min(self._live)
+            self._leader = next(iter(self._live))
         self._asking, self._previous = False, None
         if self.finished:
             return  # see above

@@ -91,6 +91,28 @@ def count_system_calls(step: Step, repeats: int = 100) -> Counter[str] | None:
         return _mean(Counter(dict(_rows(table))), repeats)
 
 
+@contextlib.contextmanager
+def lines_run() -> Iterator[Callable[[], int]]:
+    """Count the lines of Python that this thread runs in the block, each turn of a comprehension included.
+
+    Yields:
+        Function that returns how many they were so far.
+    """
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield lambda: count
+    finally:
+        sys.settrace(before)
+
+
 def _usage(step: Step, repeats: int) -> tuple[float, float, float]:
     before, blocks = resource.getrusage(resource.RUSAGE_SELF), sys.getallocatedblocks()
     for _ in range(repeats):

@@ -1,7 +1,8 @@
 """``python -m telegrad.testing.scale``: what jobs of more and more workers cost, in the simulator: real agents on one thread.
 
-Each job starts, calls, gathers at a barrier and shuts down, without faults; the time is CPU time of this process. A start takes
-each worker's record to every worker; everything else should cost an event the same in a job of any size.
+Each job starts, calls, gathers at a barrier and shuts down, without faults. An event should cost the same in a job of any size:
+it should run as many lines of Python. Its CPU time grows where the agents, all of one process, do not fit into the processor's
+cache.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..proto.rpc_pb2 import WorkerRecord
 from ..rpc.extend import Gathering, GrpcRpcBackendOptions, call_function
 from ..rpc.gathering import _arrive
 from ..rpc.members import MemberList
+from .counts import lines_run
 from .simulator.faults import FaultPlan
 from .simulator.simulation import Simulation, on_this_thread
 from .simulator.worker import Worker
@@ -24,7 +26,7 @@ from .simulator.workload import Workload
 
 SIZES = (30, 100, 300, 1000)
 SECONDS = 3600.0  # simulated, until a call fails
-NEIGHBOURS = (1, 7, 31)
+NEIGHBOURS = (1, 7, 13)  # others, in the smallest job too
 
 
 @dataclass(frozen=True)
@@ -34,37 +36,45 @@ class Cost:
     Attributes:
         phase: its name.
         workers: size of the job.
-        seconds: CPU time of all workers together.
+        spent: by all workers together: seconds of CPU time, or lines of Python.
         events: how many events happened; for the rendezvous and the start, one for each worker.
     """
 
     phase: str
     workers: int
-    seconds: float
+    spent: float
     events: int
 
     @property
     def of_event(self) -> float:
-        """Microseconds an event."""
-        return self.seconds / self.events * 1e6
+        """What an event costs."""
+        return self.spent / self.events
 
 
-def measure(workers: int) -> list[Cost]:
+def lines(workers: int) -> list[Cost]:
+    """Return how many lines of Python each phase of a job runs: they depend on neither the machine nor its caches."""
+    with lines_run() as count:
+        return measure(workers, count)
+
+
+def measure(workers: int, meter: Callable[[], float] = time.process_time) -> list[Cost]:
     """Return what each phase of a job costs.
 
     Args:
         workers: how many.
+        meter: returns what was spent so far; CPU time unless it is given.
     """
     options = GrpcRpcBackendOptions(rpc_timeout=SECONDS, keepalive=SECONDS)
     simulation = Simulation(1, workers, 0, Workload(), FaultPlan.drawn(1, 0.0), options)
     with on_this_thread(lambda record: simulation.violation(record.getMessage())):
-        costs = [
-            _timed("rendezvous", simulation, lambda: _join(workers)),
-            _timed("start", simulation, simulation.start),
-            _timed("calls", simulation, lambda: _everywhere(simulation, _call)),
-            _timed("barrier", simulation, lambda: _everywhere(simulation, _wait_for_all)),
-            _timed("shutdown", simulation, lambda: _everywhere(simulation, Worker.shut_down)),
-        ]
+        phases: dict[str, Callable[[], None]] = {
+            "rendezvous": lambda: _join(workers),
+            "start": simulation.start,
+            "calls": lambda: _everywhere(simulation, _call),
+            "barrier": lambda: _everywhere(simulation, _wait_for_all),
+            "shutdown": lambda: _everywhere(simulation, Worker.shut_down),
+        }
+        costs = [_metered(phase, simulation, run, meter) for phase, run in phases.items()]
         for worker in simulation.workers:
             worker.forget()
     if simulation.result.violations:
@@ -72,13 +82,13 @@ def measure(workers: int) -> list[Cost]:
     return costs
 
 
-def _timed(phase: str, simulation: Simulation, run: Callable[[], None]) -> Cost:
+def _metered(phase: str, simulation: Simulation, run: Callable[[], None], meter: Callable[[], float]) -> Cost:
     gc.collect()
-    executed, began = simulation.queue.executed, time.process_time()
+    executed, began = simulation.queue.executed, meter()
     run()
-    seconds, events = time.process_time() - began, simulation.queue.executed - executed
+    spent, events = meter() - began, simulation.queue.executed - executed
     workers = len(simulation.workers)
-    return Cost(phase, workers, seconds, events or workers)
+    return Cost(phase, workers, spent, events or workers)
 
 
 def _join(workers: int) -> None:
@@ -120,13 +130,19 @@ async def _wait_for_all(worker: Worker) -> None:
     await call_function(worker.agent, 0, _arrive, ((), worker.name, ticket, None, SECONDS), None, SECONDS)
 
 
-def show(costs: Sequence[Cost]) -> None:
-    """Print a table: microseconds an event, by phase and size."""
+def show(unit: str, costs: Sequence[Cost], scale: float = 1.0) -> None:
+    """Print a table: what an event costs, by phase and size.
+
+    Args:
+        unit: of the numbers, in a few letters.
+        costs: of all sizes.
+        scale: what one of the costs is in that unit.
+    """
     sizes = sorted({cost.workers for cost in costs})
-    print("µs an event ".ljust(12), *(f"{size:>8}" for size in sizes))
+    print(f"{unit} an event".ljust(14), *(f"{size:>8}" for size in sizes))
     for phase in dict.fromkeys(cost.phase for cost in costs):
-        row = [cost.of_event for cost in costs if cost.phase == phase]
-        print(phase.ljust(12), *(f"{each:8.1f}" for each in row))
+        row = [cost.of_event * scale for cost in costs if cost.phase == phase]
+        print(phase.ljust(14), *(f"{each:8.1f}" for each in row))
 
 
 def draw(costs: Sequence[Cost], file: Path) -> None:
@@ -141,7 +157,9 @@ def draw(costs: Sequence[Cost], file: Path) -> None:
     axes = (figure := Figure(figsize=(6, 4), layout="constrained")).subplots()
     for phase in dict.fromkeys(cost.phase for cost in costs):
         chosen = [cost for cost in costs if cost.phase == phase]
-        axes.loglog([cost.workers for cost in chosen], [cost.of_event for cost in chosen], marker="o", label=phase)
+        axes.loglog(
+            [cost.workers for cost in chosen], [cost.of_event * 1e6 for cost in chosen], marker="o", label=phase
+        )
     axes.set(xlabel="workers of the job", ylabel="CPU time an event, µs")
     axes.legend()
     figure.savefig(file, dpi=120)
@@ -153,8 +171,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("sizes", nargs="*", type=int, help=f"numbers of workers; {SIZES} if none is given")
     parser.add_argument("--picture", type=Path, help="draw it, into this file")
     given = parser.parse_args(arguments)
-    costs = [cost for size in given.sizes or SIZES for cost in measure(size)]
-    show(costs)
+    sizes = given.sizes or SIZES
+    costs = [cost for size in sizes for cost in measure(size)]
+    show("µs", costs, 1e6)
+    show("lines", [cost for size in sizes for cost in lines(size)])
     if given.picture:
         draw(costs, given.picture)
 

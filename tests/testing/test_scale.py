@@ -1,41 +1,28 @@
 """Steps of a message of a barrier and of a shutdown: as many among many workers as among few."""
 
-import sys
-
 import pytest
 from telegrad.rpc import quiescence as q
 from telegrad.rpc.gathering import Offer, Rounds
 from telegrad.rpc.quiescence_messages import Counts, Ready
-from telegrad.testing.scale import measure
+from telegrad.testing.counts import lines_run
+from telegrad.testing.scale import lines, measure
 
 
-def lines_run(action):
-    """Count the lines of Python, comprehensions' turns included, that an action runs."""
-    count = 0
-
-    def trace(frame, event, argument):
-        nonlocal count
-        count += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
+def lines_of(action):
+    with lines_run() as count:
         action()
-    finally:
-        sys.settrace(before)
-    return count
+        return count()
 
 
 def offer_to(workers):
     rounds = Rounds([f"w{rank}" for rank in range(workers)])
-    return lines_run(lambda: rounds.offer("w1", Offer(0, None)))
+    return lines_of(lambda: rounds.offer("w1", Offer(0, None)))
 
 
 def ready_at(workers):
     machine = q.Quiescence(0, range(workers))
     machine.handle(q.ShutdownCalled(lambda: Counts({}, 0)))
-    return lines_run(lambda: machine.handle(q.Received(1, Ready())))
+    return lines_of(lambda: machine.handle(q.Received(1, Ready())))
 
 
 @pytest.mark.parametrize("step", [offer_to, ready_at])
@@ -52,6 +39,12 @@ def test_a_round_after_a_withdrawal_and_a_loss_counts_right():
     assert {name: offer.value for name, offer in full.items()} == {"a": 4, "b": 2}
     assert [offer.value for offer in rounds.end()] == [3]
     assert rounds.offer("a", Offer(2, 5)) == {}
+
+
+def test_an_event_runs_as_many_lines_among_many_workers():
+    """Also the start of a worker, which is one event of its phase; a look at each other worker would be 150 lines more."""
+    for few, many in zip(lines(50), lines(200), strict=True):
+        assert few.phase == many.phase and 0 < many.of_event < 1.02 * few.of_event, (few, many)
 
 
 def test_every_phase_of_a_job_is_measured():
