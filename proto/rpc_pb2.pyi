@@ -62,16 +62,16 @@ class JoinReply(_message.Message):
     def __init__(self, waiting: _Optional[str] = ..., refusal: _Optional[str] = ..., workers: _Optional[bytes] = ...) -> None: ...
 
 class WorkerTable(_message.Message):
-    __slots__ = ("records", "ends", "by_name", "ranked")
+    __slots__ = ("records", "lengths", "by_name", "ranked")
     RECORDS_FIELD_NUMBER: _ClassVar[int]
-    ENDS_FIELD_NUMBER: _ClassVar[int]
+    LENGTHS_FIELD_NUMBER: _ClassVar[int]
     BY_NAME_FIELD_NUMBER: _ClassVar[int]
     RANKED_FIELD_NUMBER: _ClassVar[int]
     records: bytes
-    ends: bytes
+    lengths: bytes
     by_name: bytes
     ranked: bool
-    def __init__(self, records: _Optional[bytes] = ..., ends: _Optional[bytes] = ..., by_name: _Optional[bytes] = ..., ranked: bool = ...) -> None: ...
+    def __init__(self, records: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., by_name: _Optional[bytes] = ..., ranked: bool = ...) -> None: ...
 
 class GroupMessage(_message.Message):
     __slots__ = ("joined", "known")
@@ -82,14 +82,16 @@ class GroupMessage(_message.Message):
     def __init__(self, joined: _Optional[_Union[WorkerRecord, _Mapping]] = ..., known: _Optional[int] = ...) -> None: ...
 
 class MembershipReport(_message.Message):
-    __slots__ = ("version", "links", "lost")
+    __slots__ = ("version", "links", "lost", "gone")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
     version: int
     links: _containers.RepeatedCompositeFieldContainer[LinkReport]
     lost: _containers.RepeatedCompositeFieldContainer[LostWorker]
-    def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ...) -> None: ...
+    gone: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ..., gone: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class LinkReport(_message.Message):
     __slots__ = ("rank", "finding", "reason")

@@ -76,6 +76,19 @@ class IntervalSet(Set[int]):
         """Return the first number of the interval that holds ``number``, which must be in the set."""
         return self._starts[bisect_right(self._starts, number) - 1]
 
+    def covers(self, other: "IntervalSet") -> bool:
+        """Return whether all of another set is in this one; takes as long as there are intervals."""
+        return all(
+            first in self and end <= self._ends[bisect_right(self._starts, first) - 1]
+            for first, end in other.intervals()
+        )
+
+    def copy(self) -> "IntervalSet":
+        """Return another set of the same numbers."""
+        same = IntervalSet()
+        same._starts, same._ends = self._starts.copy(), self._ends.copy()
+        return same
+
     def __contains__(self, number: object) -> bool:
         if not isinstance(number, int):
             return False

@@ -28,6 +28,7 @@ JOIN = "/telegrad.Rendezvous/Join"
 RETRY_SECONDS = 0.05
 SILENT = "it took the connection, and said nothing in time"
 Admit = Callable[[WorkerRecord], Awaitable[list[WorkerRecord]]]  # lets a worker join, and returns the records of all
+ANSWERS = 64  # answers on their way at the same time: each is as long as the member list
 GRACE_SECONDS = 2.0  # the host's answer, which knows who is missing, should come before the joiner's own deadline
 
 
@@ -39,6 +40,7 @@ class RendezvousHost:
         self._opened: Future[MemberList] = Future()
         self._closed: Future[WorkerRecords] = Future()
         self._answer: bytes | None = None  # to all joiners of a job, once all are there
+        self._answering = asyncio.Semaphore(ANSWERS)
         self._admit: Future[Admit] = Future()  # of a dynamic group
         lane.serve(JOIN, self._serve)
 
@@ -99,7 +101,8 @@ class RendezvousHost:
             raise
         except (RendezvousError, AgentClosedError) as error:
             reply = JoinReply(refusal=str(error)).SerializeToString()
-        await context.write(reply)
+        async with self._answering:
+            await context.write(reply)
 
     async def _members(self) -> bytes:
         """Return the answer with the records of all, which is made once: there may be thousands to send it to."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import chain
 from typing import NamedTuple
 
 from ..proto.rpc_pb2 import MembershipReport
+from .intervals import IntervalSet
 
 
 class Finding(IntEnum):
@@ -32,6 +34,10 @@ class Loss(NamedTuple):
     left: bool = False
 
 
+MOST_REASONS = 64  # of losses, in a report
+FORMER = Loss("it was lost, or had left, before this worker heard of it", left=True)  # no reason for a warning
+
+
 @dataclass(slots=True)
 class Report:
     """Report of one worker about the others; the highest version is valid.
@@ -39,12 +45,33 @@ class Report:
     Attributes:
         version: counts up with each report of its author.
         links: by rank, the author's link to that worker, if somebody suspects the worker.
-        lost: by rank, the workers that the author counts as lost.
+        lost: by rank, why the author counts a worker as lost; of the latest, because many may leave a dynamic group.
+        gone: ranks of all workers that the author counts as lost: few intervals, because ranks are not used again there.
     """
 
     version: int = 0
     links: dict[int, Evidence] = field(default_factory=dict)
     lost: dict[int, Loss] = field(default_factory=dict)
+    gone: IntervalSet = field(default_factory=IntervalSet)
+
+    def __post_init__(self) -> None:
+        for rank in self.lost:
+            self.gone.add(rank)
+
+    def lose(self, rank: int, loss: Loss) -> None:
+        """Add a worker to those that the author counts as lost."""
+        self.gone.add(rank)
+        self.lost[rank] = loss
+        if len(self.lost) > MOST_REASONS:
+            del self.lost[next(iter(self.lost))]
+
+    def loss(self, rank: int) -> Loss:
+        """Return why a worker is lost that is ``gone``, as far as it is still known."""
+        return self.lost.get(rank, FORMER)
+
+    def copy(self) -> Report:
+        """Return a report that does not change with this one."""
+        return Report(self.version, dict(self.links), dict(self.lost), self.gone.copy())
 
     def suspects(self, rank: int) -> bool:
         """Return whether the author cannot reach that worker."""
@@ -118,6 +145,7 @@ def encode_report(report: Report) -> bytes:
         out.links.add(rank=rank, finding=evidence.finding, reason=evidence.reason)
     for rank, loss in report.lost.items():
         out.lost.add(rank=rank, reason=loss.reason, left=loss.left)
+    out.gone.extend(chain.from_iterable(report.gone.intervals()))
     return out.SerializeToString()
 
 
@@ -125,4 +153,7 @@ def decode_report(data: bytes) -> Report:
     """Return the report in ``data``."""
     given = MembershipReport.FromString(data)
     links = {link.rank: Evidence(Finding(link.finding), link.reason) for link in given.links}
-    return Report(given.version, links, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})
+    report = Report(given.version, links, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})
+    for first, end in zip(given.gone[::2], given.gone[1::2], strict=True):
+        report.gone.add_range(first, end)
+    return report

@@ -167,7 +167,7 @@ class Verdicts:
         if isinstance(event, Joined):
             return
         rank = event.sender if isinstance(event, Received) else getattr(event, "rank", self.me)
-        if rank not in self.members and rank not in self.report.lost:
+        if rank not in self.members and rank not in self.report.gone:
             raise IllegalEventError(
                 f"worker {self._name(self.me)!r} got an event of rank {rank}, which is not in its job"
             )
@@ -224,24 +224,23 @@ class Verdicts:
 
     def _join(self, rank: int) -> None:
         """Take a member, about which reports may have arrived before."""
-        if rank in self.members or rank in self.report.lost:
+        if rank in self.members or rank in self.report.gone:
             return
         self.members.add(rank)
         for sender, report in list(self._reports.items()):
-            if rank in report.lost:
-                self._lose(rank, report.lost[rank])
+            if rank in report.gone:
+                self._lose(rank, report.loss(rank))
                 return
             if report.suspects(rank):
                 self._answer_suspicion(sender, rank)
 
     def _receive(self, sender: int, report: Report, now: float) -> None:
-        if self.me in report.lost:
-            self._close(f"worker {self._name(sender)!r} counts it as lost ({report.lost[self.me].reason})")
+        if self.me in report.gone:
+            self._close(f"worker {self._name(sender)!r} counts it as lost ({report.loss(self.me).reason})")
             return
         before, self._reports[sender] = self._reports[sender], report
-        for rank, loss in report.lost.items():
-            if rank in self.members:
-                self._lose(rank, loss)
+        for rank in [rank for rank in self.members if rank in report.gone] if report.gone else []:
+            self._lose(rank, report.loss(rank))
         for rank in [rank for rank in report.links if report.suspects(rank) and not before.suspects(rank)]:
             self._answer_suspicion(sender, rank)
         self._conclude(now)
@@ -286,16 +285,15 @@ class Verdicts:
 
     def _send_report(self, to: list[int]) -> None:
         self.report.version += 1
-        copy = Report(self.report.version, dict(self.report.links), dict(self.report.lost))
-        self._instructions.append(SendReport([rank for rank in to if rank != self.me], copy))
+        self._instructions.append(SendReport([rank for rank in to if rank != self.me], self.report.copy()))
 
     # -- conclusions
 
     def _conclude(self, now: float) -> None:
         """Draw the conclusions until nothing new follows, and pass them on."""
         known = -1
-        while known != len(self.report.lost) and not self.closed:
-            known = len(self.report.lost)
+        while known != len(self.report.gone) and not self.closed:
+            known = len(self.report.gone)
             self._resolve_split(now)
             self._lose_dead(now)
         if not self.closed:
@@ -303,10 +301,10 @@ class Verdicts:
             self._pass_on_losses()
 
     def _pass_on_losses(self) -> None:
-        lost = self.report.lost
-        if len(lost) > self._passed_on:
-            self._passed_on = len(lost)
-            uninformed = [rank for rank in sorted(self.members) if not self._reports[rank].lost.keys() >= lost.keys()]
+        gone = self.report.gone
+        if len(gone) > self._passed_on:
+            self._passed_on = len(gone)
+            uninformed = [rank for rank in self.members if not self._reports[rank].gone.covers(gone)]
             self._send_report(uninformed)
 
     def _resolve_split(self, now: float) -> None:
@@ -353,7 +351,7 @@ class Verdicts:
         self._reports.pop(rank, None)
         self._dead_since.pop(rank, None)
         self.report.links.pop(rank, None)
-        self.report.lost[rank] = loss
+        self.report.lose(rank, loss)
         self._instructions.append(Lose(rank, loss))
 
     def _close(self, reason: str) -> None:

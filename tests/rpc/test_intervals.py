@@ -46,6 +46,13 @@ def test_it_is_a_set(seed):
         numbers.discard(n)
         model.discard(n)
         assert len(numbers) == len(model) and numbers == model
+        others = (
+            {rng.randrange(120) for _ in range(3)}
+            if rng.random() < 0.5
+            else set(rng.sample(sorted(model), len(model) // 2))
+        )
+        assert numbers.covers(IntervalSet(others)) == (others <= model)
+        assert numbers.copy() == numbers is not numbers.copy()
     assert list(numbers) == sorted(model)
     assert [n for n in range(-1, 130) if n in numbers] == sorted(model)
     assert [n for first, end in numbers.intervals() for n in range(first, end)] == sorted(model)

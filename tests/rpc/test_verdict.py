@@ -5,7 +5,8 @@ from collections import deque
 
 import pytest
 from telegrad.core.errors import IllegalEventError
-from telegrad.rpc.reports import Evidence, Finding, Loss, Report
+from telegrad.rpc.intervals import IntervalSet
+from telegrad.rpc.reports import Evidence, Finding, Loss, Report, decode_report, encode_report
 from telegrad.rpc.verdict import Close, Failed, Joined, Left, Lose, Reached, Received, SendReport, TimePassed, Verdicts
 from telegrad.testing.schedules import every_order
 
@@ -364,3 +365,31 @@ def test_a_suspicion_that_was_heard_of_before_the_worker_joined_is_answered():
     asked = [done.to for done in machine.handle(Joined(2), 0.0) if isinstance(done, SendReport)]
     assert asked == [[2]] and machine.members == {0, 1, 2}
     assert machine.handle(Joined(2), 0.0) == []
+
+
+def test_a_report_does_not_grow_with_the_workers_that_have_left():
+    """Workers join and leave a group one after the other; those that stay, and one that joins later, know of all."""
+    machine, other = Verdicts(0, range(2), "w{}".format, TIMEOUT), Verdicts(1, range(2), "w{}".format, TIMEOUT)
+    sizes = []
+    for rank in range(2, 1000):
+        machine.handle(Joined(rank), 0.0)
+        other.handle(Joined(rank), 0.0)
+        *_, sent = machine.handle(Left(rank, f"worker {rank} has shut down"), 0.0)
+        sizes.append(len(encode_report(sent.report)))
+    assert max(sizes) < 64 * 40 and sizes[-1] <= sizes[200] + 1
+    lost = {
+        done.rank: done.loss
+        for done in other.handle(Received(0, decode_report(encode_report(sent.report))), 0.0)
+        if isinstance(done, Lose)
+    }
+    assert sorted(lost) == [*range(2, 1000)] and other.members == {0, 1}
+    assert lost[999].reason == "worker 999 has shut down" and "before" in lost[2].reason
+    with pytest.raises(IllegalEventError):
+        other.handle(Reached(1000), 0.0)
+    assert other.handle(Reached(2), 0.0) == []
+
+
+def test_a_worker_that_is_gone_for_long_closes_when_it_hears_so():
+    machine = Verdicts(1, range(3), "w{}".format, TIMEOUT)
+    (closed,) = machine.handle(Received(0, Report(1, gone=IntervalSet([1]))), 0.0)
+    assert "'w0' counts it as lost" in closed.reason
