@@ -11,7 +11,7 @@ from .bulk import BULK_BYTES, new_memory
 from .outbox import LENGTH
 from .tls_socket import TlsSocket
 
-READ_BYTES = 64 * 1024
+READ_BYTES = 16 * 1024  # some 300 small requests; with more at once their answers come late, all together
 HEAD = LENGTH.size
 
 
