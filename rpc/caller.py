@@ -242,9 +242,9 @@ class Caller:
         if (call := self.table.take(call_id)) is None:
             return
         try:
-            if call.extras:
-                self._codec.delivered(call)
             callbacks = call.future.try_finish()
+            if call.extras:  # after that: an interceptor would need a callback, and a thread for it, to hear of the end
+                self._codec.delivered(call)
         except BaseException:  # as in ``complete``
             self._read_in_vain(call)
             raise

@@ -72,6 +72,19 @@ def test_confirmations_and_deletes_of_many_references_are_one_message_each(worke
         assert not any(agent.debug_info()["references"].values())
 
 
+def test_a_call_of_a_method_is_two_frames_and_leaves_nothing_to_tell(workers, sent, until):
+    with rpc.remote("b", list, ([7, 8],)) as reference:
+        assert reference.rpc_sync().count(7) == 1
+        until(lambda: not workers[1].server.serving)
+        tick(workers)
+        sent.clear()
+        for _ in range(STEPS):
+            assert reference.rpc_sync().count(7) == 1
+        tick(workers)
+        assert sent.count(Kind.REQUEST) == sent.count(Kind.REPLY) == sent.count("task") == STEPS
+        assert len(sent) == 3 * STEPS
+
+
 def test_python_calls_of_a_step(workers):
     counted = count(step)
     tick(workers)
