@@ -171,6 +171,20 @@ def decode_place(view: memoryview, position: int, dimensions: int, shared: bool)
     return Place(earlier if shared else None, offset, strides), position + HEAD.size + 8 * dimensions
 
 
+def _check_inside(shape: tuple[int, ...], itemsize: int, memory: Any, place: Place) -> None:
+    """Check where an array lies. NumPy's own check overflows at huge strides, and is left out for an empty buffer."""
+    if 0 in shape:
+        return  # it has no elements
+    begin = end = place.offset
+    for length, stride in zip(shape, place.strides):
+        begin += min((length - 1) * stride, 0)
+        end += max((length - 1) * stride, 0)
+    if begin < 0 or end + itemsize > len(memory):
+        raise ValueError(
+            f"an array from byte {begin} to {end + itemsize} is not within a buffer of {len(memory)} bytes"
+        )
+
+
 def placed(shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, place: Place) -> Any:
     """Return the array at a place in ``memory``; it is read-only if its own elements overlap, as that of ``expand`` is.
 
@@ -183,6 +197,7 @@ def placed(shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, place: Pla
     Raises:
         ValueError: the place is not within the memory.
     """
+    _check_inside(shape, dtype.itemsize, memory, place)
     array: Any = np.ndarray(shape, dtype, memory, place.offset, place.strides)
     if 0 in place.strides and any(stride == 0 and length > 1 for length, stride in zip(shape, place.strides)):
         array.flags.writeable = False

@@ -18,6 +18,7 @@ from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire import control
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import Kind
+from telegrad.rpc.wire.layout import Place, placed
 from telegrad.testing.cluster import in_process_cluster
 
 NUMBERS = (0, 1, 2, 127, 255, 256, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
@@ -84,12 +85,18 @@ def spoiled(frame, chance, begin=0):
     return bytes(data)
 
 
+def extent(array):
+    """Return how many bytes an array spans, in numbers that cannot overflow."""
+    steps = [abs((length - 1) * stride) for length, stride in zip(array.shape, array.strides)]
+    return sum(steps) + array.itemsize if array.size else 0
+
+
 def read(frame, chance):
     """Read a frame in each of the ways in which it may arrive."""
     for owned in (True, False):
         arrived = decode(bytearray(frame), owned, 3, Incoming)
         for array in arrived.arrays:
-            array[(slice(-2, None),) * array.ndim].tobytes()  # an element outside of the frame's memory would be found
+            assert extent(array) <= len(frame), (array.shape, array.strides)
     at = chance.randrange(len(frame) + 1)
     size = chance.randrange(64)
     piece = memoryview(bytearray(size))
@@ -122,6 +129,20 @@ def test_a_spoiled_message_is_read_or_refused(seed, traced):
     chance = random.Random(seed)
     outcomes = [refused(read, spoiled(chance.choice(FRAMES), chance), chance) for _ in range(400)]
     assert any(outcomes) and not all(outcomes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "memory"),
+    [((2, 2), ((1 << 63) - 1, 4), 64), ((2, 1 << 48), (12, 4), 0), ((2, 2), (-8, 4), 64), ((3,), (4,), 8)],
+)
+def test_an_array_outside_of_its_buffer_is_refused(shape, strides, memory):
+    """NumPy makes the first two, which then read and write memory of others."""
+    with pytest.raises(ValueError, match="not within a buffer"):
+        placed(shape, np.dtype("<f4"), bytearray(memory), Place(None, 0, strides))
+
+
+def test_an_empty_array_is_within_any_buffer():
+    assert placed((0, 3), np.dtype("<f4"), bytearray(), Place(None, 0, (12, 4))).shape == (0, 3)
 
 
 @pytest.mark.parametrize("kind", SMALL)
