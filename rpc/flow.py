@@ -44,6 +44,7 @@ class Flow:
         self._lock = self._window.lock  # never held while a frame is sent
         self._held: list[Any] = []  # requests that start when our answers have room again
         self._due: deque[Any] = deque()  # messages that go now, and requests that start now
+        self._ended = False  # the connection ended before it was open: what is due goes by the next one
         self._doing = threading.Lock()  # held by the thread that does them
         self.queued = self._window.queue  # true if something is
         # Methods of the machines themselves: every message calls both, and needs no more.
@@ -134,7 +135,10 @@ class Flow:
             return True
         parts, message.parts = message.parts, []
         message.dequeued()
-        return self._connection.send(parts, message)
+        if self._connection.send(parts, message):
+            return True
+        message.parts = parts
+        return False
 
     def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
         message.in_hand = room = gate.wait()  # its deadline ends it, through ``cancel``
@@ -206,8 +210,9 @@ class Flow:
         with self._lock:
             former, self._connection = self._connection, fresh
             former.flow, fresh.flow = None, self
-            for message in self._window.queue:
+            for message in (*self._window.queue, *self._due):
                 message.connection = fresh
+            self._ended = False
             self._window.forget_question()
         for frame, message in former.take_unsent():
             assert isinstance(message, Outgoing)
@@ -252,9 +257,9 @@ class Flow:
         self._ask(ask)
         # One thread does what is due, in a loop: in-process, a message makes room for the next before ``send`` returns, and
         # a long queue would be a deep recursion. A thread that comes meanwhile leaves it to that one, which looks again.
-        while self._due and self._doing.acquire(blocking=False):
+        while self._due and not self._ended and self._doing.acquire(blocking=False):
             try:
-                while self._due:
+                while self._due and not self._ended:
                     self._do(self._due.popleft())
             finally:
                 self._doing.release()
@@ -262,8 +267,15 @@ class Flow:
     def _do(self, due: Any) -> None:
         if not isinstance(due, Outgoing):
             self._resume(due)
+        elif due.done():
+            due.parts = []
+            self._refund(due.size)
         elif not self._go(due):
-            due.unsent(due)
+            if self.closed or self._connection.opened:
+                due.unsent(due)
+            else:
+                self._due.appendleft(due)
+                self._ended = True
 
     def _ask(self, goal: Amount | None) -> None:
         if goal is None:

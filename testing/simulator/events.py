@@ -33,6 +33,10 @@ class Process:
         self.state = State.RUNNING
         self.kept: list[tuple[str, Action]] = []  # events that came while it was stopped
 
+    def handshake_seconds(self) -> float:
+        """Return how long it takes to answer a dialer."""
+        return 0.0
+
     def run(self, action: Action) -> None:
         """Run one event of this process."""
         action()

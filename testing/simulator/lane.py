@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.extend import Connection, Lane, LaneListener
 from .connection import SCHEME, SimulatedConnection
@@ -40,8 +42,21 @@ class SimulatedLane(Lane):
 
     def _connect(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
         """Connect, or tell the dialer why it cannot."""
-        self._network.queue.after(2 * self._network.keepalive, end.process, "dial-timeout", end.give_up)
+        self._look_later(end, peer, address)
         self._network.queue.after(self._network.latency(), None, "dial", lambda: self._knock(end, peer, address))
+
+    def _look_later(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+        look = partial(self._look, end, peer, address)
+        self._network.queue.after(2 * self._network.keepalive, end.process, "dial-timeout", look)
+
+    def _look(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+        """Give up a dial that takes long, unless the system of its peer answers: a slow process may take any time."""
+        process, _ = self._network.listeners.get(address, (None, None))
+        silent = process is None or process.state is not State.RUNNING
+        if silent or self._network.is_cut(end.process.rank, peer.rank):
+            end.give_up()
+        elif not end.closed and not end.opened:
+            self._look_later(end, peer, address)
 
     def _knock(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
         if end.closed or end.process.state is State.DEAD:
@@ -56,7 +71,10 @@ class SimulatedLane(Lane):
             return
         process, listener = listening
         self._network.queue.add(
-            self._network.queue.now, process, "handshake", lambda: self._accept(end, process, listener, peer, address)
+            self._network.queue.now + process.handshake_seconds(),
+            process,
+            "handshake",
+            lambda: self._accept(end, process, listener, peer, address),
         )
 
     def _accept(

@@ -75,6 +75,15 @@ def test_long_splits_lose_the_minority():
     assert any(lost) and all(len(names) <= 4 for names in lost)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_slow_processes_are_neither_lost_nor_cut_off(seed):
+    """A handshake with one takes up to 20 s, longer than one may be silent: calls run out of time, and nothing else happens."""
+    plan = FaultPlan(pauses={"slow": 1.0}, longest=60.0)
+    result = Simulation(seed, agents=6, events=2000, plan=plan).run()
+    assert result.violations == result.lost == [] and result.faults["slow"] and result.work["answered"]
+    assert {kind for kind in result.work if kind.endswith("Error")} <= {"RpcTimeoutError"}
+
+
 @pytest.mark.slow
 def test_every_kind_of_fault_happens():
     happened = {kind for seed in SEEDS for kind, count in run(seed, events=1500).faults.items() if count}
