@@ -248,7 +248,7 @@ def test_spinning_ends_when_it_does_not_pay_and_begins_again_when_it_would(line,
         line.reading.linger(lambda: False)
     yields = []
     monkeypatch.setattr(reading, "sched_yield", lambda: yields.append(1))
-    monkeypatch.setattr(reading, "SPIN_SECONDS", 60.0)
+    monkeypatch.setattr(reading, "REQUEST_SPIN_SECONDS", 60.0)
     line.reading.linger(lambda: False)
     assert not yields, "it still spins"
     monkeypatch.setattr(reading, "SOON_SECONDS", 60.0)
