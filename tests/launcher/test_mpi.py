@@ -20,7 +20,7 @@ def who():
 if __name__ == "__main__":
     rpc.init_rpc(*sys.argv[1:])
     found = [rpc.rpc_sync(rank, who) for rank in range(int(sys.argv[2]) if len(sys.argv) > 2 else 4)]
-    print(*found, sep="; ", flush=True)
+    print("; ".join(map(str, found)), flush=True)  # one write: others write meanwhile
     rpc.shutdown()
 """
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from helpers.certificates import authority, worker_tls
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.lanes.base import FrameHandle
+from telegrad.rpc.lanes.base import SCATTERED, FrameHandle
 from telegrad.rpc.lanes.ioloop import LoopThread
 from telegrad.rpc.lanes.large import arrival, reader
 from telegrad.rpc.lanes.large.allowance import Allowance
@@ -67,8 +67,11 @@ class End:
         self.large.over.add_done_callback(lambda over: self.note(self.errors, over.result()))
 
     def send_small(self, parts, size, handle):
-        if self.other.large is not None:
-            self.other.large.received(memoryview(bytearray().join(parts)))
+        frame = memoryview(bytearray().join(parts))
+        if not frame[0] & SCATTERED:
+            self.other.deliver(frame)
+        elif self.other.large is not None:
+            self.other.large.received(frame)
         return True
 
     def deliver(self, frame):
@@ -213,6 +216,14 @@ def test_a_size_that_is_sent_again_travels_in_a_segment_that_is_reused(ends, unt
         until(lambda: not near.large._lender._in_use)
     assert len(set(far.frames)) == 1
     assert near.large._lender._made == len(far.large._borrower) == 1
+
+
+@pytest.mark.parametrize("ends", ["unix"], indirect=True)
+def test_a_frame_can_be_read_by_an_end_that_has_not_opened_its_bulk_socket_yet(ends):
+    near, far = ends
+    frame = bytes([2]) + os.urandom(SEGMENT_BYTES)
+    near.send(frame[:1], frame[1:])
+    assert far.frames == [frame]
 
 
 @pytest.mark.parametrize("ends", ["unix"], indirect=True)

@@ -125,7 +125,10 @@ class LargeFrames:
     def _send_inline(
         self, front: list[Any], _: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None
     ) -> bool:
-        return self._send_table(front, pieces, notices, handle)
+        # Before the peer has opened the bulk socket there are neither, and it could not read a table.
+        if pieces or any(notices):
+            return self._send_table(front, pieces, notices, handle)
+        return self._send_small(front, sum(map(len, front)), handle)
 
     def _send_bulk(
         self,
@@ -137,8 +140,8 @@ class LargeFrames:
     ) -> bool:
         self._keep_heap()
         # A control frame is one part; it is not waited for, since locks may be held.
-        waits = (len(front) > 2 or bool(pieces)) and may_block()
-        return self._writer.send(Transfer([*front, encode_table(pieces, notices)], streamed, handle), waits)
+        waits = (len(front) > 1 or bool(pieces)) and may_block()
+        return self._writer.send(Transfer(_with_table(front, pieces, notices), streamed, handle), waits)
 
     def _offer(self, missed: list[int]) -> None:
         if may_block():  # to make a segment takes time
@@ -204,10 +207,10 @@ class LargeFrames:
         self._returning = False
         notices = self._notices()
         if any(notices) and not self._closed:
-            self._send_table([bytes([SCATTERED])], [], notices, None)
+            self._send_table([b"\0"], [], notices, None)
 
     def _send_table(self, front: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None) -> bool:
-        parts = [*front, encode_table(pieces, notices)]
+        parts = _with_table(front, pieces, notices)
         return self._send_small(parts, sum(map(len, parts)), handle)
 
     def _keep_heap(self) -> None:
@@ -284,11 +287,9 @@ def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[
         loans: the segments of the parts that are in one, by place.
         apart: parts of more bytes are streamed.
     """
-    first = parts[0]
-    front: list[Any] = [bytes([first[0] | SCATTERED]), memoryview(first)[1:]]
-    streamed: list[Any] = []
+    front, streamed = [parts[0]], list[Any]()
     pieces: list[Piece] = []
-    position = len(first)
+    position = len(parts[0])
     for index in range(1, len(parts)):
         part = parts[index]
         size = len(part)
@@ -301,3 +302,8 @@ def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[
             front.append(part)
         position += size
     return front, streamed, pieces
+
+
+def _with_table(front: list[Any], pieces: list[Piece], notices: Notices) -> list[Any]:
+    first = front[0]
+    return [bytes([first[0] | SCATTERED]), memoryview(first)[1:], *front[1:], encode_table(pieces, notices)]
