@@ -27,6 +27,8 @@ class Entry:
         footprint: takes part in the cases that launch a job of their own.
         launcher: those jobs are started by Telegrad's launcher.
         mpi: all jobs are started by ``mpiexec``.
+        spins: its idle processes use the processor, so they are stopped while others are measured: PyTorch's transport
+            through shared memory has a thread that never sleeps.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Entry:
     footprint: bool = False
     launcher: bool = False
     mpi: bool = False
+    spins: bool = False
 
     def command(self, python: str, workers: int, alone: bool = False) -> list[str]:
         """Return the command that starts a job of it; ``alone`` for a case that launches its own."""
@@ -58,8 +61,8 @@ CONTENDERS = (
     Entry("telegrad, TCP", "telegrad", "tcp", quick=True),
     Entry("telegrad, TLS", "telegrad", "tls"),
     Entry("telegrad, gRPC", "telegrad", "grpc", quick=True),
-    Entry("torch", "torch", environment="torch", quick=True, footprint=True),
-    Entry("torch, TCP", "torch", "tcp", environment="torch", quick=True),
+    Entry("torch", "torch", environment="torch", quick=True, footprint=True, spins=True),
+    Entry("torch, TCP", "torch", "tcp", environment="torch", quick=True, spins=True),
     Entry("rpyc", "rpyc", environment="rpyc", footprint=True),
     Entry("zeromq", "zeromq", environment="zeromq", footprint=True),
     Entry("ray", "ray", environment="ray", processes=False, footprint=True),

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -33,16 +34,23 @@ class Contender:
         results: where measurements go.
         command: to start it; it answers with JSON, first its versions and then a line for every request.
         environment: variables beside those that the processes inherit.
+        spins: its processes are stopped while they are not asked, since they would use the processor.
     """
 
     def __init__(
-        self, source: Source, results: Results, command: Sequence[str], environment: Mapping[str, str] | None = None
+        self,
+        source: Source,
+        results: Results,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        spins: bool = False,
     ) -> None:
         self.source = source
         self.results = results
         self.command = list(command)
         self.environment = {**os.environ, **(environment or {})}
         self.alive = False
+        self._spins = spins
         self._reason = ""
 
     def __enter__(self) -> Contender:
@@ -73,6 +81,7 @@ class Contender:
         """Wait until it can be asked. One that cannot start is not asked."""
         try:
             self.source.versions = self._read(START_TIMEOUT_S)["ready"]
+            self._let_run(False)
         except ContenderError as error:
             if self.source.versions:
                 self._give_up(f"a later job did not start: {error}")
@@ -91,7 +100,9 @@ class Contender:
             entry.error = self._reason
             return
         try:
+            self._let_run(True)
             answer = self._request({"case": case, "seconds": seconds, "launched": self._launched})
+            self._let_run(False)
         except ContenderError as error:
             entry.error = str(error)
             self._give_up(f"it ended in the case {case}")
@@ -126,8 +137,15 @@ class Contender:
         self.alive = False
         self._kill()
 
+    def _let_run(self, runs: bool) -> None:
+        """Stop the processes of one that spins, or let them go on."""
+        if self._spins:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGCONT if runs else signal.SIGSTOP)
+
     def _leave(self) -> None:
         assert self._process.stdin is not None
+        self._let_run(True)
         self._process.stdin.close()
         try:
             code = self._process.wait(timeout=EXIT_TIMEOUT_S)

@@ -107,4 +107,4 @@ class Run:
 
     def _contender(self, entry: Entry, workers: int, alone: bool = False) -> Contender:
         command = entry.command(self._entries[entry], workers, alone)
-        return Contender(self._sources[entry], self._results, command, entry.variables)
+        return Contender(self._sources[entry], self._results, command, entry.variables, entry.spins and not alone)

@@ -1,5 +1,6 @@
 """The runner records what a contender answers and why it does not, and leaves no process."""
 
+import os
 import sys
 
 import psutil
@@ -16,8 +17,8 @@ ANSWER = 'for line in sys.stdin: print(\'{"figures": {"p50": 2.0}}\', flush=True
 class Started(Contender):
     """Contender that runs a program."""
 
-    def __init__(self, source):
-        super().__init__(Source("test"), Results(), [sys.executable, "-c", source])
+    def __init__(self, source, spins=False):
+        super().__init__(Source("test"), Results(), [sys.executable, "-c", source], spins=spins)
 
     def __enter__(self):
         super().__enter__()
@@ -33,6 +34,14 @@ def test_answers_are_kept_by_case():
         for _ in range(2):
             asked.ask("no-op", 0.0)
     assert asked.measured("no-op").values("p50") == [2.0, 2.0] and asked.source.versions == {"test": "1"}
+
+
+def test_one_that_spins_is_stopped_while_it_is_not_asked():
+    with Started(READY + ANSWER, spins=True) as asked:
+        for _ in range(2):
+            os.waitid(os.P_PID, asked._process.pid, os.WSTOPPED)
+            asked.ask("no-op", 0.0)
+    assert asked.measured("no-op").values("p50") == [2.0, 2.0] and not asked.measured("exit").error
 
 
 @pytest.mark.parametrize("kind", ["error", "absent"])
