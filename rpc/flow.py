@@ -23,6 +23,8 @@ from .wire.control import encode_ask, encode_credit
 QUEUE_FACTOR = 16
 Resume = Callable[[Any], None]
 
+LOOK_SECONDS = 1.0  # a thread that waits for room looks whether its call has ended meanwhile
+
 
 class Flow:
     """Messages in flight on one connection, in both directions.
@@ -141,7 +143,14 @@ class Flow:
         return False
 
     def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
-        message.in_hand = room = gate.wait()  # its deadline ends it, through ``cancel``
+        while not gate.done():  # its deadline ends it, through ``cancel``
+            try:
+                gate.wait(LOOK_SECONDS)
+            except TimeoutError:
+                if message.done():
+                    self.cancel(message)
+                    complete_once(gate, False)
+        message.in_hand = room = gate.value()
         message.gate = None
         parts, message.parts = message.parts, []
         if message.done():

@@ -281,21 +281,24 @@ class Alarm:
         self._timers = timers
         self._action = action
         self._timer: Timer | None = None
+        self._lock = threading.RLock()  # a signal handler may set it
         self.when = NEVER
 
     def set(self, when: float) -> None:
         """Run the action at ``when``, or at the earlier time that is set."""
-        if when >= self.when:
-            return
-        timer = self._timer
-        self._timer = self._timers.call_at(when, self._ring)
-        self.when = when
-        if timer is not None:
-            timer.cancel()  # last: an interrupted change leaves one of them
+        with self._lock:
+            if when >= self.when:
+                return
+            timer = self._timer
+            self._timer = self._timers.call_at(when, self._ring)
+            self.when = when
+            if timer is not None:
+                timer.cancel()  # last: an interrupted change leaves one of them
 
     def _ring(self) -> None:
-        timer = self._timer  # a later one, if threads have set it at the same time
-        self.when = timer.when if timer is not None and timer.pending else NEVER
+        with self._lock:
+            timer = self._timer  # a later one, if a signal handler has set it meanwhile
+            self.when = timer.when if timer is not None and timer.pending else NEVER
         self._action()
 
 
