@@ -127,7 +127,7 @@ class Caller:
             if not isinstance(error, Exception):
                 raise  # Ctrl-C while it waited for room, say
         finally:
-            call.pickled = call.tensors = call.references = call.buffers = ()  # the frame is made
+            call.pickled = call.tensors = call.references = call.buffers = ()  # ``drop_content``, without a call
         if peer.gone or self._state.closed or not sent:
             self._not_sent(call, peer)
         return call

@@ -23,8 +23,6 @@ from .wire.control import encode_ask, encode_credit
 QUEUE_FACTOR = 16
 Resume = Callable[[Any], None]
 
-LOOK_SECONDS = 1.0  # a thread that waits for room looks whether its call has ended meanwhile
-
 
 class Flow:
     """Messages in flight on one connection, in both directions.
@@ -85,9 +83,7 @@ class Flow:
             if not self._enqueue(message, waits and message.gate is None):
                 return False
             if message.done():
-                self.cancel(
-                    message
-                )  # it ended before it was queued, where the thread that ended it would have found it
+                self.cancel(message)  # it ended before it was queued: the thread that ended it did not find it there
             return message.gate is None or self._wait(message, message.gate)
         except BaseException:
             self._interrupted(message)
@@ -143,14 +139,7 @@ class Flow:
         return False
 
     def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
-        while not gate.done():  # its deadline ends it, through ``cancel``
-            try:
-                gate.wait(LOOK_SECONDS)
-            except TimeoutError:
-                if message.done():
-                    self.cancel(message)
-                    complete_once(gate, False)
-        message.in_hand = room = gate.value()
+        message.in_hand = room = gate.wait()  # its deadline ends it, through ``cancel``
         message.gate = None
         parts, message.parts = message.parts, []
         if message.done():
@@ -276,7 +265,7 @@ class Flow:
     def _do(self, due: Any) -> None:
         if not isinstance(due, Outgoing):
             self._resume(due)
-        elif due.done():
+        elif due.done() and due.gate is None:  # a thread that waits at the gate sees it itself
             due.parts = []
             self._refund(due.size)
         elif not self._go(due):

@@ -250,9 +250,10 @@ def test_given_to_the_owner_before_created(answered):
     every(scene, 50)
 
 
+@pytest.mark.parametrize("borrowed", [False, True])
 @pytest.mark.parametrize("copies", [1, 2])
-def test_a_call_through_a_reference_is_answered_or_doubted(copies):
-    """A user that was given the reference calls its owner with it, drops it, and is not sure that the call arrived."""
+def test_a_call_to_the_owner_is_answered_or_doubted(copies, borrowed):
+    """A user that was given a reference calls its owner with it, or with its value; drops it; and doubts that it arrived."""
 
     def scene(s):
         mine = s.own()
@@ -260,25 +261,10 @@ def test_a_call_through_a_reference_is_answered_or_doubted(copies):
         s.give(OWNER, USER, mine, then=users.append)
         s.play()
         s.drop(mine)
-        s.give(USER, OWNER, users[0], copies, then=s.drops_later, answered=True)
-        s.drops_later(users[0])
-        s.unsure(USER, OWNER)
-        s.play()
-        assert s.failed == {} and s.freed == [mine.rref_id]
-        s.end()
-
-    every(scene, 50)
-
-
-@pytest.mark.parametrize("copies", [1, 2])
-def test_a_borrowed_value_is_there_when_the_call_arrives(copies):
-    def scene(s):
-        mine = s.own()
-        users = []
-        s.give(OWNER, USER, mine, then=users.append)
-        s.play()
-        s.drop(mine)
-        s.borrow(USER, users[0], copies)
+        if borrowed:
+            s.borrow(USER, users[0], copies)
+        else:
+            s.give(USER, OWNER, users[0], copies, then=s.drops_later, answered=True)
         s.drops_later(users[0])
         s.unsure(USER, OWNER)
         s.play()
