@@ -290,7 +290,8 @@ class Caller:
 
     def _cancel(self, call: PendingCall) -> None:
         """Drop what waits to be sent; if it was sent, tell the callee that nobody waits for the answer."""
-        if call.connection is None or call.connection.flow is None or call.connection.flow.cancel(call):
+        flow: Flow | None = None if (connection := call.connection) is None else connection.flow
+        if flow is None or flow.cancel(call):
             return
         peer = self._peers.at(call.to)
         if not (peer.gone or self._state.closed or call.flags & Flag.KEEP):

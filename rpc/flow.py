@@ -7,14 +7,13 @@ window again, and ``QUEUE_FACTOR`` times as many messages; the next one fails at
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import RpcError
 from ..core.futures import Future, complete_once
 from .credits import Amount, Receipts, Window
+from .due_work import DueWork
 from .lanes.base import Connection
 from .lanes.ioloop import may_block
 from .messages import Outgoing
@@ -43,9 +42,9 @@ class Flow:
         self.receipts = Receipts(self._send_credit)
         self._lock = self._window.lock  # never held while a frame is sent
         self._held: list[Any] = []  # requests that start when our answers have room again
-        self._due: deque[Any] = deque()  # messages that go now, and requests that start now
-        self._ended = False  # the connection ended before it was open: what is due goes by the next one
-        self._doing = threading.Lock()  # held by the thread that does them
+        # Messages that go now, gates of threads that send theirs now, and requests that start now. It is stopped if the
+        # connection has ended before it was open: what is due goes by the next one.
+        self._due = DueWork(self._do)
         self.queued = self._window.queue  # true if something is
         # Methods of the machines themselves: every message calls both, and needs no more.
         self.take = self._window.take
@@ -68,12 +67,11 @@ class Flow:
         Raises:
             RpcError: the queue is full.
         """
-        connection = message.connection = self._connection
         message.unsent, message.gate = unsent, None
         try:
             if self._has_room(message):
                 message.dequeued()
-                return connection.send(parts, message)
+                return self._transmit(message, parts)
             if waits and may_block():
                 message.parts, message.gate = parts, Future()
                 message.gate.driver = self._connection.reading
@@ -90,12 +88,11 @@ class Flow:
             raise
 
     def _interrupted(self, message: Outgoing) -> None:
-        """Ctrl-C, say, in the thread that sends a message: nobody else would ask again, or use the room that it gets."""
+        """Ctrl-C, say, in the thread that sends a message: nobody else would ask again. Room that it has is put back."""
         with self._lock:
             self._window.forget_question()
-        if (gate := message.gate) is not None and not message.in_hand:
+        if message.gate is not None:
             self.cancel(message)
-            gate.add_done_callback(lambda gate: self._refund(message.size) if gate.value() else None)
 
     def _has_room(self, message: Outgoing) -> bool:
         with self._lock:
@@ -115,6 +112,7 @@ class Flow:
                     f"thread that must not block; await some of the calls before you make more, or raise "
                     f"GrpcRpcBackendOptions(window_bytes=, window_messages=)"
                 )
+            message.connection = self._connection
             message.in_hand = room = self._window.offer(message, message.size)
             ask = self._window.ask()
         self._ask(ask)
@@ -126,6 +124,10 @@ class Flow:
             queued.bytes + size > limit.bytes or queued.messages >= QUEUE_FACTOR * limit.messages
         )
 
+    def _transmit(self, message: Outgoing, parts: list[Any]) -> bool:
+        connection = message.connection = self._connection
+        return connection.send(parts, message)
+
     def _go(self, message: Outgoing) -> bool:
         """Let a message go that has room now; if no thread waits with it, send it. False if the connection is closed."""
         if message.gate is not None:
@@ -133,19 +135,19 @@ class Flow:
             return True
         parts, message.parts = message.parts, []
         message.dequeued()
-        if self._connection.send(parts, message):
+        if self._transmit(message, parts):
             return True
         message.parts = parts
         return False
 
     def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
-        message.in_hand = room = gate.wait()  # its deadline ends it, through ``cancel``
+        room = gate.wait()  # its deadline ends it, through ``cancel``
         message.gate = None
         parts, message.parts = message.parts, []
         if message.done():
             self.put_back(message)
             return True
-        return room and self._connection.send(parts, message)
+        return room and self._transmit(message, parts)
 
     def cancel(self, message: Outgoing) -> bool:
         """Drop a message, wherever it is. True if nothing of it has arrived, or will."""
@@ -154,8 +156,8 @@ class Flow:
             ask = self._collect(going)
         if left:
             message.parts = []
-            if message.gate is not None:
-                complete_once(message.gate, False)
+        if (gate := message.gate) is not None and (left or message.in_hand):
+            complete_once(gate, not left)  # its thread sees that it has ended, and puts the room back that it has
         self._carry_out(ask)
         if not left and self._connection.withdraw(message):
             self._refund(message.size)
@@ -207,10 +209,10 @@ class Flow:
         """
         with self._lock:
             former, self._connection = self._connection, fresh
-            former.flow, fresh.flow = None, self
-            for message in (*self._window.queue, *self._due):
+            fresh.flow = self  # and still that of ``former``, where the messages that it had are looked for
+            for message in self._window.queue:
                 message.connection = fresh
-            self._ended = False
+            self._due.stopped = False
             self._window.forget_question()
         for frame, message in former.take_unsent():
             assert isinstance(message, Outgoing)
@@ -224,17 +226,20 @@ class Flow:
         """Drop what is queued: the connection ended."""
         with self._lock:
             self.closed = True
-            waiting: list[Outgoing] = self._window.clear()
-            held, self._held = self._held, []
-        for message in waiting:
-            message.connection = None
-            if message.gate is not None:
-                complete_once(message.gate, False)
-            else:
-                message.parts = []
-                message.unsent(message)
-        for request in held:
-            self._resume(request)
+            waiting: list[Any] = [*self._due.take_all(), *self._window.clear(), *self._held]
+            self._held = []
+        for each in waiting:
+            self._drop(each)
+
+    def _drop(self, each: Any) -> None:
+        gate = each.gate if isinstance(each, Outgoing) else each
+        if isinstance(gate, Future):
+            complete_once(gate, False)
+        elif isinstance(each, Outgoing):
+            each.connection, each.parts = None, []
+            each.unsent(each)
+        else:
+            self._resume(each)
 
     def counts(self) -> dict[str, Any]:
         """Return bytes and messages in flight and queued, for ``debug_info``."""
@@ -243,37 +248,41 @@ class Flow:
 
     # -- work that is done without the lock
 
-    def _collect(self, going: list[Any]) -> Amount | None:
+    def _collect(self, going: list[Outgoing]) -> Amount | None:
         # lock held
-        self._due += going
+        for message in going:
+            message.in_hand = message.gate is not None  # a thread has its room, and may put it back
+            self._due.add(message if message.gate is None else message.gate)
         if self._held and not self.queued:
-            self._due += self._held
+            self._due.add(*self._held)
             self._held = []
         return None if self.closed else self._window.ask()
 
     def _carry_out(self, ask: Amount | None) -> None:
         self._ask(ask)
-        # One thread does what is due, in a loop: in-process, a message makes room for the next before ``send`` returns, and
-        # a long queue would be a deep recursion. A thread that comes meanwhile leaves it to that one, which looks again.
-        while self._due and not self._ended and self._doing.acquire(blocking=False):
-            try:
-                while self._due and not self._ended:
-                    self._do(self._due.popleft())
-            finally:
-                self._doing.release()
+        self._due.run()
 
     def _do(self, due: Any) -> None:
-        if not isinstance(due, Outgoing):
+        if isinstance(due, Future):
+            complete_once(due, True)
+        elif not isinstance(due, Outgoing):
             self._resume(due)
-        elif due.done() and due.gate is None:  # a thread that waits at the gate sees it itself
+        elif due.done():
             due.parts = []
             self._refund(due.size)
         elif not self._go(due):
-            if self.closed or self._connection.opened:
-                due.unsent(due)
-            else:
-                self._due.appendleft(due)
-                self._ended = True
+            self._not_sent(due)
+
+    def _not_sent(self, message: Outgoing) -> None:
+        """Fail a message whose connection has ended; if that was never open, it goes by the next one."""
+        with self._lock:
+            tried = message.connection
+            fails = self.closed or tried is None or tried.opened
+            if not fails:
+                self._due.add_first(message)
+                self._due.stopped = tried is self._connection  # else the next one came meanwhile
+        if fails:
+            message.unsent(message)
 
     def _ask(self, goal: Amount | None) -> None:
         if goal is None:

@@ -108,7 +108,7 @@ class Outgoing(FrameHandle):
         self.notes: dict[int, Any] = NONE_YET
         self.connection: Connection | None = None
         self.size = 0
-        self.waiting = self.undo = None
+        self.waiting = self.undo = self.gate = None
         self.in_hand = False
 
     def tell(self, number: int, data: bytes) -> None:

@@ -10,15 +10,10 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future, collect_all, thread_role, wait_all
-from telegrad.rpc.credits import Amount
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.flow import Flow
-from telegrad.rpc.lanes.base import Connection
 from telegrad.rpc.lanes.ioloop import RefusesToBlock
-from telegrad.rpc.messages import Outgoing
 from telegrad.rpc.receiver import Receiver
 from telegrad.rpc.serving import Reply
-from telegrad.rpc.wire.header import Kind
 
 KIB = 1024
 gate = threading.Event()
@@ -200,55 +195,6 @@ def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, 
         rpc.rpc_sync("b", note, (number,))
     until(lambda: a.debug_info()["serving"] == 0)
     assert sum(flow["in_flight"][1] for flow in a.debug_info()["flow"]["b"]) <= 1
-
-
-class Letter(Outgoing):
-    """Message of ten bytes that is over when a test says so."""
-
-    def __init__(self):
-        super().__init__(Kind.REQUEST, 1, 1, 60.0, 1)
-        self.size, self.gate, self.over = 10, None, False
-
-    def done(self):
-        return self.over
-
-
-class NotedFrames(Connection):
-    """Connection that keeps the frames of messages, and calls ``on_question`` for each of flow control's."""
-
-    def __init__(self):
-        self.sent, self.on_question = [], lambda: None
-
-    def send(self, parts, handle=None):
-        if handle is None:
-            self.on_question()
-        else:
-            handle.taken(None)
-            self.sent.append(handle)
-        return True
-
-    def close(self, last=None):
-        raise AssertionError("nobody closes it")
-
-
-def test_a_call_that_ends_as_it_gets_room_frees_its_thread_and_its_room(until):
-    connection, first, second = NotedFrames(), Letter(), Letter()
-    flow = Flow(connection, Amount(KIB, 1), lambda: 0.0, lambda request: None)
-    flow.send(first, [b"first"], lambda message: None)
-    went = []
-    thread = threading.Thread(target=lambda: went.append(flow.send(second, [b"second"], lambda message: None)))
-    thread.start()
-    until(lambda: flow.queued)
-
-    def end():
-        second.over = True
-        flow.cancel(second)
-
-    connection.on_question = end  # between the credit and the turn of what has room by it
-    flow.credited(Amount(10, 1))
-    thread.join(60)
-    assert went == [True] and second.over and connection.sent == [first]
-    assert flow.counts() == {"in_flight": (0, 0), "queued": (0, 0)}
 
 
 # -- cancels

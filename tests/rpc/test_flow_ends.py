@@ -1,0 +1,193 @@
+"""Flow control when calls, connections and threads end between two steps: nobody waits for room that will not come."""
+
+import threading
+
+import pytest
+from telegrad.rpc import flow as flow_module
+from telegrad.rpc.credits import Amount
+from telegrad.rpc.flow import Flow
+from telegrad.rpc.lanes.base import Connection
+from telegrad.rpc.messages import Outgoing
+from telegrad.rpc.wire.header import Kind
+
+ROOM = Amount(100, 10)
+FIRST, ALL = 100, Amount(100, 1)
+
+
+class Letter(Outgoing):
+    """Message that is over when a test says so."""
+
+    def __init__(self, size=10):
+        super().__init__(Kind.REQUEST, 1, 1, 60.0, 1)
+        self.size, self.over = size, False
+
+    def done(self):
+        return self.over
+
+
+class Frames(Connection):
+    """Connection that keeps the messages whose frames it was given, and calls ``before(message)`` first: ``None`` asks."""
+
+    def __init__(self, before=lambda message: True):
+        self.sent, self._before = [], before
+
+    def send(self, parts, handle=None):
+        went = self._before(handle)
+        if went and handle is not None:
+            handle.taken(None)
+            self.sent.append(handle)
+        return went
+
+    def close(self, last=None):
+        raise AssertionError("nobody closes it")
+
+
+def flow_of(connection, room=ROOM):
+    connection.flow = Flow(connection, room, lambda: 0.0, lambda request: None)
+    return connection.flow
+
+
+def fail_unsent(message):
+    message.over = True
+
+
+@pytest.fixture
+def waiting(until):
+    """Function that sends a message in a thread, which waits for room; returns the thread and what ``send`` returned."""
+    threads = []
+
+    def begin(flow, message):
+        went, queued = [], len(flow.queued)
+        threads.append(
+            threading.Thread(target=lambda: went.append(flow.send(message, [b"late"], fail_unsent)), daemon=True)
+        )
+        threads[-1].start()
+        until(lambda: len(flow.queued) > queued)
+        return threads[-1], went
+
+    yield begin
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_a_call_that_ends_as_it_gets_room_frees_its_thread_and_its_room(waiting):
+    second = Letter()
+
+    def end(message):
+        second.over = True
+        flow.cancel(second)
+        return True
+
+    connection = Frames()
+    flow = flow_of(connection, Amount(1024, 1))
+    flow.send(first := Letter(), [b"first"], fail_unsent)
+    thread, went = waiting(flow, second)
+    connection._before = end  # the question comes between the credit and the turn of what has room by it
+    flow.credited(Amount(10, 1))
+    thread.join(60)
+    assert went == [True] and second.over and connection.sent == [first]
+    assert flow.counts() == {"in_flight": (0, 0), "queued": (0, 0)}
+
+
+def cut_before_it_opened(waiting):
+    """Return a connection that ended before it was open, its flow, a message that has room and waits for the next connection,
+    and one behind it with a thread that waits."""
+    connection = Frames()
+    flow = flow_of(connection)
+    flow.send(Letter(FIRST), [b"first"], fail_unsent)
+    flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
+    thread, went = waiting(flow, kept := Letter())
+    connection._before = lambda message: message is None
+    flow.credited(ALL)
+    return connection, flow, copied, kept, thread, went
+
+
+def test_a_call_that_ends_between_two_connections_frees_its_thread_and_its_room(waiting):
+    _, flow, copied, kept, thread, went = cut_before_it_opened(waiting)
+    kept.over = True
+    flow.cancel(kept)
+    thread.join(60)
+    assert went == [True] and flow.counts()["in_flight"] == (copied.size, 1)
+
+
+def test_messages_that_wait_for_the_next_connection_go_by_it(waiting):
+    connection, flow, copied, kept, thread, went = cut_before_it_opened(waiting)
+    flow.move(fresh := Frames())
+    thread.join(60)
+    assert went == [True] and {*fresh.sent} == {copied, kept}
+    assert fresh.flow is flow and connection.sent[1:] == []
+
+
+def test_closing_frees_what_waits_for_the_next_connection(waiting):
+    _, flow, copied, _, thread, went = cut_before_it_opened(waiting)
+    flow.close()
+    thread.join(60)
+    assert went == [False] and copied.over
+
+
+def test_a_message_goes_by_the_connection_that_comes_while_it_is_refused():
+    fresh = Frames()
+
+    def refuse(message):
+        if message is None:
+            return True
+        flow.move(fresh)  # as another thread does between the two
+        return False
+
+    flow = flow_of(connection := Frames())
+    flow.send(Letter(FIRST), [b"first"], fail_unsent)
+    flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
+    connection._before = refuse
+    flow.credited(ALL)
+    assert fresh.sent == [copied] and not copied.over
+
+
+def test_a_call_that_is_cancelled_while_its_connection_is_replaced_leaves_the_queue():
+    connection = Frames()
+    flow = flow_of(connection)
+    flow.send(Letter(FIRST), [b"first"], fail_unsent)
+    flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
+    holder = copied.connection  # as the thread reads it that cancels, before another one moves
+    flow.move(Frames())
+    assert holder.flow is not None and holder.flow.cancel(copied) and not flow.queued
+
+
+def test_an_interrupt_between_two_messages_leaves_no_thread_behind(waiting):
+    """Ctrl-C in the thread that read the credit: its connection is given up, and closes the flow."""
+    connection = Frames()
+    flow = flow_of(connection)
+    flow.send(Letter(FIRST), [b"first"], fail_unsent)
+    flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
+    thread, went = waiting(flow, Letter())
+
+    def interrupt(message):
+        if message is copied:
+            raise KeyboardInterrupt
+        return True
+
+    connection._before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        flow.credited(ALL)
+    flow.close()
+    thread.join(60)
+    assert went == [False]
+
+
+def test_a_message_that_an_interrupt_has_lost_is_found_by_who_cancels_it(waiting, monkeypatch):
+    connection = Frames()
+    flow = flow_of(connection)
+    flow.send(Letter(FIRST), [b"first"], fail_unsent)
+    thread, went = waiting(flow, kept := Letter())
+
+    def interrupt(future, value):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(flow_module, "complete_once", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        flow.credited(ALL)
+    kept.over = True
+    flow.cancel(kept)
+    thread.join(60)
+    assert went == [True] and flow.counts()["in_flight"] == (0, 0)
