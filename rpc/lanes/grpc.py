@@ -203,6 +203,11 @@ class GrpcLane(Lane):
         """Return the handshake with which a stream of such a handler was opened; a stranger's stream is ended."""
         return await self._acceptor.authenticate(context)
 
+    @property
+    def last_refusal(self) -> str:
+        """Address of the joiner that was refused last, and why; empty if none was."""
+        return self._acceptor.last_refusal
+
     def listen(self, listener: LaneListener, address: str | None) -> str:
         return self._thread.run(self._listen(listener, address or "127.0.0.1:0"))
 
@@ -285,16 +290,21 @@ class GrpcLane(Lane):
 
     async def _close(self) -> None:
         # First what goes on, then the server: gRPC complains of a stream that is under way when its server has stopped.
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        await self._end_tasks(CLOSE_SECONDS)
         if self._server is not None:
             self._acceptor.tls_handshakes.close()
             await self._socket_acceptor.close()
             await self._server.stop(CLOSE_SECONDS)
+        await self._end_tasks(0)  # connections that were dialed, or accepted, meanwhile
         self.poller.close()
+
+    async def _end_tasks(self, seconds: float) -> None:
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
 
 def shortage() -> OSError | None:

@@ -14,7 +14,9 @@ from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import RpcError
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
+from telegrad.rpc.lanes.ioloop import call_on_loop
 from telegrad.rpc.lanes.outbox import SmallFrame
+from telegrad.testing.check_lane import pair
 from telegrad.testing.cluster import in_process_cluster
 
 METHOD = "/test/Stream"
@@ -91,6 +93,25 @@ def test_an_agent_that_closes_on_the_io_loop_waits_for_nothing(until):
     until(lambda: a.closed)
     b.close()
     until(lambda: not [each for each in set(threading.enumerate()) - before if each.name.startswith("telegrad")])
+
+
+def test_a_connection_that_is_dialed_while_its_lane_closes_ends_with_it(monkeypatch):
+    """It is none of those for which the lane has waited, and its socket is watched until it ends."""
+    monkeypatch.setattr("telegrad.rpc.lanes.grpc.CLOSE_SECONDS", 0.1)
+
+    async def dials_at_the_end():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            both.connection.start()
+            while not (both.dialer.opened or both.dialer.ended):
+                await asyncio.sleep(0.01)
+
+    with pair(partial(GrpcLane, ("tcp",))) as both:
+        call_on_loop(both.near.loop, both.near.keep, dials_at_the_end)
+        both.near.close()
+        assert both.dialer.opened == [end for end, _ in both.dialer.ended] == [both.connection]
+        both.near = GrpcLane()
 
 
 class Value:
