@@ -69,8 +69,13 @@ class RendezvousHost:
             except TimeoutError:
                 if notices.due(time.monotonic()):
                     logger.warning("worker %r waits for the others: %s", me.name, members.missing())
-        self._close(members, f"the rendezvous did not fill within {timeout:g} s: {members.missing()}; start them all")
+        self._close(members, f"the rendezvous did not fill within {timeout:g} s: {members.missing()}; {self._remedy()}")
         return self._closed.wait(0)
+
+    def _remedy(self) -> str:
+        if not (refusal := self._lane.last_refusal):
+            return "start them all"
+        return f"rank 0 refused a joiner at {refusal}; if that was one of them, mend it, else start them all"
 
     def open_group(self, admit: Admit) -> None:
         """Let workers join the dynamic group of which this one is the first member."""

@@ -59,13 +59,18 @@ def entry(metadata: Any, key: str) -> bytes:
 
 
 class Acceptor:
-    """Acceptor's side, for all joiners of one listener. Used on the lane's loop."""
+    """Acceptor's side, for all joiners of one listener. Used on the lane's loop.
+
+    Attributes:
+        last_refusal: address of the joiner that was refused last, and why; empty before.
+    """
 
     def __init__(self, listener: LaneListener) -> None:
         self._listener = listener
         self._joiners: Joiners[AcceptorHandshake] = Joiners()
+        self.last_refusal = ""
         self.tls_handshakes = TlsHandshakes(
-            asyncio.get_running_loop(), lambda: listener.refused("this worker's port", NO_STREAM)
+            asyncio.get_running_loop(), lambda: self._refuse("this worker's port", NO_STREAM)
         )
 
     async def challenge(self, _: Any, context: Any) -> None:
@@ -77,9 +82,9 @@ class Acceptor:
         except AuthenticationError as error:
             await self.turn_away(context, str(error))
         if handshake.other_protocol:
-            self._listener.refused(address_of(context), OTHER_PROTOCOL)
+            self._refuse(address_of(context), OTHER_PROTOCOL)
         for address, reason in self._joiners.add(handshake.nonce, address_of(context), handshake, time.monotonic()):
-            self._listener.refused(address, reason)
+            self._refuse(address, reason)
         context.set_trailing_metadata(((CHALLENGE_KEY, challenge),))
 
     async def authenticate(self, context: Any) -> AcceptorHandshake:
@@ -98,9 +103,13 @@ class Acceptor:
         self, context: Any, reason: str, code: grpc.StatusCode = grpc.StatusCode.UNAUTHENTICATED
     ) -> NoReturn:
         """End a stream, and count it. The joiner is not told why."""
-        self._listener.refused(address_of(context), reason)
+        self._refuse(address_of(context), reason)
         await context.abort(code)
         raise AssertionError("abort() has raised what ends the handler")
+
+    def _refuse(self, address: str, reason: str) -> None:
+        self.last_refusal = f"{address}: {reason}"
+        self._listener.refused(address, reason)
 
 
 def address_of(context: Any) -> str:
