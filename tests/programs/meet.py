@@ -1,4 +1,8 @@
-"""One worker that meets others: arguments name, rank, world size, init method (or -), time-out. Prints how it went."""
+"""One worker that meets others: arguments name, rank, world size, init method (or -), time-out. Prints how it went.
+
+With a further argument, "together", it says that it is ready, and waits for a line before it begins: the time-outs of all then
+count from one instant, however long each took to import telegrad.
+"""
 
 import sys
 import time
@@ -9,6 +13,9 @@ name, rank, world_size, method, seconds = sys.argv[1:6]
 options = rpc.GrpcRpcBackendOptions(init_timeout=float(seconds), reconnect_timeout=1.0)
 if method != "-":
     options.init_method = method
+if sys.argv[6:]:
+    print("ready", flush=True)
+    input()
 began = time.monotonic()
 try:
     rpc.init_rpc(

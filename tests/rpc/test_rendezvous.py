@@ -51,16 +51,22 @@ def meet(tmp_path, monkeypatch):
         everybody = {**os.environ, "PYTHONFAULTHANDLER": "1"}
         for worker in workers:
             own = worker.pop() if isinstance(worker[-1], dict) else {}
-            command = [sys.executable, script, *map(str, worker)]
+            command = [sys.executable, script, *map(str, worker), "together"]
             started.append(
                 subprocess.Popen(
                     command,
                     env={**everybody, **environment, **own},
                     text=True,
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                 )
             )
+        for process in started:
+            assert process.stdout.readline() == "ready\n"
+        for process in started:
+            process.stdin.write("\n")
+            process.stdin.flush()
         found = [process.communicate(timeout=60)[0] for process in started]
         return [(process.returncode, output) for process, output in zip(started, found)]
 
@@ -304,7 +310,7 @@ def test_a_worker_with_another_secret(meet, port):
     assert (
         "AuthenticationError: it turned this worker away; start every worker with the same TELEGRAD_SECRET" in joiner[1]
     )
-    assert "rank 1 did not" in host[1]
+    assert "rank 1 did not; rank 0 refused a joiner at ipv4:127.0.0.1: it does not know this job's secret" in host[1]
     assert "Traceback" not in host[1] + joiner[1]
 
 
