@@ -15,7 +15,8 @@ from ..libraries import Library
 from ..results import Row
 
 WARM_UP = 0.2  # of the time of a turn
-LEAST_SAMPLES = 1
+FEW = 5  # steps warm up, and as many are counted, if they take no longer than ``PATIENCE_S``
+PATIENCE_S = 2.0
 MOST_SAMPLES = 20_000
 
 Figures = dict[str, float]
@@ -101,9 +102,13 @@ def echo(value: Any) -> Any:
 
 
 def take_times(step: Callable[[], float], seconds: float) -> Figures:
-    """Return median and 99th percentile of the times that ``step`` returns, of as many steps as fit into ``seconds``."""
-    _repeat(step, WARM_UP * seconds, 1)
-    times = sorted(_repeat(step, seconds, LEAST_SAMPLES))
+    """Return median and 99th percentile of the times that ``step`` returns, of as many steps as fit into ``seconds``.
+
+    The steps before them are not counted: what idles for a minute gives its memory back, and large payloads come late to
+    each round.
+    """
+    _repeat(step, WARM_UP * seconds)
+    times = sorted(_repeat(step, seconds))
     return {"p50": times[len(times) // 2], "p99": times[int(len(times) * 0.99)], "samples": len(times)}
 
 
@@ -118,8 +123,12 @@ def timed(step: Callable[[], Any]) -> Callable[[], float]:
     return run
 
 
-def _repeat(step: Callable[[], float], seconds: float, least: int) -> list[float]:
-    end, times = time.perf_counter() + seconds, list[float]()
-    while len(times) < least or (time.perf_counter() < end and len(times) < MOST_SAMPLES):
+def _repeat(step: Callable[[], float], seconds: float) -> list[float]:
+    start, times = time.perf_counter(), list[float]()
+    while not times or _goes_on(time.perf_counter() - start, seconds, len(times)):
         times.append(step())
     return times
+
+
+def _goes_on(passed: float, seconds: float, steps: int) -> bool:
+    return passed < (seconds if steps >= FEW else max(seconds, PATIENCE_S)) and steps < MOST_SAMPLES
