@@ -54,7 +54,7 @@ def _all() -> Iterator[Aim]:
         yield Aim(f"data parallel step, {ranks} ranks", OURS, TORCH, 0.9)
         yield Aim(f"pipeline step, {ranks} stages", OURS, TORCH, 1.0)
     for workers, aim in ((2, 0.25), (32, 0.08)):
-        yield Aim(f"memory of one of {workers} workers", OURS, TORCH, aim)
+        yield Aim(f"own memory of one of {workers} workers", OURS, TORCH, aim)
     yield Aim("start, 32 workers", OURS, TORCH, 0.3, 0.15)
     yield Aim("parameter server", OURS, TORCH, 2, 4, more=True)
 

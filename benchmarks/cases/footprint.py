@@ -36,7 +36,7 @@ def memory_of(pid: int) -> tuple[int, int]:
 def start_of(workers: int) -> Case:
     """Return the case of that size."""
     size = f"{workers} workers"
-    more = {f"memory of one of {size}": "memory"}
+    more = {f"{figure} of one of {size}": figure for figure in ("memory", "own memory")}
     return Case(f"start, {size}", measure_start, "start", workers=workers, alone=True, quick=workers == 2, more=more)
 
 
