@@ -24,7 +24,7 @@ from ..core.errors import RpcError
 from ..core.futures import thread_role
 
 logger = logging.getLogger("telegrad.rpc")
-Idle = Callable[[Callable[[], bool]], None]  # gets a function that tells whether there is a task
+Idle = Callable[[Callable[[], object]], None]  # gets a function that tells whether there is a task
 Task = Callable[[], Any]  # may return an ``Idle``
 CEILING = 4096
 PATIENCE_SECONDS = 100e-6
@@ -100,7 +100,7 @@ class ThreadPool:
                 raise RpcError(f"the thread pool {self.name!r} is closed")
             if self._running >= self.size or self._is_soon_free():
                 self._backlog.append(task)
-                if not self._looking:
+                if len(self._backlog) > self._lingering:
                     self._look_later()
                 return
             if not self._idle and len(self._threads) >= self.ceiling:
@@ -252,7 +252,7 @@ class ThreadPool:
             self._lingering += 1
         try:
             thread_role.blocker = self._as_dozing
-            idle(self._has_task)
+            idle(self._backlog.__len__)
         except BaseException:
             logger.exception("a thread of %s failed while it had no task", self.name)
         finally:
@@ -261,16 +261,13 @@ class ThreadPool:
                 self._lingering -= 1
                 self._came = monotonic()  # tasks that came meanwhile did not look at the clock
 
-    def _has_task(self) -> bool:
-        return bool(self._backlog)
-
     def _next(self, number: int, began: float) -> Task | None:
         with self._lock:
             surplus = self._running > self.size
             leaves = self._running > 1 and self._leaves_it_to_others(number, began)
             if self._backlog and not surplus and not leaves:
                 task = self._backlog.popleft()
-                if not self._looking:
+                if self._backlog:
                     self._look_later()
                 return task
             self._running -= 1

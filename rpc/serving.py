@@ -216,7 +216,9 @@ class Server:
         if self.serving.get(call.key) is call:
             del self.serving[call.key]
         if not call.streams:
-            call.ended()
+            call._over = True
+            if call._cancellation is not None:
+                call.ended()
         if call.extras:
             self.codec.served(call)
 

@@ -287,7 +287,8 @@ class Future(Generic[T]):
                 self._waiters.remove(waiter)
 
     def _block(self, timeout: float | None) -> bool:
-        self._check_process()
+        if self._forks != _forks:
+            self._check_process()
         until = math.inf if timeout is None else time.monotonic() + max(timeout, 0.0)
         if (driver := self.driver) is not None:
             driver.drive(self, until)

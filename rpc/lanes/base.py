@@ -59,7 +59,7 @@ class FrameHandle(ABC):
 class Reading(Driver, Protocol):
     """Reading of a connection, in the threads that wait for what it brings. Its frames go to the lane's listener."""
 
-    def linger(self, enough: Callable[[], bool]) -> None:
+    def linger(self, enough: Callable[[], object]) -> None:
         """Read for a moment, until ``enough()``: the next request often follows the answer to the one before."""
         ...
 

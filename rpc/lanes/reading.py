@@ -164,7 +164,7 @@ class SharedReading:
         if not isinstance(thread_role.blocker, RefusesToBlock):
             self._lead(_never, 0.0, None)
 
-    def linger(self, enough: Callable[[], bool]) -> None:
+    def linger(self, enough: Callable[[], object]) -> None:
         """Read for a moment, and then sleep at the socket, until there is enough to do: it comes without a hand-over."""
         self._flush()
         now = time.monotonic()
@@ -190,7 +190,7 @@ class SharedReading:
 
     # -- the thread that reads
 
-    def _lead(self, done: Callable[[], bool], until: float, awaited: Future[Any] | None) -> bool:
+    def _lead(self, done: Callable[[], object], until: float, awaited: Future[Any] | None) -> bool:
         """Read until it is done, the time is up or the stream ends; return False if another thread reads.
 
         Args:
@@ -206,7 +206,8 @@ class SharedReading:
                 if not held:
                     return False
                 role.blocker, role.awaited = READER, awaited
-                self._let_loop_watch(False)
+                if self._watched is not False:
+                    self._let_loop_watch(False)
                 if until:
                     found = self._read_until(done, until, awaited, blocker)
                 else:
@@ -246,7 +247,7 @@ class SharedReading:
         if not (found and self._keep(often, self._quick if serves else None)):
             self._let_loop_watch(not self._ended)
 
-    def _read_until(self, done: Callable[[], bool], until: float, awaited: Future[Any] | None, blocker: Any) -> bool:
+    def _read_until(self, done: Callable[[], object], until: float, awaited: Future[Any] | None, blocker: Any) -> bool:
         """Do the reading of ``_lead``; return False if it ends in vain."""
         now = time.monotonic()
         spins = self._confidence > 0
@@ -254,6 +255,8 @@ class SharedReading:
         spin_until = now + spin_for + self._copying if spins else now
         self._copying = 0.0
         role = thread_role
+        if spins:  # nothing is there yet: a read in vain costs more, and the peer may need this core
+            sched_yield()
         while not (done() or self._ended):
             if self._read_once():
                 if role.task is not None:
@@ -293,7 +296,7 @@ class SharedReading:
         self._busy = False
         return True
 
-    def _sleep(self, done: Callable[[], bool], awaited: Future[Any] | None, until: float, blocker: Any) -> bool:
+    def _sleep(self, done: Callable[[], object], awaited: Future[Any] | None, until: float, blocker: Any) -> bool:
         """Sleep until there is something to read, or it is done in another way; return False if it was in vain."""
         role, sleeper = thread_role, self._sleeper
         if awaited is not None and not awaited.add_waiter(sleeper):
@@ -301,7 +304,7 @@ class SharedReading:
         try:
             role.blocker = blocker  # a pool lets another thread run meanwhile
             self._asleep = True
-            woken = sleeper.sleep(lambda: done() or self._ended, until)
+            woken = sleeper.sleep(lambda: bool(done()) or self._ended, until)
         finally:
             self._asleep = False
             role.blocker = READER

@@ -129,7 +129,7 @@ class Stream:
 
     def _flush_waiting(self) -> None:
         """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
-        if self._writer.waits:
+        if self._writer.waiting:
             try:
                 self._writer.flush()
             except OSError as error:
@@ -158,7 +158,7 @@ class Stream:
 
     def _flush_late(self) -> bool:
         """Write the frames that wait without need, every millisecond while there are any; return whether there were."""
-        if waits := self._writer.waits:
+        if waits := bool(self._writer.waiting):
             self._flush()
         return waits
 
@@ -169,7 +169,7 @@ class Stream:
     def _keeps_turn(self, often: bool, quick: bool | None) -> bool:
         """Return whether the loop need not watch the socket for a moment (``SharedReading``)."""
         calm = often and quick is not False
-        return (calm or self._crowded()) and self._looker.start()
+        return (calm or self._crowded()) and (self._looker.ticking or self._looker.start())
 
     def ready(self, events: int) -> None:
         """Read and write what can be (``Poller``)."""

@@ -24,6 +24,9 @@ class StreamWriter:
         target: the socket.
         watch_room: told whether something waits for room: then ``flush`` must be called when the socket has some.
         flush_soon: told that frames wait for others: then ``flush`` must be called in a moment.
+
+    Attributes:
+        waiting: frames that wait, to be looked at only.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class StreamWriter:
         self._busy = False
         self._closed = False
         self._rest: memoryview = memoryview(b"")  # of what has left in part
-        self._waiting: deque[SmallFrame] = deque()
+        self.waiting: deque[SmallFrame] = deque()
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None, at_once: bool = True) -> bool:
         """Write one frame, or let it wait.
@@ -61,7 +64,7 @@ class StreamWriter:
         with self._lock:
             if self._closed:
                 return False
-            if self._busy or self._waiting or self._rest or not at_once:
+            if self._busy or self.waiting or self._rest or not at_once:
                 self._add(SmallFrame(b"".join(parts), handle), at_once)
                 return True
             self._busy = True
@@ -77,18 +80,18 @@ class StreamWriter:
             if sent < size + LENGTH.size:
                 self._rest = memoryview(b"".join(data))[sent:]
             self._busy = False  # stays true if the writing was interrupted, and nobody knows how much has left
-            if self._rest or self._waiting:
+            if self._rest or self.waiting:
                 self._wait_for_room(True)
         return True
 
     def _add(self, frame: SmallFrame, at_once: bool) -> None:
         # lock held
-        self._waiting.append(frame)
+        self.waiting.append(frame)
         if self._busy or self._rest:
             self._wait_for_room(True)
-        elif at_once or len(self._waiting) >= TOGETHER:
+        elif at_once or len(self.waiting) >= TOGETHER:
             self.flush()
-        elif len(self._waiting) == 1:
+        elif len(self.waiting) == 1:
             self._flush_soon()
 
     def _wait_for_room(self, wanted: bool) -> None:
@@ -101,8 +104,8 @@ class StreamWriter:
     def add(self, frames: Iterable[SmallFrame]) -> None:
         """Let frames that have waited elsewhere wait here."""
         with self._lock:
-            self._waiting.extend(frames)
-            if self._waiting:
+            self.waiting.extend(frames)
+            if self.waiting:
                 self._wait_for_room(True)
 
     def flush(self) -> bool:
@@ -115,7 +118,7 @@ class StreamWriter:
             if self._busy:
                 return True
             self._busy = True
-            while self._rest or self._waiting:
+            while self._rest or self.waiting:
                 if not self._rest:
                     self._rest = self._next_batch()
                     continue
@@ -125,14 +128,9 @@ class StreamWriter:
                     break
                 self._rest = self._rest[sent:]
             self._busy = False
-            waits = bool(self._rest or self._waiting)
+            waits = bool(self._rest or self.waiting)
             self._wait_for_room(waits)
             return waits
-
-    @property
-    def waits(self) -> bool:
-        """Return whether frames wait."""
-        return bool(self._waiting)
 
     @property
     def interrupted(self) -> bool:
@@ -148,7 +146,7 @@ class StreamWriter:
         """Drop what waits: the socket is no more."""
         with self._lock:
             self._closed = True
-            self._waiting.clear()
+            self.waiting.clear()
             self._rest = memoryview(b"")
             self._wait_for_room(False)
 
@@ -156,8 +154,8 @@ class StreamWriter:
         # lock held
         pieces: list[bytes] = []
         size = 0
-        while self._waiting and size < BATCH_BYTES:
-            if (frame := self._waiting.popleft().take()) is not None:
+        while self.waiting and size < BATCH_BYTES:
+            if (frame := self.waiting.popleft().take()) is not None:
                 pieces += (LENGTH.pack(len(frame)), frame)
                 size += len(frame)
         return memoryview(b"".join(pieces))

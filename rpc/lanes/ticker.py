@@ -18,6 +18,9 @@ class Ticker:
         loop: the event loop.
         action: returns whether to call it again.
         longest: seconds between two calls, at most. The first comes after a millisecond, and then each time doubles.
+
+    Attributes:
+        ticking: it was started and has not ended; ``start`` would do nothing.
     """
 
     def __init__(
@@ -26,20 +29,20 @@ class Ticker:
         self._loop = loop
         self._action = action
         self._longest = longest
-        self._ticking = False
+        self.ticking = False
         # An empty one: the loop must not keep what the variables of a caller's context refer to.
         self._context = contextvars.Context()
 
     def start(self) -> bool:
         """Have the action called within two milliseconds; return False if the loop is closed. Any thread."""
-        if not self._ticking:
-            self._ticking = True
+        if not self.ticking:
+            self.ticking = True
             try:
                 self._loop.call_soon_threadsafe(self._later, context=self._context)
             except RuntimeError:
                 return False
             except BaseException:  # Ctrl-C, say: whoever comes next starts it
-                self._ticking = False
+                self.ticking = False
                 raise
         return True
 
@@ -50,6 +53,6 @@ class Ticker:
         if self._action():
             self._later(next_seconds)
             return
-        self._ticking = False
+        self.ticking = False
         if self._action():  # somebody came just before, and did not start it
             self.start()

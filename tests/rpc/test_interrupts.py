@@ -72,7 +72,7 @@ def taken(a, b):
         found |= {
             "sleepers": reading._sleeper._asleep,
             "unwatched": not reading._watched,
-            "unsent": near._stream._writer.waits,
+            "unsent": bool(near._stream._writer.waiting),
         }
     return {name: value for name, value in found.items() if value}
 

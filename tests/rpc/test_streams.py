@@ -170,7 +170,7 @@ def test_frames_that_may_wait_are_written_together(ends):
     assert len(writes) == 1 and len(soon) == 2 and not told, "a full group goes at once"
     assert read_all(reader) == frames[:TOGETHER]
     writer.send([b"at once"], 7, None)  # together with those that wait, and after them
-    assert len(writes) == 2 and not writer.waits
+    assert len(writes) == 2 and not writer.waiting
     assert read_all(reader) == [*frames[TOGETHER:], b"at once"]
     writer.send([b"waits"], 5, None, False)
     assert not writer.flush() and read_all(reader) == [b"waits"] and not told
