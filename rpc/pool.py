@@ -98,7 +98,7 @@ class ThreadPool:
         with self._lock:
             if self._closed:
                 raise RpcError(f"the thread pool {self.name!r} is closed")
-            if self._running >= self.size or self._is_soon_free():
+            if self._lingering > len(self._backlog) or self._running >= self.size or self._is_soon_free():
                 self._backlog.append(task)
                 if len(self._backlog) > self._lingering:
                     self._look_later()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from os import sched_yield
 from typing import Any
 
@@ -36,6 +36,7 @@ OFTEN_SECONDS = 1e-3  # between two turns of reading, of calls that follow one a
 AWAY_SECONDS = 1e-3  # after its turn, until the loop takes the socket back
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
 LONG_SECONDS = 2 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
+LEAVING_SECONDS = 0.2e-3  # that the loop waits for the turn of a thread that leaves
 DISTRUST = 200  # short sleeps until it is tried again
 DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
 QUICK_SECONDS = 0.5e-3  # a request that takes longer is not waited for by those that come after it
@@ -52,6 +53,7 @@ class SharedReading:
         watch: told whether the loop is to call ``by_loop`` when there is something to read.
         end: told, once, why there is nothing more to read: an error, or ``None`` at the peer's end.
         flush: writes what waits to be written, before a thread waits for what is to be read.
+        unsent: what waits to be written; looked at before ``flush`` is called.
         keep: asked when a thread leaves: True if the loop need not watch meanwhile, because it will ``look``. Gets whether
             threads read often, and whether what they serve is quick; ``None`` if this one has waited for an answer.
     """
@@ -64,6 +66,7 @@ class SharedReading:
         watch: Callable[[bool], None],
         end: Callable[[Exception | None], None],
         flush: Callable[[], None],
+        unsent: Sized,
         keep: Callable[[bool, bool | None], bool] = lambda often, quick: False,
     ) -> None:
         self._read = read
@@ -71,6 +74,7 @@ class SharedReading:
         self._watch = watch
         self._end = end
         self._flush = flush
+        self._unsent = unsent
         self._keep = keep
         self._watched: bool | None = True  # by the loop; changed with the turn held
         self._left = 0.0  # when a thread last left, in monotonic seconds
@@ -90,7 +94,8 @@ class SharedReading:
 
     def by_loop(self) -> None:
         """Read what there is, unless another thread reads."""
-        if not self._turn.acquire(blocking=False):
+        # A thread that leaves has the loop watch just before it releases the turn: the loop would be told again and again.
+        if not self._turn.acquire(timeout=LEAVING_SECONDS):
             return
         try:
             if self._confidence < CONFIDENCE and time.monotonic() - self._gave_up < SOON_SECONDS:
@@ -155,7 +160,8 @@ class SharedReading:
         """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
         if isinstance(thread_role.blocker, RefusesToBlock):
             return
-        self._flush()
+        if self._unsent:
+            self._flush()
         if not self._lead(future.done, until, future):
             self._follow(future, until)
 
@@ -166,7 +172,8 @@ class SharedReading:
 
     def linger(self, enough: Callable[[], object]) -> None:
         """Read for a moment, and then sleep at the socket, until there is enough to do: it comes without a hand-over."""
-        self._flush()
+        if self._unsent:
+            self._flush()
         now = time.monotonic()
         self._quick = now - self._left < QUICK_SECONDS
         self._lead(enough, now + DOZE_SECONDS, None)

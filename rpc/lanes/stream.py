@@ -65,6 +65,7 @@ class Stream:
             self._watch_input,
             self._end,
             self._flush_waiting,
+            self._writer.waiting,
             self._keeps_turn,
         )
         self._watching = threading.RLock()  # guards what follows
@@ -129,14 +130,13 @@ class Stream:
 
     def _flush_waiting(self) -> None:
         """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
-        if self._writer.waiting:
-            try:
-                self._writer.flush()
-            except OSError as error:
-                self._end(error)
-            except BaseException:
-                self._interrupted()
-                raise
+        try:
+            self._writer.flush()
+        except OSError as error:
+            self._end(error)
+        except BaseException:
+            self._interrupted()
+            raise
 
     def _interrupted(self) -> None:
         """Ctrl-C, say: if it came while this thread wrote, nobody knows how much has left, and the connection is given up."""

@@ -70,11 +70,12 @@ class StreamWriter:
             self._busy = True
             if handle is not None:
                 handle.in_hand = False
-            data = [LENGTH.pack(size), *parts]
-            if size <= SMALL_BYTES or len(data) > MOST_PARTS:
-                data = [b"".join(data)]
+            data = (LENGTH.pack(size), *parts)
             try:
-                sent = self._target.sendmsg(data) if len(data) > 1 else self._target.send(data[0])
+                if size <= SMALL_BYTES or len(data) > MOST_PARTS:
+                    sent = self._target.send(b"".join(data))
+                else:
+                    sent = self._target.sendmsg(data)
             except BlockingIOError:
                 sent = 0
             if sent < size + LENGTH.size:

@@ -31,7 +31,7 @@ class Line:
         self.writer = StreamWriter(self.far, lambda wanted: None, int)
         read = StreamReader(self.near).read
         self.reading = SharedReading(
-            self.near.fileno(), read, self.deliver, self.watched.append, self.ended.append, int
+            self.near.fileno(), read, self.deliver, self.watched.append, self.ended.append, int, self.writer.waiting
         )
         for future in self.futures:
             future.driver = self.reading
@@ -313,6 +313,24 @@ def test_the_loop_looks_again_at_a_thread_that_sleeps_only_if_calls_still_end(li
     assert line.reading.look() and not line.reading.look()
     line.send(0)
     thread.join(20)
+
+
+def test_the_loop_waits_for_the_turn_of_a_thread_that_leaves(line, monkeypatch):
+    """Told once: while the turn was held, the loop was told again and again that there is something to read."""
+    monkeypatch.setattr(reading, "LEAVING_SECONDS", 60.0)
+    line.send(0)
+    told = []
+
+    def tell(wanted):
+        told.append(wanted)
+        if wanted:  # the loop may run from here on, before this thread has released the turn
+            loops.append(in_thread(line.reading.by_loop, []))
+
+    loops = []
+    line.reading._watch = tell
+    line.reading.linger(lambda: True)
+    loops[0].join(20)
+    assert told == [False, True] and line.readers == loops and line.futures[0].done()
 
 
 def test_a_thread_that_finds_nothing_gives_the_stream_back_at_once(line, kept):
