@@ -1,6 +1,8 @@
 """Description of what a job would start, for ``telegrad run --dry-run``."""
 
 import shlex
+from functools import partial
+from itertools import groupby
 
 from .environment import helpful_defaults, rank_environment, shared_cores
 from .nodes.meeting import NodeOptions
@@ -35,7 +37,13 @@ def _node(spec: JobSpec, nodes: NodeOptions, roles: str | None) -> list[str]:
     number = "of the next number" if nodes.rank is None else str(nodes.rank)
     share = f"its share of --roles {roles}" if roles else f"{len(spec.workers)} workers"
     which = f"machine {number} of {count}: {share}; rendezvous of the launchers at {nodes.host}:{nodes.port}"
-    return [which, f"each worker: {_command(spec, _variables(spec, spec.workers[0]))}"]
+    alike = [(own, list(names)) for own, names in groupby(spec.workers, partial(_variables, spec))]
+    return [which, *(f"{_those(names, len(alike))}: {_command(spec, own)}" for own, names in alike)]
+
+
+def _those(names: list[str], groups: int) -> str:
+    """Return workers whose variables are the same, in words."""
+    return "each worker" if groups == 1 else names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def _variables(spec: JobSpec, worker: str) -> dict[str, str]:

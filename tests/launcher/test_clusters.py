@@ -41,6 +41,14 @@ def test_mpiexec_starts_each_worker_with_its_variables(told):
     assert all(part.endswith("-m telegrad.launcher.clusters.mpi_worker train.py --epochs 3") for part in parts)
 
 
+def test_a_role_on_several_machines_is_shown_with_its_own_variables(told):
+    place = ["--nnodes", "2", "--rdzv-endpoint", "node0:29400", "--roles", "ps,trainer=2"]
+    _, ps, trainers = told(*place, "--env", "ps:A=b c", "--env", "ALL=1").splitlines()
+    assert ps.startswith("ps: ") and "A='b c'" in ps and "ALL=1" in ps
+    assert trainers.startswith("trainer0 to trainer1: ") and " A=" not in trainers and "ALL=1" in trainers
+    assert told(*place, "--env", "ALL=1").splitlines()[1].startswith("each worker: ")
+
+
 def test_the_batch_script_runs_the_same_command_inside_the_allocation(told):
     script = told("--engine", "slurm", "--nnodes", "2", "-n", "4", "--no-preload", "--env", "A=b c").splitlines()
     assert script[:5] == [
