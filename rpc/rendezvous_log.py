@@ -128,7 +128,7 @@ class _Joining:
         mac, _, text = line.partition(" ")
         if not hmac.compare_digest(mac.encode(), self._sign(text).encode()):
             raise self._error(
-                "holds something else than lines signed with this job's secret",
+                "holds something else than lines signed with this job's secret, an earlier job's perhaps",
                 f"{self._log.remedy}, and give all workers the same TELEGRAD_SECRET",
             )
         entry = json.loads(text)
