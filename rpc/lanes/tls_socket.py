@@ -13,7 +13,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..tls import Tls
 
@@ -94,15 +94,17 @@ class TlsSocket:
         """
         if self._over:
             return 0
-        if not self.holds_back:
-            self._receive()  # first: asking TLS in vain costs an exception
+        # First: asking TLS in vain costs an exception.
+        fresh = b"" if self.holds_back else self._receive()
         while True:
             with self._lock:
+                if fresh:
+                    self._arrived.write(fresh)
                 if size := self._decrypt(buffer):
                     return size
             if self._over:
                 return 0
-            self._receive()
+            fresh = self._receive()
 
     def _decrypt(self, buffer: Any) -> int:
         """Read the records that are there, each by a call to TLS, as far as they fit; return how many bytes."""
@@ -111,9 +113,12 @@ class TlsSocket:
         rest, size = buffer, 0
         try:
             while count := tls.read(room - size, rest):
-                size += cast("int", count)
-                self.holds_back = bool(arrived.pending or tls.pending())
-                if not self.holds_back or size == room:
+                size += count  # type: ignore[operator]  # with a buffer it is a number
+                if size == room:
+                    self.holds_back = bool(arrived.pending or tls.pending())
+                    return size
+                if not arrived.pending:  # and none in TLS: there was room for more of the record
+                    self.holds_back = False
                     return size
                 rest = memoryview(buffer)[size:]
             self._over = True
@@ -144,8 +149,9 @@ class TlsSocket:
             raise BlockingIOError
         owed, self._owed = self._owed, 0
         fresh = _first_bytes(parts, owed + ENCRYPT_BYTES)
-        if owed:
-            fresh = memoryview(fresh)[owed:]
+        return self._encrypt_and_send(memoryview(fresh)[owed:] if owed else fresh, owed)
+
+    def _encrypt_and_send(self, fresh: Any, owed: int) -> int:
         with self._lock:
             if fresh:
                 self._tls.write(fresh)
@@ -159,7 +165,9 @@ class TlsSocket:
 
     def send(self, data: Any) -> int:
         """Send one part; as ``sendmsg``."""
-        return self.sendmsg((data,))
+        if self._unsent or self._owed or len(data) > ENCRYPT_BYTES:
+            return self.sendmsg((data,))
+        return self._encrypt_and_send(data, 0)
 
     def shutdown(self, how: int) -> None:
         """End this side of the socket, and tell the other end before that nothing more comes; or end both sides at once."""
@@ -189,14 +197,13 @@ class TlsSocket:
         finally:
             self._asks_system = True
 
-    def _receive(self) -> None:
+    def _receive(self) -> memoryview:
+        """Return the ciphertext that the system has, until the next call."""
         if not self._asks_system:
             raise BlockingIOError
-        size = self._plain.recv_into(self._buffer)
-        if not size:
+        if not (size := self._plain.recv_into(self._buffer)):
             raise ConnectionResetError("the connection was cut")
-        with self._lock:
-            self._arrived.write(self._buffer[:size])
+        return self._buffer[:size]
 
     def _send_rest(self) -> bool:
         """Send ciphertext, and return whether all of it has left."""
