@@ -271,7 +271,8 @@ class Caller:
         except BaseException as interrupt:
             complete_once(call.future, error=interrupt)
             raise
-        message.flow.used(message.size)
+        finally:
+            message.flow.used(message.size)
         self._finish(call, value, error)
 
     def _finish(self, call: PendingCall, value: Any = None, error: BaseException | None = None) -> None:

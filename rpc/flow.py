@@ -8,7 +8,7 @@ window again, and ``QUEUE_FACTOR`` times as many messages; the next one fails at
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.errors import RpcError
 from ..core.futures import Future, complete_once
@@ -21,6 +21,7 @@ from .wire.control import encode_ask, encode_credit
 
 QUEUE_FACTOR = 16
 Resume = Callable[[Any], None]
+T = TypeVar("T")
 
 
 class Flow:
@@ -88,9 +89,8 @@ class Flow:
             raise
 
     def _interrupted(self, message: Outgoing) -> None:
-        """Ctrl-C, say, in the thread that sends a message: nobody else would ask again. Room that it has is put back."""
-        with self._lock:
-            self._window.forget_question()
+        """Ctrl-C, say, in the thread that sends a message: the others count on its question. Its room is put back."""
+        self._ask()
         if message.gate is not None:
             self.cancel(message)
 
@@ -98,8 +98,7 @@ class Flow:
         with self._lock:
             size = message.size
             message.in_hand = room = self._window.has_room(size) and self._window.offer(None, size)
-            ask = self._window.ask()
-        self._ask(ask)
+        self._ask()
         return room
 
     def _enqueue(self, message: Outgoing, limited: bool) -> bool:
@@ -114,8 +113,7 @@ class Flow:
                 )
             message.connection = self._connection
             message.in_hand = room = self._window.offer(message, message.size)
-            ask = self._window.ask()
-        self._ask(ask)
+        self._ask()
         return not room or self._go(message)
 
     def _full(self, size: int) -> bool:
@@ -151,17 +149,24 @@ class Flow:
 
     def cancel(self, message: Outgoing) -> bool:
         """Drop a message, wherever it is. True if nothing of it has arrived, or will."""
-        with self._lock:
-            left, going = self._window.leave(message)
-            ask = self._collect(going)
-        if left:
-            message.parts = []
-        if (gate := message.gate) is not None and (left or message.in_hand):
-            complete_once(gate, not left)  # its thread sees that it has ended, and puts the room back that it has
-        self._carry_out(ask)
+        try:
+            left = self._change(self._leave, message)
+        finally:
+            if (
+                gate := message.gate
+            ) is not None:  # its thread sees that it has ended, and puts the room back that it has
+                complete_once(gate, message.in_hand)
         if not left and self._connection.withdraw(message):
             self._refund(message.size)
             return True
+        return left
+
+    def _leave(self, message: Outgoing) -> bool:
+        # lock held
+        left, going = self._window.leave(message)
+        self._collect(going)
+        if left:
+            message.parts = []
         return left
 
     def put_back(self, message: Outgoing) -> None:
@@ -171,17 +176,13 @@ class Flow:
             self._refund(message.size)
 
     def _refund(self, size: int) -> None:
-        with self._lock:
-            ask = self._collect(self._window.withdraw(size))
-        self._carry_out(ask)
+        self._change(lambda: self._collect(self._window.withdraw(size)))
 
     # -- frames of the peer's flow control
 
     def credited(self, used: Amount) -> None:
         """Take a credit: the peer has used that much."""
-        with self._lock:
-            ask = self._collect(self._window.returned(used))
-        self._carry_out(ask)
+        self._change(lambda: self._collect(self._window.returned(used)))
 
     def asked(self, goal: Amount) -> None:
         """Take a question: the peer wants to know when this worker has used that much."""
@@ -218,9 +219,7 @@ class Flow:
             assert isinstance(message, Outgoing)
             message.connection = fresh
             fresh.send([frame], message)
-        with self._lock:
-            ask = self._collect([])
-        self._carry_out(ask)
+        self._carry_out()
 
     def close(self) -> None:
         """Drop what is queued: the connection ended."""
@@ -248,7 +247,18 @@ class Flow:
 
     # -- work that is done without the lock
 
-    def _collect(self, going: list[Outgoing]) -> Amount | None:
+    def _change(self, change: Callable[..., T], *args: Any) -> T:
+        """Change what is in flight, with the lock held, and do what follows from that."""
+        try:
+            with self._lock:
+                changed = change(*args)
+            self._carry_out()
+        except BaseException:  # Ctrl-C, say: the others count on what follows
+            self._carry_out()
+            raise
+        return changed
+
+    def _collect(self, going: list[Outgoing]) -> None:
         # lock held
         for message in going:
             message.in_hand = message.gate is not None  # a thread has its room, and may put it back
@@ -256,10 +266,9 @@ class Flow:
         if self._held and not self.queued:
             self._due.add(*self._held)
             self._held = []
-        return None if self.closed else self._window.ask()
 
-    def _carry_out(self, ask: Amount | None) -> None:
-        self._ask(ask)
+    def _carry_out(self) -> None:
+        self._ask()
         self._due.run()
 
     def _do(self, due: Any) -> None:
@@ -284,11 +293,13 @@ class Flow:
         if fails:
             message.unsent(message)
 
-    def _ask(self, goal: Amount | None) -> None:
-        if goal is None:
-            return
+    def _ask(self) -> None:
+        """Have the peer tell when it has used so much that there is room, unless that is asked already."""
         try:
-            self._connection.send(encode_ask(goal))
+            with self._lock:
+                goal = None if self.closed else self._window.ask()
+            if goal is not None:
+                self._connection.send(encode_ask(goal))
         except BaseException:  # Ctrl-C, say: nobody would ask again, and what is queued would wait for ever
             with self._lock:
                 self._window.forget_question()

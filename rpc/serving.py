@@ -7,6 +7,7 @@ import logging
 import math
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial
@@ -80,7 +81,9 @@ class Server:
         self.accepted = 0
         # Not started: the thread that takes a request out starts or drops it.
         self.waiting: dict[CallKey, ServerCall] = {}
-        self._cancelled: dict[CallKey, None] = {}  # the latest cancels of calls that did not wait, maybe to come
+        self._cancelled: OrderedDict[CallKey, None] = (
+            OrderedDict()
+        )  # the latest cancels of calls that did not wait, maybe to come
         self.control = control
         self.cancellation_lock = threading.Lock()
         self.done = Batch(timers, self._send_done)
@@ -117,11 +120,12 @@ class Server:
         """
         call.begin(self, connection, peer)
         key = call.key
-        if self.waiting.setdefault(key, call) is not call:
+        if key in self.serving:
             call.flow.used(call.size)  # a repetition
             return
+        # No other thread and no signal handler runs before both are made: who drops it must find it in both.
+        self.serving[key] = self.waiting[key] = call
         self.accepted += 1
-        self.serving[key] = call
         if key in self._cancelled:  # it came before
             self.drop(call)
             return
@@ -166,7 +170,7 @@ class Server:
         key = (peer.number, call_id)
         self._cancelled[key] = None
         while len(self._cancelled) > REMEMBERED:
-            self._cancelled.pop(next(iter(self._cancelled)), None)
+            self._cancelled.popitem(last=False)  # without a look at it before: other threads do the same
         if (call := self.waiting.get(key)) is not None:
             self.drop(call)
         if (call := self.serving.get(key)) is not None:
@@ -233,6 +237,7 @@ class ServerCall(Incoming):
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
         warnings: shown while it runs, for its caller (``remote_warnings.py``).
+        parked: its function has returned, and a future of somebody else's will answer.
         profiles: of a request for an item, those that record the step that makes it.
         streams: it opens a stream of items, and goes on when it was answered.
     """
@@ -242,13 +247,13 @@ class ServerCall(Incoming):
         "_cancellation",
         "_opened",
         "_over",
-        "_parked",
         "_peer",
         "_server",
         "cancelled",
         "connection",
         "deadline",
         "key",
+        "parked",
         "profiles",
         "streams",
         "warnings",
@@ -277,7 +282,7 @@ class ServerCall(Incoming):
         self._answered = False
         self.cancelled = self.streams = self._over = False
         self._cancellation = None
-        self._parked = False  # the function has returned, and a future of somebody else's will answer
+        self.parked = False
 
     @property
     def must_run(self) -> bool:
@@ -285,14 +290,9 @@ class ServerCall(Incoming):
         return bool(self.flags & Flag.KEEP)
 
     @property
-    def parked(self) -> bool:
-        """Return whether its function has returned, and a future of somebody else's will answer."""
-        return self._parked
-
-    @property
     def abandoned(self) -> bool:
         """Return whether nobody waits for its answer: it asks for a later item of a stream, or nothing runs for it any more."""
-        return self.method == Method.PULL or (self._parked and (self._expired() or bool(self._peer.gone)))
+        return self.method == Method.PULL or (self.parked and (self._expired() or bool(self._peer.gone)))
 
     def run(self) -> Idle | None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions.
@@ -411,7 +411,7 @@ class ServerCall(Incoming):
 
     def park(self) -> None:
         """Note that the handler has returned, and something else answers later."""
-        self._parked = True
+        self.parked = True
 
     def fail(self, error: BaseException) -> None:
         """Answer with an exception. It is the last resort: whatever goes wrong here, the request counts as served."""
