@@ -281,8 +281,8 @@ class Caller:
 
     def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
-        # The future fails first: interceptors, which hear of the message next, can see that.
-        callbacks = call.future.finish(error=error)
+        # The future fails first: interceptors, which hear of the message next, can see that. Its user may have completed it.
+        callbacks = call.future.try_finish(error=error)
         if call.to >= 0:
             self._cancel(call)
             self._codec.not_delivered(call)

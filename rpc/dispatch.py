@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.futures import Future
 from .messages import Method, Outgoing
-from .timers import NEVER, Alarm, Timers
+from .timers import NEVER, Alarm, Timers, run_logged
 from .wire.header import Kind
 
 LOOK_SECONDS = 1e-5  # between two looks at all deadlines, for each call: so they take a small part of the time
@@ -169,4 +169,4 @@ class CallTable:
             self._deadlines.set(max(first, now + LOOK_SECONDS * len(self.calls)))
         for call in due:
             if self.take(call.call_id):
-                self._expired(call)
+                run_logged(self._expired, call)  # the others have no alarm of their own

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..core.errors import ArgumentTypeError, SerializationError
 from ..core.futures import Future
 from .messages import Outgoing
 from .timers import Timer
+from .wire.failures import describe_failure
+from .wire.header import Flag
+from .wire.payload import pack
 
 
 class Reply(Outgoing):
@@ -27,8 +31,25 @@ def label_result(value: Any) -> list[tuple[str, Any]]:
     return [("the result", value)]
 
 
-def too_large(kind: str) -> SerializationError:
-    """Return the error that is sent in the place of one that is too large to send."""
+def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int) -> None:
+    """Make a reply that carries an exception; it is replaced by a small one if it is too large.
+
+    Args:
+        reply: the reply.
+        error: the exception.
+        worker: name of the worker that answers.
+        limit: most bytes of a message.
+    """
+    reply.flags |= Flag.ERROR
+    description = describe_failure(error, worker)
+    if sum(len(part) for part in description if part) > limit:
+        description = describe_failure(_too_large(description[1]), worker)
+    # No limit: an error that is too large for it, whatever it is, was replaced above.
+    pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
+    reply.flags &= ~Flag.PLAIN
+
+
+def _too_large(kind: str) -> SerializationError:
     return SerializationError(
         f"the call raised {kind}, which is larger than GrpcRpcBackendOptions(max_message_bytes=) of the callee; raise it there"
     )

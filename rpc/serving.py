@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -24,15 +23,14 @@ from .lanes.base import Connection
 from .messages import Incoming, Method, Outgoing, Topic
 from .peers import Peer, Peers, WorkerInfo
 from .pool import Idle
-from .replies import Reply, check_future, label_result, too_large
+from .replies import Reply, check_future, label_result, pack_failure
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Batch, Timers
 from .wire.control import decode_ids, encode_ids
-from .wire.failures import describe_failure, traceback_text
+from .wire.failures import traceback_text
 from .wire.frames import encode
 from .wire.header import Flag, Kind
-from .wire.payload import pack
 
 logger = logging.getLogger("telegrad.rpc")
 WARNINGS = 4  # number of the warnings among the extras of an answer
@@ -129,12 +127,19 @@ class Server:
         if key in self._cancelled:  # it came before
             self.drop(call)
             return
-        if call.waits_for:
-            collect_all(call.waits_for).add_done_callback(lambda _: self.resume(call))
-        elif call.method in self._quick:
-            call.run()
-        else:
-            self.resume(call)
+        try:
+            if call.waits_for:
+                self._resume_in_time(call)
+            elif call.method in self._quick:
+                call.run()
+            else:
+                self.resume(call)
+        except BaseException:  # Ctrl-C, say: nobody else would start it. If it was started, that changes nothing.
+            self._resume_in_time(call)
+            raise
+
+    def _resume_in_time(self, call: ServerCall) -> None:
+        collect_all(call.waits_for).add_done_callback(lambda _: self.resume(call))
 
     def resume(self, call: ServerCall) -> None:
         """Let a request start as soon as a thread is free."""
@@ -417,7 +422,9 @@ class ServerCall(Incoming):
         """Answer with an exception. It is the last resort: whatever goes wrong here, the request counts as served."""
         self.note(error)
         try:
-            self._send_failure(error)
+            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
+            pack_failure(reply, error, self._server.state.name, self._server.codec.limit)
+            self._send(reply)
         finally:
             self._server.served(self)
 
@@ -426,17 +433,6 @@ class ServerCall(Incoming):
         if logger.isEnabledFor(logging.INFO):
             what, caller = self.what or "a request", self._peer.info.name
             logger.info("%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
-
-    def _send_failure(self, error: BaseException) -> None:
-        reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
-        reply.flags |= Flag.ERROR
-        description = describe_failure(error, self._server.state.name)
-        if sum(len(part) for part in description if part) > self._server.codec.limit:
-            description = describe_failure(too_large(description[1]), self._server.state.name)
-        # No limit: an error that is too large for it, whatever it is, was replaced above.
-        pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
-        reply.flags &= ~Flag.PLAIN
-        self._send(reply)
 
     def _send(self, reply: Reply) -> None:
         if self._answered:

@@ -1,10 +1,15 @@
 """Cancels that come between two steps of what they cancel, as from another thread."""
 
 from collections import OrderedDict
+from functools import partial
 
 import pytest
+from helpers.interrupts import Interrupter
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError
+from telegrad.rpc.lanes.base import Connection
+from telegrad.rpc.serving import ServerCall
+from telegrad.rpc.wire.header import Flag, Kind
 
 ran: list[object] = []
 
@@ -12,6 +17,16 @@ ran: list[object] = []
 def note(value):
     ran.append(value)
     return value
+
+
+class Frames(Connection):
+    """Connection that takes every frame."""
+
+    def send(self, parts, handle=None):
+        return True
+
+    def close(self, last=None):
+        raise AssertionError("nobody closes it")
 
 
 class Intruded(dict):
@@ -48,6 +63,22 @@ def test_a_cancel_while_its_call_is_accepted_leaves_nothing(workers, monkeypatch
     with pytest.raises(RpcCancelledError):
         future.wait()
     assert rpc.rpc_sync("b", note, ("after",)) == "after" and ran == ["before", "after"]
+
+
+@pytest.mark.parametrize("keep", [0, Flag.KEEP])
+def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, keep, until):
+    """Also one that must run."""
+    server, interrupter, begun = workers[1].server, Interrupter(), []
+    server.serve(200, lambda call: call.reply(begun.append(call.call_id)))
+    peer, connection = workers[1].peers.find("a"), Frames()
+    connection.flow = workers[1].flows.of(connection)
+    places = [""]
+    while places[-1] is not None:
+        call = ServerCall(Kind.REQUEST, keep, 200, len(places), 0.0, peer.number)
+        call.flow, call.size = connection.flow, 10
+        places.append(interrupter.run(partial(server.accept, call, connection, peer)))
+        until(lambda: not server.waiting and not server.serving)
+    assert len(places) > 10 and len(begun) > len(places) // 2 and len(begun) == len({*begun})
 
 
 class Emptied(OrderedDict):

@@ -42,6 +42,19 @@ def test_calls_expire_in_the_order_of_their_deadlines(table):
     assert len(table) == 0
 
 
+def test_an_expiry_that_fails_keeps_no_other_call_from_its_own(table, caplog):
+    first, second = table.call(1), table.call(1)
+
+    def expired(call):
+        table.expired.append(call)
+        if call is first:
+            raise RuntimeError("the first")
+
+    table._expired = expired
+    table.loop.advance(2)
+    assert table.expired == [first, second] and len(table) == 0 and "the first" in caplog.text
+
+
 def test_a_call_is_taken_once(table):
     made = table.call(1)
     assert table.take(made.call_id) is made

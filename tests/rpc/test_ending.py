@@ -98,7 +98,7 @@ def test_an_exception_that_cannot_be_copied_is_itself():
 
 def test_a_request_whose_answer_cannot_be_made_counts_as_served(cluster, monkeypatch, until):
     with cluster("a", "b") as (a, b), a.use():
-        monkeypatch.setattr(rpc.serving, "describe_failure", lambda error, worker: 1 / 0)
+        monkeypatch.setattr(rpc.replies, "describe_failure", lambda error, worker: 1 / 0)
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("b", raise_unspeakable, timeout=0.5)
         together(a, b)

@@ -200,6 +200,17 @@ def test_an_interrupted_thread_gives_its_place_and_its_room_back(narrow, until, 
 # -- cancels
 
 
+def test_a_future_that_its_user_completed_keeps_no_other_call_from_failing(narrow):
+    a, _ = narrow
+    mine, others = [rpc.rpc_async("b", wait_at_gate, timeout=0) for _ in range(2)]
+    mine.set_result("mine")
+    a.peers.leave(a.peers.find("b"), "it is lost")
+    a.caller.peer_lost(a.peers.find("b"))
+    with pytest.raises(WorkerLostError, match="it is lost"):
+        others.wait(20)
+    assert mine.wait() == "mine"
+
+
 @pytest.mark.slow
 def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch, until):
     with cluster("a", "b", options=options()) as (a, _), a.use():
