@@ -226,6 +226,7 @@ class ThreadPool:
         task = self._ready.get()
         while task is not None:
             idle: Idle | None = None
+            lingered = False
             self._began = began = monotonic()
             self._tasks = number = self._tasks + 1
             try:
@@ -235,9 +236,9 @@ class ThreadPool:
             task = None  # the task's objects must not outlive it while the thread idles
             if idle is not None and not self._backlog:
                 self._linger(idle)
-                idle = None
+                idle, lingered = None, True
                 number = self._tasks
-            task = self._next(number, began)
+            task = self._next(number, began, lingered)
         with self._lock:
             self._threads.discard(threading.current_thread())
 
@@ -248,6 +249,7 @@ class ThreadPool:
         return self._tasks > number and monotonic() - began < QUICK_SECONDS
 
     def _linger(self, idle: Idle) -> None:
+        """Run what a thread does before it idles; ``_next`` notes that it has ended."""
         with self._lock:
             self._lingering += 1
         try:
@@ -257,12 +259,12 @@ class ThreadPool:
             logger.exception("a thread of %s failed while it had no task", self.name)
         finally:
             thread_role.blocker = self
-            with self._lock:
+
+    def _next(self, number: int, began: float, lingered: bool) -> Task | None:
+        with self._lock:
+            if lingered:
                 self._lingering -= 1
                 self._came = monotonic()  # tasks that came meanwhile did not look at the clock
-
-    def _next(self, number: int, began: float) -> Task | None:
-        with self._lock:
             surplus = self._running > self.size
             leaves = self._running > 1 and self._leaves_it_to_others(number, began)
             if self._backlog and not surplus and not leaves:
