@@ -56,11 +56,13 @@ class Segment(mmap.mmap):
 
     identity: tuple[int, int]
     _descriptor: Descriptor
+    _private: bool
 
     def __new__(cls, descriptor: Descriptor, length: int, private: bool = False) -> Segment:
         flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
         segment = super().__new__(cls, descriptor.number, length, flags, **_OPTIONS)
         segment._descriptor = descriptor
+        segment._private = private
         status = os.fstat(descriptor.number)
         segment.identity = (status.st_dev, status.st_ino)
         return segment
@@ -92,13 +94,15 @@ class Segment(mmap.mmap):
         return array
 
     def make_private(self) -> None:
-        """Map the same bytes again in the same place, so that nobody else sees what is written from here on.
+        """Map the same bytes again in the same place, so that nobody else sees what is written from here on; once.
 
         That is how a process keeps memory that it has, and that others may not change any more, from a child that it forks.
 
         Raises:
             OSError: the system refuses.
         """
+        if self._private:  # mapped again, it would lose what was written since
+            return
         size, place = len(self), ctypes.addressof(ctypes.c_char.from_buffer(self))
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
@@ -106,6 +110,7 @@ class Segment(mmap.mmap):
         protection = mmap.PROT_READ | mmap.PROT_WRITE
         if libc.mmap(place, size, protection, mmap.MAP_PRIVATE | _MAP_FIXED, self.fd, 0) != place:
             raise OSError(ctypes.get_errno(), "a segment cannot be mapped again")
+        self._private = True
 
     def close_descriptor(self) -> None:
         """Close the descriptor, when no other process is to get it any more. The mapping stays."""

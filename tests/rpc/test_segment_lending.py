@@ -232,6 +232,34 @@ def test_a_forked_child_writes_into_memory_of_its_own(borrower):
     assert bytes(array) == b"\1\1\1\1" and segment[:4] == b"sent"
 
 
+def test_what_was_written_between_two_forks_stays(borrower):
+    borrow(borrower)
+    array = np.ndarray((4,), np.uint8, borrower.piece(1, 4))
+    for written in (b"once", b"more"):
+        if (child := os.fork()) == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        array[:] = list(written)
+    if (child := os.fork()) == 0:
+        os._exit(bytes(array) != b"more")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert bytes(array) == b"more"
+
+
+def test_arrays_are_kept_from_a_child_also_when_their_connection_is_gone():
+    borrower = Borrower(allowance(), lambda: None)
+    segment = borrow(borrower)
+    array = np.ndarray((4,), np.uint8, borrower.piece(1, 4))
+    borrower.close()
+    del borrower
+    gc.collect()
+    if (child := os.fork()) == 0:
+        array[:] = 1
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert bytes(array) == segment[:4] == bytes(4)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_in_any_order_nothing_is_overwritten_while_it_is_in_use(seed):
     """Frames, returns and notices of both sides, delayed and in any order; each array keeps what was sent."""
