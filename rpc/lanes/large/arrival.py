@@ -37,17 +37,21 @@ class Arrival:
     """
 
     def __init__(self, front: memoryview, pieces: list[Piece], borrower: Borrower, buffers: Buffers) -> None:
-        positions = [piece.position for piece in pieces]
-        if any(later < earlier + piece.size for earlier, later, piece in zip(positions, positions[1:], pieces)):
-            raise SerializationError("the pieces of a frame overlap, or are in no order")
         front[0] &= ~SCATTERED & 0xFF
         self._front = front
         self._pieces = pieces
         self._borrower = borrower
         self._buffers = buffers
-        self._streamed = [piece.size for piece in pieces if piece.segment == NO_SEGMENT]
+        self._streamed: list[int] = []
+        end = 0
+        for position, size, segment in pieces:
+            if position < end:
+                raise SerializationError("the pieces of a frame overlap, or are in no order")
+            end = position + size
+            if segment == NO_SEGMENT:
+                self._streamed.append(size)
         self._memories: list[memoryview] = []
-        self._problem = self._allocate(sum(self._streamed))
+        self._problem = self._allocate(sum(self._streamed)) if self._streamed else ""
 
     def _allocate(self, total: int) -> str:
         """Take memory for the pieces that follow on the socket; return why there is none, if there is not."""
@@ -80,13 +84,11 @@ class Arrival:
         """
         if not self._pieces:
             return self._front
-        total = sum(piece.size for piece in self._pieces)
-        segments = {piece.segment: self._borrower.piece(piece.segment, piece.size) for piece in self._lent()}
-        if self._problem:
-            return ScatteredFrame(self._front, [], [], self._problem, total)
         streamed = iter(self._memories)
-        memories = [segments.get(piece.segment) or next(streamed) for piece in self._pieces]
-        return ScatteredFrame(self._front, [piece.position for piece in self._pieces], memories)
-
-    def _lent(self) -> Iterator[Piece]:
-        return (piece for piece in self._pieces if piece.segment != NO_SEGMENT)
+        positions, memories = [], list[Any]()
+        for position, size, segment in self._pieces:
+            positions.append(position)
+            memories.append(next(streamed, None) if segment == NO_SEGMENT else self._borrower.piece(segment, size))
+        if self._problem:
+            return ScatteredFrame(self._front, [], [], self._problem, sum(piece.size for piece in self._pieces))
+        return ScatteredFrame(self._front, positions, memories)

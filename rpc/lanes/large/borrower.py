@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,23 @@ from ....core.errors import SerializationError
 from ....core.shared_memory import Segment, fork_count, open_segment
 from .allowance import Allowance
 
-_borrowers: weakref.WeakSet[Borrower] = weakref.WeakSet()
+
+class Loan(weakref.ref[Any]):
+    """Use of a segment, which ends with the array over it: a weak reference, because a finalizer costs four times as much.
+
+    Attributes:
+        number: of the segment.
+        segment: the segment.
+        forks: how many times this process had forked when it began.
+    """
+
+    __slots__ = ("forks", "number", "segment")
+    number: int
+    segment: Segment
+    forks: int
+
+
+_loans: dict[int, Loan] = {}  # of all connections, also of those that have ended, by ``id``
 
 
 class Borrower:
@@ -31,13 +48,11 @@ class Borrower:
     """
 
     def __init__(self, allowance: Allowance, wake: Callable[[], object]) -> None:
-        _borrowers.add(self)
         self._lock = threading.Lock()
         self._allowance = allowance
         self._wake = wake
         self._process = os.getpid()
         self._segments: dict[int, Segment] = {}
-        self._in_use: dict[int, Segment] = {}  # those with arrays over them
         self._reusable: deque[int] = deque()
         self._refused: deque[int] = deque()
 
@@ -68,31 +83,28 @@ class Borrower:
         if segment is None or size > len(segment):
             raise SerializationError(f"a frame lies in {size} bytes of segment {number}, which is not there or smaller")
         # Views of it, and views of those, refer to it: NumPy keeps the last array that owns or wraps memory.
-        memory = np.ndarray((size,), np.uint8, segment)
-        self._in_use[number] = segment
-        weakref.finalize(memory, self._released, number, fork_count()).atexit = False
+        memory: Any = np.ndarray((size,), np.uint8, segment)
+        loan = Loan(memory, self._released)
+        loan.number, loan.segment, loan.forks = number, segment, fork_count()
+        _loans[id(loan)] = loan
         return memoryview(memory)
 
-    def _released(self, number: int, forks: int) -> None:
+    def _released(self, loan: Loan) -> None:
+        _loans.pop(id(loan), None)
         if os.getpid() != self._process:
             return  # a forked child has no say
-        self._in_use.pop(number, None)
-        if forks == fork_count():
-            self._reusable.append(number)
+        if loan.forks == fork_count():
+            self._reusable.append(loan.number)
         else:  # a child that was forked meanwhile may use the memory: it must not be written to again
-            self._refused.append(number)
+            self._refused.append(loan.number)
         self._wake()
-
-    def keep_from_child(self) -> None:
-        """Make the memory in use private, before a fork: what the child writes into it is its own, as in all other memory."""
-        for segment in list(self._in_use.values()):
-            segment.make_private()
 
     def take_returned(self) -> tuple[list[int], list[int]]:
         """Return, once, the numbers of segments that may be reused, and of those that must not."""
-        reusable, refused = _emptied(self._reusable), _emptied(self._refused)
-        self.unmap(refused)
-        return reusable, refused
+        refused = _emptied(self._refused) if self._refused else []
+        if refused:
+            self.unmap(refused)
+        return _emptied(self._reusable), refused
 
     def restore(self, reusable: Iterable[int], refused: Iterable[int]) -> None:
         """Take numbers back that the lender was not told."""
@@ -127,8 +139,9 @@ def _emptied(queue: deque[int]) -> list[int]:
 
 
 def _before_fork() -> None:
-    for borrower in list(_borrowers):
-        borrower.keep_from_child()
+    # What the child writes into memory that is in use here is its own, as in all other memory.
+    for loan in list(_loans.values()):
+        loan.segment.make_private()
 
 
 os.register_at_fork(before=_before_fork)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -88,8 +88,7 @@ class LargeFrames:
         loans: dict[int, int] = {}  # part, segment
         undo: Callable[[], object] | None = None
         try:
-            missed = self._lend(parts, loans)
-            rest = size - sum(len(parts[index]) for index in loans)
+            missed, rest = self._lend(parts, size, loans)
             inline = rest <= INLINE_BYTES
             scattered = _scatter(parts, loans, rest if inline else PIECE_BYTES)
             notices = self._notices() if inline else Notices()
@@ -107,20 +106,31 @@ class LargeFrames:
             self._offer(missed)
         return sent
 
-    def _lend(self, parts: list[Any], loans: dict[int, int]) -> list[int]:
-        """Copy large parts into segments; return the sizes of those for which there was none."""
+    def _lend(self, parts: list[Any], rest: int, loans: dict[int, int]) -> tuple[list[int], int]:
+        """Copy large parts into segments.
+
+        Args:
+            parts: the frame.
+            rest: its bytes.
+            loans: gets the segment of each part that is in one, by place.
+
+        Returns:
+            The sizes of those for which there was none; the bytes that are in no segment.
+        """
+        missed: list[int] = []
         if not self._shares_memory:
-            return []
-        missed = []
+            return missed, rest
         for index, part in enumerate(parts):
-            if index == 0 or len(part) < SEGMENT_BYTES:
+            size = len(part)
+            if size < SEGMENT_BYTES or index == 0:
                 continue
-            if (loan := self._lender.lend(len(part))) is None:
-                missed.append(len(part))
+            if (loan := self._lender.lend(size)) is None:
+                missed.append(size)
                 continue
             loans[index], segment = loan
+            rest -= size
             _copy(segment, part)
-        return missed
+        return missed, rest
 
     def _send_inline(
         self, front: list[Any], _: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None
@@ -148,7 +158,7 @@ class LargeFrames:
             for number, segment in self._lender.offer(missed, time.monotonic()):
                 self._writer.send(Offer(number, segment.fd), waits=False)
 
-    def _take_back(self, numbers: list[int]) -> None:
+    def _take_back(self, numbers: Iterable[int]) -> None:
         self._lender.take_back(numbers, time.monotonic())
         self._trim_in_a_while()
 
@@ -184,10 +194,12 @@ class LargeFrames:
         self._flush()
 
     def _note(self, notices: Notices) -> None:
-        self._lender.forget(notices.refused, time.monotonic())
-        self._borrower.unmap(notices.gone)
+        if notices.refused:
+            self._lender.forget(notices.refused, time.monotonic())
+        if notices.gone:
+            self._borrower.unmap(notices.gone)
         if notices.reusable:
-            self._take_back(list(notices.reusable))
+            self._take_back(notices.reusable)
 
     # -- what the two sides tell each other about segments
 

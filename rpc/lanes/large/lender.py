@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from ....core.shared_memory import Segment, create_segment
 from .allowance import Allowance
@@ -25,6 +26,7 @@ CLASS_BYTES = 128 << 20  # of the segments of one class, but always FEWEST and n
 FEWEST, MOST = 4, 64
 
 
+@lru_cache(maxsize=1024)
 def class_size(size: int) -> int:
     """Return the size of the segments for ``size`` bytes: at most an eighth more, in whole pages.
 
@@ -60,11 +62,12 @@ class Lender:
         wanted, lent = class_size(size), None
         try:
             with self._lock:
-                number = next((each for each in reversed(self._idle) if len(self._idle[each][0]) == wanted), None)
-                if number is not None:
-                    lent = number, self._idle[number][0]
-                    self._in_use[number] = lent[1]
-                    del self._idle[number]  # no signal handler can run between the two
+                for number, (segment, _) in reversed(self._idle.items()):
+                    if len(segment) == wanted:
+                        lent = number, segment
+                        self._in_use[number] = segment
+                        del self._idle[number]  # no signal handler can run between the two
+                        break
         except BaseException:  # Ctrl-C, say: nobody has it
             if lent is not None and lent[0] in self._in_use:
                 self.take_back([lent[0]], 0.0)
@@ -141,6 +144,8 @@ class Lender:
 
     def take_gone(self) -> list[int]:
         """Return the numbers of dropped segments, once: the receiver must unmap them."""
+        if not self._gone:
+            return []
         with self._lock:
             gone, self._gone = self._gone, []
             return gone

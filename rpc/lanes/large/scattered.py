@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from ....core.errors import SerializationError
@@ -47,10 +47,8 @@ class Notices(NamedTuple):
 
 def encode_table(pieces: Sequence[Piece], notices: Notices) -> bytes:
     """Return the table that stands behind a front."""
-    words = [word for piece in pieces for word in piece]
-    for numbers in notices:
-        words += numbers
-    return struct.pack(f"<{len(words)}Q", *words) + TABLE.pack(len(pieces), *map(len, notices))
+    words = [*chain(*pieces, *notices)]
+    return struct.pack(f"<{len(words)}QIIII", *words, len(pieces), *map(len, notices))
 
 
 def decode_table(data: memoryview) -> tuple[memoryview, list[Piece], Notices]:
@@ -61,16 +59,17 @@ def decode_table(data: memoryview) -> tuple[memoryview, list[Piece], Notices]:
     """
     if len(data) < TABLE.size:
         raise SerializationError(f"a scattered frame of {len(data)} bytes has no table")
-    count, *lengths = TABLE.unpack_from(data, len(data) - TABLE.size)
-    total = PIECE_WORDS * count + sum(lengths)
+    count, reusable, refused, gone = TABLE.unpack_from(data, len(data) - TABLE.size)
+    reusable += PIECE_WORDS * count  # from here on, where each part ends
+    refused += reusable
+    total = refused + gone
     end = len(data) - TABLE.size - 8 * total
     if end < 0:
         raise SerializationError(f"a scattered frame of {len(data)} bytes claims to have a table of {total} words")
     words = struct.unpack_from(f"<{total}Q", data, end)
     table = words[: PIECE_WORDS * count]
-    pieces = [Piece(*table[index : index + PIECE_WORDS]) for index in range(0, len(table), PIECE_WORDS)]
-    ends = list(accumulate(lengths, initial=len(table)))
-    return data[:end], pieces, Notices(*(words[start:stop] for start, stop in pairwise(ends)))
+    pieces = [*map(Piece, table[::PIECE_WORDS], table[1::PIECE_WORDS], table[2::PIECE_WORDS])]
+    return data[:end], pieces, Notices(words[len(table) : reusable], words[reusable:refused], words[refused:])
 
 
 class ScatteredFrame:
