@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.extend import Array, Tensor, ignore_changes
+from ..core.extend import Tensor, ignore_changes
 from ..core.futures import Future
 from ..rpc import functions
 from ..rpc.extend import current_agent
@@ -52,8 +51,14 @@ class LocalOptimizer:
         for parameter, twin in moved:
             twin._replace(parameter._array.copy())
         # The optimizer's own step, which a user may have written, reads .grad and writes in place.
-        with _with_gradients(self.twins, gradients):
+        former = [twin._grad for twin in self.twins]  # not .grad, which would copy one that is shared with others
+        try:
+            for twin, gradient in zip(self.twins, gradients):
+                twin._grad = _as_tensor(gradient)
             self.optimizer.step()
+        finally:
+            for twin, grad in zip(self.twins, former):
+                twin._grad = grad
         for parameter, twin in moved:
             parameter._replace(twin._array)
 
@@ -83,18 +88,6 @@ class LocalOptimizer:
         result: list[Any] = []
         done = current_agent().part(StepQueue).submit(lambda: result.append(getattr(target, method)(*args)))
         return done.then(lambda done: done.value() or result[0])
-
-
-@contextmanager
-def _with_gradients(parameters: Sequence[Tensor], gradients: Sequence[Array | None]) -> Iterator[None]:
-    former = [parameter._grad for parameter in parameters]  # not .grad, which would copy one that is shared with others
-    try:
-        for parameter, gradient in zip(parameters, gradients):
-            parameter._grad = _as_tensor(gradient)
-        yield
-    finally:
-        for parameter, grad in zip(parameters, former):
-            parameter._grad = grad
 
 
 def _as_tensor(gradient: Any) -> Tensor | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .module import Module
 
 T = TypeVar("T")
+KINDS = ("_parameters", "_buffers", "_modules")
 
 
 class Registry:
@@ -118,9 +119,10 @@ class Registry:
 
     def __getattr__(self, name: str) -> Any:
         # Called only for what is not an ordinary attribute.
-        for table in self._tables().values():
-            if name in table:
-                return table[name]
+        own = self.__dict__  # without _tables(): every layer's forward comes here for each of its parameters
+        for kind in KINDS:
+            if kind in own and name in own[kind]:
+                return own[kind][name]
         parametrized = self._parametrized(name)
         if parametrized is not None:
             return parametrized.value()
@@ -140,7 +142,7 @@ class Registry:
     def _tables(self) -> dict[str, dict[str, Any]]:
         own = self.__dict__
         # Before __init__, and while it is unpickled, a module has none.
-        return {kind: own[kind] for kind in ("_parameters", "_buffers", "_modules") if kind in own}
+        return {kind: own[kind] for kind in KINDS if kind in own}
 
     # -- enumeration
 

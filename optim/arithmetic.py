@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,19 @@ from ..core.extend import Array, Tensor
 # Elements. A block's temporaries stay in the processor's cache; a whole parameter's go to memory and back in every
 # line of arithmetic. Of 4,096 to 131,072 this was the fastest, and up to twice as fast as no blocks.
 BLOCK = 65_536
+PLAIN = frozenset({float, int, bool, type(None)})  # types of most options
 
 
-def in_blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
-    """Yield matching blocks of arrays of one shape, to be written into; small arrays are one block."""
+def in_blocks(*arrays: Array) -> Iterable[tuple[Array, ...]]:
+    """Return matching blocks of arrays of one shape, to be written into; small arrays are one block."""
     size = arrays[0].size
     small = arrays[0].ndim > 0 and size <= BLOCK  # NumPy makes numbers of 0-d results, which cannot be written into
     if small or not all(array.ndim == 1 or array.flags.c_contiguous for array in arrays):
-        yield arrays
-        return
-    flat = [array.reshape(-1) for array in arrays]
+        return (arrays,)
+    return _blocks([array.reshape(-1) for array in arrays], size)
+
+
+def _blocks(flat: list[Array], size: int) -> Iterator[tuple[Array, ...]]:
     for start in range(0, size, BLOCK):
         yield tuple(array[start : start + BLOCK] for array in flat)
 
@@ -43,7 +46,7 @@ def number(value: Any) -> Any:
 def numbers(group: dict[str, Any]) -> dict[str, Any]:
     """Return the options of ``group``, with tensors as numbers: updates compute on arrays, and with a tensor make tensors."""
     return {
-        name: tuple(number(item) for item in value) if type(value) is tuple else number(value)
+        name: value if type(value) in PLAIN else tuple(map(number, value)) if type(value) is tuple else number(value)
         for name, value in group.items()
         if name != "params"
     }
@@ -59,7 +62,7 @@ def descent(grad: Array, value: Array, group: dict[str, Any]) -> Array:
         value: the parameter's array.
         group: the options of its group.
     """
-    direction = signed(grad, group)
+    direction = -grad if group["maximize"] else grad  # as signed(), without a call for each parameter
     return direction + group["weight_decay"] * value if group["weight_decay"] else direction
 
 

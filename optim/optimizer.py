@@ -130,7 +130,7 @@ class Optimizer(OptimizerHooks):
         return loss
 
     def _step_in_place(self, parameter: Tensor, gradient: Any, group: Group) -> None:
-        self._update(parameter.numpy(force=True), gradient, self.state[parameter], group)
+        self._update(parameter._array, gradient, self.state[parameter], group)
         changed(parameter)
 
     def _update(self, value: Array, gradient: Any, state: State, group: Group) -> None:

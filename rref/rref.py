@@ -31,7 +31,7 @@ from .methods import call_method
 from .numbers import Method
 from .proxy import MethodOf, Proxy
 from .transfers import Transfer
-from .values import fetch, own_value, text_of
+from .values import Fetching, fetch, own_value, text_of, wait_for_value
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -164,7 +164,8 @@ class RRef(Generic[T]):
                 f"local_value() works at the owner, {self.owner_name()!r}; this is {self._context.agent.name!r}. "
                 f"Fetch a copy with to_here(), or run a function there with rref.rpc_sync()"
             )
-        return cast(T, self._fetch().wait())
+        value = own_value(self._context, self._fork)
+        return cast(T, wait_for_value(self._context, value, Fetching(self._fork, self._context.agent)))
 
     def _get_future(self) -> Future[Any]:
         """Return the future of the value at its owner; on other workers, the future of its creation."""

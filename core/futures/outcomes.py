@@ -71,7 +71,7 @@ def wait_all(futures: Iterable[Future[T]], timeout: float | None = None) -> list
         if len(futures) == 1:
             futures[0].wait(timeout)
         elif futures:
-            failed = _wait(futures, True, timeout)
+            failed = _wait(futures, timeout)
         if failed is not None:
             failed.value()
         return [future.value() for future in futures]
@@ -80,28 +80,25 @@ def wait_all(futures: Iterable[Future[T]], timeout: float | None = None) -> list
 
 
 def wait_for_outcomes(futures: Iterable[Future[Any]]) -> None:
-    """Wait until all futures have completed, with values or errors."""
-    if members := list(futures):
-        _wait(members, False, None)
+    """Wait until all futures have completed, with values or errors; for one after another, since all are waited for."""
+    for future in list(futures):
+        if not future.done():
+            future._block(None)
 
 
-def _wait(futures: list[Future[Any]], first_error: bool, timeout: float | None) -> Future[Any] | None:
-    """Wait for futures. No callbacks are needed, which would run in another thread: the one that completes the last wakes this.
+def _wait(futures: list[Future[Any]], timeout: float | None) -> Future[Any] | None:
+    """Wait until all futures have completed or one has failed; return the one that failed first, if one did.
+
+    No callbacks are needed, which would run in another thread: the thread that completes the last one wakes this.
 
     Args:
         futures: at least one.
-        first_error: return as soon as one has failed.
         timeout: in seconds.
-
-    Returns:
-        The one that failed first, if that is asked for and one did.
     """
-    countdown = _Countdown(len(futures), first_error, None)
+    countdown = _Countdown(len(futures), True, None)
     over = countdown.over
-    if first_error:  # whichever connection brings it
-        over.driver = next((future.driver for future in futures if not future.done()), None)
-    else:
-        over.driver = _OneAfterAnother(futures, weakref.ref(over))
+    # An error counts at once, whichever connection brings it.
+    over.driver = next((future.driver for future in futures if not future.done()), None)
     watchers = [_Watcher(future, countdown) for future in futures]
     try:
         for future, watcher in zip(futures, watchers):

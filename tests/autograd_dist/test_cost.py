@@ -7,7 +7,7 @@ import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.rpc.lanes.inproc import InProcessConnection
 from telegrad.rpc.pool import ThreadPool
-from telegrad.testing import in_process_cluster
+from telegrad.testing import count, in_process_cluster
 
 
 @pytest.fixture
@@ -91,3 +91,13 @@ def test_a_step_costs_the_same_after_many(workers):
         step(x, "b")
     count(20)
     assert calls[1] < 1.2 * calls[0]
+
+
+def test_a_step_of_own_parameters_makes_few_calls(workers):
+    """Counted in calls of Python functions; 133 with Python 3.11, of which each parameter makes 16."""
+    parameters = [tg.ones(3, requires_grad=True) for _ in range(4)]
+    optimizer = tg.DistributedOptimizer(tg.optim.SGD, list(map(tg.RRef, parameters)), lr=0.1)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [sum(parameters).sum()])
+        counted = count(lambda: optimizer.step(context), repeats=20, warmup=5)
+    assert sum(counted.python_calls.values()) < 145
