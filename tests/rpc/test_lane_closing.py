@@ -187,7 +187,7 @@ def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_connecti
         stream = a.peers.at(1).dialed._stream
         writer = stream._writer
         writer._target, target = Interrupted(), writer._target
-        writer._waiting.append(SmallFrame(b"", None))
+        writer.waiting.append(SmallFrame(b"", None))
         with pytest.raises(KeyboardInterrupt):
             stream._flush_waiting()
         writer._target = target
