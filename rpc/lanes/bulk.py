@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import SerializationError
+from ...core.futures import Waiter
 from .base import HEAD_BYTES, FrameHandle
 from .outbox import LATE_SECONDS
 
 BULK_BYTES = 128 * 1024  # larger frames are bulk
 CHUNK_BYTES = 2 * 1024 * 1024
+MOST_WAITING = 3  # chunks of a transfer: they stay in the processor's cache, and the same memory serves all
+LOOK_SECONDS = 0.05  # how often a thread that waits for room looks whether chunks still leave
 CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
 MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -39,6 +42,7 @@ class Transfer:
         self._handle = handle
         self._since = time.monotonic()
         self._withdrawn = False
+        self._sender = Waiter()  # woken when there is room
         if handle is not None:
             handle.taken(self)
 
@@ -49,6 +53,15 @@ class Transfer:
                 self._chunks.append(chunk)
             return not self._withdrawn
 
+    def wait_for_room(self, leaves: Callable[[], bool]) -> None:
+        """Block while as many chunks wait as may, for the thread that adds them.
+
+        Args:
+            leaves: whether the chunks still leave: if not, there is nothing to wait for.
+        """
+        while len(self._chunks) >= MOST_WAITING and leaves():
+            self._sender.sleep(LOOK_SECONDS)
+
     def take(self) -> bytes | None:
         """Return the next chunk, which leaves now; ``None`` if none does."""
         with self._lock:
@@ -58,6 +71,7 @@ class Transfer:
             handle, self._handle = self._handle, None  # for the first chunk only; and the two would be a cycle
             chunk = self._chunks.popleft()
             self._left -= len(chunk) - CHUNK.size
+        self._sender.release()
         if handle is not None and time.monotonic() - self._since > LATE_SECONDS:
             return _restamp(handle, chunk)
         return chunk
@@ -80,6 +94,7 @@ class Transfer:
             self._withdrawn = True
             self._handle = None
             self._chunks.clear()
+        self._sender.release()
         return True
 
 

@@ -21,7 +21,7 @@ import grpc
 from .base import SCATTERED, Connection, FrameHandle, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
-from .ioloop import first_of
+from .ioloop import first_of, may_block
 from .large.channel import SEGMENT_BYTES, LargeFrames
 from .large.heap import HEAP
 from .large.resources import Resources
@@ -65,6 +65,7 @@ class GrpcConnection(Connection):
         self._frames = Outbox(loop)
         self._bulk = Outbox(loop)
         self._transfers = itertools.count()
+        self._bulk_leaves = False  # a coroutine writes what is in _bulk
         self._large: LargeFrames | None = None
 
     # -- any thread
@@ -102,8 +103,11 @@ class GrpcConnection(Connection):
     def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
         number = next(self._transfers)
         transfer = Transfer(number, size, handle)
+        waits = len(parts) > 1 and may_block()  # not with a control frame, which is one part: locks may be held
         # Chunk by chunk, so that the first is on its way while the next is copied.
         for chunk in chunks(number, parts):
+            if waits:
+                transfer.wait_for_room(lambda: self._bulk_leaves)
             if not transfer.add(chunk):
                 break
             self._bulk.put(transfer)  # once for each chunk: transfers take turns
@@ -126,8 +130,7 @@ class GrpcConnection(Connection):
         if last is not None:
             self.send(last)
         self.closed = True
-        self._bulk.put(None)
-        self._frames.put(None)
+        self._frames.put(None)  # closing is told on the frames' stream, after their last
 
     # -- the loop's thread
 
@@ -228,11 +231,15 @@ class GrpcConnection(Connection):
         raise ConnectionResetError(f"its socket broke: {error or 'the peer closed it'}")
 
     async def _write_bulk(self, write: Write) -> None:
-        while (transfer := await self._bulk.get()) is not None:
-            self._keep_memory()
-            if (chunk := transfer.take()) is not None:
-                await write(chunk)
-        await asyncio.Event().wait()  # closing is told on the frames' stream, after their last
+        self._bulk_leaves = True
+        try:
+            while True:
+                transfer = await self._bulk.get()
+                self._keep_memory()
+                if (chunk := transfer.take()) is not None:
+                    await write(chunk)
+        finally:
+            self._bulk_leaves = False
 
     async def _read_bulk(self, read: Read) -> None:
         assembly = Assembly(take=self._resources.buffers.take)

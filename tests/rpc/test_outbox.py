@@ -1,10 +1,12 @@
 """A frame that waits for a stream can be taken back until its last byte has left, and is stamped anew when it had to wait."""
 
 import struct
+import threading
+from contextlib import suppress
 
 from telegrad.rpc.lanes import bulk, outbox
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
-from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, Assembly, Transfer, chunks
+from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, MOST_WAITING, Assembly, Transfer, chunks
 from telegrad.rpc.lanes.outbox import SmallFrame
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
@@ -78,3 +80,48 @@ def test_a_transfer_whose_last_chunk_has_left_cannot_be_withdrawn():
     waits.take()
     waits.take()
     assert not waits.withdraw()
+
+
+def adding(made, parts, full):
+    """Start a thread that adds the chunks of a transfer when there is room; it sets ``full`` when it has to wait."""
+
+    def leaves():
+        full.set()
+        return True
+
+    def add():
+        for chunk in chunks(1, parts):
+            made.wait_for_room(leaves)
+            if not made.add(chunk):
+                break
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    return thread
+
+
+def test_chunks_of_a_transfer_wait_for_those_before_them():
+    parts, full = [bytes(CHUNK_BYTES * (MOST_WAITING + 2))], threading.Event()
+    made = Transfer(1, len(parts[0]), None)
+    thread, assembly = adding(made, parts, full), Assembly()
+    assert full.wait(30)
+    assert made.take_back() is None  # some of it is not there yet
+    frame = assembly.add(made.take())
+    while frame is None:
+        with suppress(IndexError):  # the thread has not added it yet
+            frame = assembly.add(made.take())
+    thread.join(30)
+    assert len(frame) == len(parts[0]) and not made.withdraw()
+
+
+def test_a_thread_that_adds_chunks_waits_no_longer_when_none_leaves():
+    parts, full = [bytes(CHUNK_BYTES * (MOST_WAITING + 2))], threading.Event()
+    made = Transfer(1, len(parts[0]), None)
+    thread = adding(made, parts, full)
+    assert full.wait(30)
+    assert made.withdraw()
+    thread.join(30)
+    assert not thread.is_alive()
+    whole = transfer(2, parts)  # more than may wait
+    whole.wait_for_room(lambda: False)
+    assert len(whole.take_back()[0]) == len(parts[0])
