@@ -18,6 +18,7 @@ from .stream_writer import TOGETHER, StreamWriter
 from .ticker import Ticker
 from .tls_socket import TlsSocket
 
+STEADY = 4  # turns of reading in a row that follow one another closely, before the loop is woken to look now and then
 LOOK_SECONDS = 4e-3  # between two looks, at most, whether threads still read
 Deliver = Callable[[Any], None]
 Crowded = Callable[[], bool]
@@ -57,6 +58,7 @@ class Stream:
         self._writer = StreamWriter(connected, self._watch_room, self._flusher.start)
         self._crowded = crowded
         self._progress = progress
+        self._calm = 0  # turns of reading in a row that followed one another closely, and whose requests were quick
         self._unread = 0  # calls that were sent since their thread looked for answers
         self.reading = SharedReading(
             self._descriptor,
@@ -168,8 +170,10 @@ class Stream:
 
     def _keeps_turn(self, often: bool, quick: bool | None) -> bool:
         """Return whether the loop need not watch the socket for a moment (``SharedReading``)."""
-        calm = often and quick is not False
-        return (calm or self._crowded()) and (self._looker.ticking or self._looker.start())
+        self._calm = self._calm + 1 if often and quick is not False else 0
+        if self._looker.ticking:
+            return self._calm > 0 or self._crowded()
+        return (self._calm >= STEADY or self._crowded()) and self._looker.start()
 
     def ready(self, events: int) -> None:
         """Read and write what can be (``Poller``)."""

@@ -1,13 +1,17 @@
 """Frames in and out of a stream socket: split wherever the system splits them, kept in order, withdrawn while they wait."""
 
+import asyncio
 import random
 import socket
 import struct
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
+from telegrad.rpc.lanes.poller import Poller
+from telegrad.rpc.lanes.stream import STEADY, Stream
 from telegrad.rpc.lanes.stream_reader import READ_BYTES, StreamReader
 from telegrad.rpc.lanes.stream_writer import MOST_PARTS, TOGETHER, StreamWriter
 
@@ -174,3 +178,23 @@ def test_frames_that_may_wait_are_written_together(ends):
     assert read_all(reader) == [*frames[TOGETHER:], b"at once"]
     writer.send([b"waits"], 5, None, False)
     assert not writer.flush() and read_all(reader) == [b"waits"] and not told
+
+
+def test_the_loop_is_woken_to_look_only_when_calls_follow_one_another_for_a_while(ends):
+    """To wake it costs as much as a small call, and calls beside other work often pause for a moment."""
+    started = []
+
+    async def leave(turns):
+        poller = Poller(asyncio.get_running_loop())
+        stream = Stream(ends[0], poller, lambda frame: None, lambda: False, lambda: 0)
+        stream._looker = SimpleNamespace(ticking=False, start=lambda: not started.append(None))
+        kept = [stream._keeps_turn(often, None) for often in turns]
+        stream._looker.ticking = True
+        kept += [stream._keeps_turn(often, None) for often in (False, True)]
+        stream.close()
+        poller.close()
+        return kept
+
+    turns = [True] * (STEADY - 1) + [False] + [True] * STEADY
+    assert asyncio.run(leave(turns)) == [False] * (len(turns) - 1) + [True, False, True]
+    assert len(started) == 1
