@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.errors import PassStoppedError, RpcTimeoutError
 from ..core.extend import Node
-from ..core.futures import Future, complete_once
+from ..core.futures import Future, complete_once, wait_for_any
 from ..rpc.extend import Agent, ServerCall
 from .graph import ContextGraph, ReceiveNode, current_gatherer
 from .local_pass import Entry, Kind, LocalPass, Unfed
@@ -71,7 +71,7 @@ class BackwardPass:
 
     # -- the root
 
-    def begin(self, feeds: Feeds, waits: bool = False) -> Future[Any] | None:
+    def begin(self, feeds: Feeds, waits: bool = False) -> list[Future[Any]]:
         """Feed the roots and run; for the result see ``_work``."""
         with self._lock:
             self._termination.started()
@@ -91,10 +91,9 @@ class BackwardPass:
         """
         deadline = time.monotonic() + seconds if seconds else None
         try:
-            answer = self.begin(feeds, waits=True)
-            while answer is not None:
-                _wait(answer, deadline)
-                answer = self._answered(answer, waits=True)
+            answers = self.begin(feeds, waits=True)
+            while answers and not self.finished.done():
+                answers = self._take_first(answers, deadline)
             _wait(self.finished, deadline)
         except TimeoutError:
             options = "GrpcRpcBackendOptions(rpc_timeout=)"
@@ -105,6 +104,18 @@ class BackwardPass:
             self.stop(error)
             raise
         self.finished.value()
+
+    def _take_first(self, answers: list[Future[Any]], deadline: float | None) -> list[Future[Any]]:
+        """Wait for one of the answers, work on those that are there, and return those still to come."""
+        if len(answers) == 1:
+            _wait(answers[0], deadline)
+        else:  # the pass may fail before any comes
+            wait_for_any([*answers, self.finished], None if deadline is None else max(deadline - time.monotonic(), 0.0))
+        left = [answer for answer in answers if not answer.done()]
+        for answer in answers:
+            if answer not in left:
+                left += self._answered(answer, waits=True)
+        return left
 
     # -- requests and answers
 
@@ -120,20 +131,22 @@ class BackwardPass:
             return
         self._work_on(self._work(partial(self.part.take, entries), call, waits=True))
 
-    def _work_on(self, answer: Future[Any] | None) -> None:
-        """Read the answer that this thread can wait for, if it comes soon; a later one is worked on where it arrives.
+    def _work_on(self, answers: list[Future[Any]]) -> None:
+        """Read the answer that this thread waits for, if it comes soon; a later one, or several, where they arrive.
 
         So nothing is handed to another thread on the way through many workers, and yet no thread is held for long.
         """
-        while answer is not None:
+        while len(answers) == 1:
+            (answer,) = answers
             if (driver := answer.driver) is not None:
                 driver.drive(answer, time.monotonic() + SOON_SECONDS)
             if not answer.done():
-                answer.add_done_callback(self._answered)
-                return
-            answer = self._answered(answer, waits=True)
+                break
+            answers = self._answered(answer, waits=True)
+        for answer in answers:
+            answer.add_done_callback(self._answered)
 
-    def _answered(self, answer: Future[Any], waits: bool = False) -> Future[Any] | None:
+    def _answered(self, answer: Future[Any], waits: bool = False) -> list[Future[Any]]:
         with self._lock:
             self._termination.answered()
         return self._work(partial(self._take_answer, answer), waits=waits)
@@ -157,16 +170,16 @@ class BackwardPass:
 
     def _work(
         self, action: Callable[[], None], call: ServerCall | None = None, waits: bool = False
-    ) -> Future[Any] | None:
+    ) -> list[Future[Any]]:
         """Run ``action``, and send what comes of it.
 
         Args:
             action: works on entries.
             call: the request that brought them.
-            waits: this thread can wait for an answer and work on it.
+            waits: this thread can wait for answers and work on them; otherwise they are worked on where they arrive.
 
         Returns:
-            The future of the answer to wait for, if there is one to do; several are worked on where they arrive.
+            The futures of the answers that it is to wait for.
         """
         token = current_gatherer.set(self)
         try:
@@ -189,7 +202,7 @@ class BackwardPass:
         if call is not None:
             call.fail(failure)
         self._end_failed()
-        return None
+        return []
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
         """Take the gradients of received tensors, for their sender. The graph task calls it."""
@@ -212,7 +225,7 @@ class BackwardPass:
                 self._asked.add(each.to)
         return instructions
 
-    def _carry_out(self, instructions: Sequence[Instruction[ServerCall]], waits: bool) -> Future[Any] | None:
+    def _carry_out(self, instructions: Sequence[Instruction[ServerCall]], waits: bool) -> list[Future[Any]]:
         futures: list[Future[Any]] = []
         for instruction in instructions:
             if isinstance(instruction, Over):
@@ -224,11 +237,11 @@ class BackwardPass:
                     futures.append(self._requests.ask(instruction.to, instruction.work))
             except Exception as error:  # a gradient of a type that cannot be sent; the agent was closed
                 self.stop(error)
-        if waits and len(futures) == 1:
-            return futures[0]
+        if waits:
+            return futures
         for future in futures:
             future.add_done_callback(self._answered)
-        return None
+        return []
 
     def _reply(self, answer: Answer[ServerCall]) -> None:
         reports = self._report() if answer.last else {}
@@ -248,7 +261,7 @@ class BackwardPass:
 
     # -- the end
 
-    def _over(self, waits: bool) -> Future[Any] | None:
+    def _over(self, waits: bool) -> list[Future[Any]]:
         unfed = {
             each.message_id: (rank, each) for rank, (_, messages) in sorted(self._report().items()) for each in messages
         }
@@ -258,9 +271,9 @@ class BackwardPass:
             return self._query([unfed[message_id] for message_id in sorted(fresh)], waits)
         error = self._requests.unfed_error([*unfed.values()]) if unfed else None
         complete_once(self.finished, error=error)
-        return None
+        return []
 
-    def _query(self, unfed: Sequence[tuple[int, Unfed]], waits: bool) -> Future[Any] | None:
+    def _query(self, unfed: Sequence[tuple[int, Unfed]], waits: bool) -> list[Future[Any]]:
         """Ask the receivers of messages for which nothing came: the pass may not have reached them, or not yet."""
 
         def tell() -> None:

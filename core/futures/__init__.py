@@ -2,7 +2,7 @@
 
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .future import Future, run_callbacks
-from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_outcomes
+from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
 from .threaded import in_thread
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "run_callbacks",
     "thread_role",
     "wait_all",
+    "wait_for_any",
     "wait_for_outcomes",
 ]

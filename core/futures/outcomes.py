@@ -86,18 +86,36 @@ def wait_for_outcomes(futures: Iterable[Future[Any]]) -> None:
             future._block(None)
 
 
+def wait_for_any(futures: Iterable[Future[Any]], timeout: float | None = None) -> None:
+    """Wait until one of several futures has completed, with a value or an error; this thread reads for the first.
+
+    Raises:
+        TimeoutError: ``timeout`` seconds have passed.
+    """
+    members = list(futures)
+    if not any(future.done() for future in members):
+        _wait_for(_Countdown(1, False, None), members, timeout)
+
+
 def _wait(futures: list[Future[Any]], timeout: float | None) -> Future[Any] | None:
     """Wait until all futures have completed or one has failed; return the one that failed first, if one did.
-
-    No callbacks are needed, which would run in another thread: the thread that completes the last one wakes this.
 
     Args:
         futures: at least one.
         timeout: in seconds.
     """
     countdown = _Countdown(len(futures), True, None)
+    _wait_for(countdown, futures, timeout)
+    return countdown.failed
+
+
+def _wait_for(countdown: _Countdown[None], futures: list[Future[Any]], timeout: float | None) -> None:
+    """Wait until a countdown of futures is over.
+
+    No callbacks are needed, which would run in another thread: the thread that ends the countdown wakes this.
+    """
     over = countdown.over
-    # An error counts at once, whichever connection brings it.
+    # The first counts, or an error, whichever connection brings it.
     over.driver = next((future.driver for future in futures if not future.done()), None)
     watchers = [_Watcher(future, countdown) for future in futures]
     try:
@@ -108,7 +126,6 @@ def _wait(futures: list[Future[Any]], timeout: float | None) -> Future[Any] | No
     finally:
         for future, watcher in zip(futures, watchers):
             future.remove_waiter(watcher)
-    return countdown.failed
 
 
 class _Countdown(Generic[T]):

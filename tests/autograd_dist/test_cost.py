@@ -1,10 +1,12 @@
 """Guards of the cost of a step: how many frames it sends, how often a thread hands work to another, whatever came before."""
 
 import sys
+import threading
 
 import pytest
 import telegrad as tg
 from telegrad import autograd_dist, rpc
+from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.rpc.lanes.inproc import InProcessConnection
 from telegrad.rpc.pool import ThreadPool
 from telegrad.testing import count, in_process_cluster
@@ -101,3 +103,20 @@ def test_a_step_of_own_parameters_makes_few_calls(workers):
         autograd_dist.backward(context, [sum(parameters).sum()])
         counted = count(lambda: optimizer.step(context), repeats=20, warmup=5)
     assert sum(counted.python_calls.values()) < 145
+
+
+def test_answers_of_two_workers_are_worked_on_by_the_thread_that_waits(workers, monkeypatch):
+    threads = []
+    original = BackwardPass._take_answer
+
+    def take(*args):
+        threads.append(threading.current_thread())
+        original(*args)
+
+    monkeypatch.setattr(BackwardPass, "_take_answer", take)
+    x = tg.ones(3, requires_grad=True)
+    with autograd_dist.context() as context:
+        loss = through(x, "b").sum() + through(x, "c").sum()
+        autograd_dist.backward(context, [loss])
+        assert autograd_dist.get_gradients(context)[x].tolist() == [8.0] * 3
+    assert threads == [threading.current_thread()] * 2

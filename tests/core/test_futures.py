@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 from telegrad.core.errors import AgentClosedError, TelegradError
-from telegrad.core.futures import Future, collect_all, complete_once, copy_outcome, wait_all
+from telegrad.core.futures import Future, collect_all, complete_once, copy_outcome, wait_all, wait_for_any
 from telegrad.core.futures import future as future_module
 
 variable = contextvars.ContextVar("variable", default="nothing")
@@ -420,3 +420,16 @@ def test_a_thread_that_waits_for_what_may_end_earlier_helps_with_that():
     earlier.driver = both.driver
     assert earlier.wait() is None
     assert asked == [earlier] and not member.done()
+
+
+def test_waiting_for_any_ends_with_the_first_outcome():
+    first, second = Future(), Future()
+    with pytest.raises(TimeoutError):
+        wait_for_any([first, second], 0.0)
+    thread = threading.Thread(target=second.set_exception, args=(ValueError("no"),))
+    thread.start()
+    wait_for_any([first, second])
+    thread.join()
+    assert second.done() and not first.done()
+    wait_for_any([first, second])
+    first.set_result(1)
