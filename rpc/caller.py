@@ -241,15 +241,17 @@ class Caller:
         """Complete the call of that id, which was answered with ``None``. Runs in a reader's thread."""
         if (call := self.table.take(call_id)) is None:
             return
+        callbacks = None
         try:
             callbacks = call.future.try_finish()
             if call.extras:  # after that: an interceptor would need a callback, and a thread for it, to hear of the end
                 self._codec.delivered(call)
+            if callbacks:
+                self._call_back(callbacks)
         except BaseException:  # as in ``complete``
+            self._call_back(callbacks)
             self._read_in_vain(call)
             raise
-        if callbacks:
-            self._threads.run_later(partial(run_callbacks, callbacks))
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
         """Complete calls that were answered with ``None``, many at a time (``ServerCall.done_soon``)."""
@@ -276,18 +278,26 @@ class Caller:
         self._finish(call, value, error)
 
     def _finish(self, call: PendingCall, value: Any = None, error: BaseException | None = None) -> None:
-        if callbacks := call.future.try_finish(value, error):
-            self._threads.run_later(lambda: run_callbacks(callbacks))
+        callbacks = None
+        try:
+            callbacks = call.future.try_finish(value, error)  # its user may have completed it
+            if callbacks:
+                self._call_back(callbacks)
+        except BaseException:  # Ctrl-C, say: nobody else would run them
+            self._call_back(callbacks or call.future.try_finish(value, error))
+            raise
+
+    def _call_back(self, callbacks: list[Callable[[], object]] | None) -> None:
+        """Run callbacks in a thread for them, unless that was asked for before."""
+        if callbacks:
+            self._threads.run_later(partial(run_callbacks, callbacks))
 
     def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
-        # The future fails first: interceptors, which hear of the message next, can see that. Its user may have completed it.
-        callbacks = call.future.try_finish(error=error)
+        self._finish(call, error=error)  # first: interceptors, which hear of the message next, can see that
         if call.to >= 0:
             self._cancel(call)
             self._codec.not_delivered(call)
-        if callbacks:
-            self._threads.run_later(lambda: run_callbacks(callbacks))
 
     def _cancel(self, call: PendingCall) -> None:
         """Drop what waits to be sent; if it was sent, tell the callee that nobody waits for the answer."""
@@ -301,20 +311,25 @@ class Caller:
     def cancel(self, future: Future[Any]) -> bool:
         """Fail the call under way, or the wait, that a future belongs to (``core.futures.Canceller``)."""
         # A look at all calls: to cancel is rare, and every call would pay for an index.
-        for call in self.table.take_if(lambda call: call.future is future):
-            self.fail(call, RpcCancelledError(f"{call.what} was cancelled"))
-            return True
-        return False
+        found = self.table.find(lambda call: call.future is future)
+        return any(self.give_up(call, RpcCancelledError(f"{call.what} was cancelled")) for call in found)
 
-    def give_up(self, call: PendingCall, error: Exception) -> None:
-        """Fail a call that is still under way."""
-        if self.table.take(call.call_id):
-            self.fail(call, error)
+    def give_up(self, call: PendingCall, error: Exception) -> bool:
+        """Fail a call, unless it is no longer under way; return whether it was."""
+        taken = None
+        try:
+            if (taken := self.table.take(call.call_id)) is not None:
+                self.fail(taken, error)
+        except BaseException:  # Ctrl-C, say: nobody else would fail it
+            if taken is not None:
+                self.fail(taken, error)
+            raise
+        return taken is not None
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
         """Fail the calls under way that fulfil a condition."""
-        for call in self.table.take_if(condition):
-            self.fail(call, error(call))
+        for call in self.table.find(condition):
+            self.give_up(call, error(call))
 
     def close(self, reason: str) -> None:
         """Fail all calls: the agent was closed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..core.futures import Future
@@ -110,11 +110,9 @@ class CallTable:
             return None
         return call
 
-    def take_if(self, condition: Callable[[PendingCall], bool]) -> Iterator[PendingCall]:
-        """Remove and yield the calls that fulfil a condition."""
-        for call in self._listed():
-            if condition(call) and self.take(call.call_id):
-                yield call
+    def find(self, condition: Callable[[PendingCall], bool]) -> list[PendingCall]:
+        """Return the calls that fulfil a condition."""
+        return [call for call in self._listed() if condition(call)]
 
     def open(self) -> int:
         """Return how many calls somebody waits for: those for later items of a stream are not counted."""

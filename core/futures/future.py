@@ -316,13 +316,15 @@ def _check_callback(where: str, callback: object) -> None:
 def run_callbacks(callbacks: list[Callback]) -> None:
     """Run the callbacks that ``Future.finish`` returned. An exception is logged and does not stop the others.
 
+    Each is taken out of the list before it runs: none runs twice, whoever calls this again with the same list.
+
     Raises:
         KeyboardInterrupt: the user interrupted a callback; the others have run.
     """
     interrupt: KeyboardInterrupt | None = None
-    for callback in callbacks:
+    while callbacks:
         try:
-            callback()
+            callbacks.pop(0)()
         except KeyboardInterrupt as error:
             interrupt = error
         except BaseException:

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from helpers.interrupts import Interrupter
 from telegrad import rpc
-from telegrad.core.errors import RpcCancelledError
+from telegrad.core.errors import RpcCancelledError, RpcError
 from telegrad.rpc.lanes.base import Connection
 from telegrad.rpc.serving import ServerCall
 from telegrad.rpc.wire.header import Flag, Kind
@@ -97,3 +97,29 @@ def test_cancels_that_come_by_two_connections_forget_the_oldest_together(workers
     for number in range(5000):
         b.server.cancel(peer, 2**60 + number)
     assert len(b.server._cancelled) <= 4097
+
+
+@pytest.mark.parametrize("end", ["complete_with_none", "cancel", "give_up"])
+def test_callbacks_run_once_though_the_thread_is_interrupted_that_ends_their_call(workers, end, until):
+    """By Ctrl-C, say, while it reads what others wait for."""
+    caller, interrupter, places = workers[0].caller, Interrupter(), [""]
+
+    def ending(call):
+        argument = {
+            "complete_with_none": (call.call_id,),
+            "cancel": (call.future,),
+            "give_up": (call, RpcError("enough")),
+        }
+        return partial(getattr(caller, end), *argument[end])
+
+    while places[-1] is not None:
+        call, ran = caller.table.new_call(1, 0, 1, "a call"), []
+        caller.table.add(call)
+        call.future.add_done_callback(ran.append)
+        places.append(interrupter.run(ending(call)))
+        if call.call_id in caller.table.calls:
+            ending(call)()
+        until(lambda ran=ran: ran)
+        until(lambda: not workers[0].threads.callbacks())
+        assert ran == [call.future], places[-1]
+    assert len(places) > 5

@@ -81,10 +81,10 @@ def test_time_outs_that_never_come_again_leave_nothing(table):
     assert sum(timer.pending for _, _, timer in table._timers._heap) < 20
 
 
-def test_calls_to_a_worker_are_taken_together(table):
+def test_calls_are_found_by_a_condition(table):
     calls = [table.call(1) for _ in range(4)]
-    assert list(table.take_if(lambda call: call is not calls[2])) == [calls[0], calls[1], calls[3]]
-    assert len(table) == 1
+    table.take(calls[0].call_id)
+    assert table.find(lambda call: call is not calls[2]) == [calls[1], calls[3]] and len(table) == 3
 
 
 def test_threads_that_take_the_same_calls_share_them():
