@@ -132,14 +132,18 @@ class Connections(LaneListener):
     def dial(self, peer: Peer) -> Connection:
         """Return a new connection to ``peer``, or the one that another thread has dialed meanwhile."""
         fresh = self._new_connection(peer)
-        with peer.lock:
-            if peer.dialed is not None:
-                return peer.dialed
-            if peer.unopened is not None:  # calls were queued there, which were never sent
-                self._flows.of(peer.unopened).move(fresh)
-                peer.unopened = None
-            peer.dialed = fresh
-        fresh.start()
+        try:
+            with peer.lock:
+                if peer.dialed is not None:
+                    return peer.dialed
+                if peer.unopened is not None:  # calls were queued there, which were never sent
+                    self._flows.of(peer.unopened).move(fresh)
+                peer.dialed, peer.unopened = fresh, None
+            fresh.start()
+        except BaseException:  # Ctrl-C, say: nobody else would start it, and the next call dials anew
+            peer.forget(fresh)
+            fresh.close()
+            raise
         return fresh
 
     def _new_connection(self, peer: Peer) -> Connection:

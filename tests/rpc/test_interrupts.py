@@ -46,12 +46,12 @@ def many():
         future.wait()
 
 
-def again(value):
+def again(value, to="b"):
     """Call until the connection holds: an interrupted thread may have broken it, and calls on it fail with it."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:
-            return rpc.rpc_sync("b", echo, (value,))
+            return rpc.rpc_sync(to, echo, (value,))
         except RpcTimeoutError:
             raise
         except RpcError:
@@ -121,3 +121,18 @@ def interrupted(interrupter, call):
             return interrupter.run(call)
         except RpcError:  # its connection was given up a moment ago
             again(7)
+
+
+@pytest.mark.parametrize("to", ["a", "b"])
+@pytest.mark.parametrize("lane", ["inproc", "unix"])
+def test_a_dial_that_is_interrupted_anywhere_is_made_again(lane, to):
+    options = GrpcRpcBackendOptions(rpc_timeout=SECONDS)
+    with in_process_cluster("a", "b", options=options, make_lane=LANES[lane]) as (a, _), a.use():
+        interrupter, place = Interrupter(), ""
+        while place is not None:
+            again(7, to)
+            peer = a.peers.find(to)
+            peer.forget(peer.dialed)
+            place = interrupted(interrupter, partial(rpc.rpc_sync, to, echo, (1,)))
+            assert again(7, to) == 7, place
+        assert len(interrupter) > 50
