@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -216,6 +217,25 @@ def test_a_size_that_is_sent_again_travels_in_a_segment_that_is_reused(ends, unt
         until(lambda: not near.large._lender._in_use)
     assert len(set(far.frames)) == 1
     assert near.large._lender._made == len(far.large._borrower) == 1
+
+
+@pytest.mark.parametrize("ends", ["unix"], indirect=True)
+def test_the_loop_tells_of_returned_segments_only_if_no_frame_does(ends, monkeypatch):
+    large, later, sent = ends[1].open().large, [], []
+    monkeypatch.setattr(large, "_loop", SimpleNamespace(call_later=lambda seconds, action: later.append(action)))
+    monkeypatch.setattr(large, "_on_loop", lambda action: action())
+    monkeypatch.setattr(large, "_send_small", lambda parts, size, handle: sent.append(parts))
+    large._borrower.restore([7], [])
+    large._wake()
+    assert large._notices().reusable == [7]  # as a frame does that leaves
+    later.pop()()
+    large._borrower.restore([8], [])
+    large._wake()
+    assert not sent and len(later) == 1
+    later.pop()()
+    assert len(sent) == 1 and not later
+    large._wake()
+    assert len(later) == 1
 
 
 @pytest.mark.parametrize("ends", ["unix"], indirect=True)

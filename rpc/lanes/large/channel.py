@@ -36,7 +36,7 @@ from .writer import BulkWriter
 SEGMENT_BYTES = 64 * 1024  # a larger part goes into a segment; below that, a copy through the socket costs less
 PIECE_BYTES = 4 * 1024  # a larger part gets memory of its own at the receiver
 INLINE_BYTES = BULK_BYTES - 16 * 1024  # a smaller front goes the way of small frames, with its table
-RETURN_SECONDS = 0.005  # so long a returned segment waits for a frame to travel with
+RETURN_SECONDS = 0.005  # so long a returned segment waits for a frame to travel with, or twice as long
 SendSmall = Callable[[list[Any], int, "FrameHandle | None"], bool]
 Deliver = Callable[[Any], object]
 
@@ -70,6 +70,7 @@ class LargeFrames:
         self._writer = BulkWriter(bulk, loop, self._end)
         self._reader = BulkReader(bulk, loop, self._begin, deliver, self._offered, self._end)
         self._returning = False  # a flush of returned segments is due
+        self._told = False  # of returned segments, by a frame, since that was last looked at
         self._trimming = False
 
     # -- sending
@@ -204,6 +205,7 @@ class LargeFrames:
     # -- what the two sides tell each other about segments
 
     def _notices(self) -> Notices:
+        self._told = True
         return Notices(*self._borrower.take_returned(), self._lender.take_gone())
 
     def _wake(self) -> None:
@@ -213,10 +215,17 @@ class LargeFrames:
             self._on_loop(self._flush_later)
 
     def _flush_later(self) -> None:
-        self._loop.call_later(RETURN_SECONDS, self._flush)
+        self._told = False
+        self._loop.call_later(RETURN_SECONDS, self._flush_unless_told)
+
+    def _flush_unless_told(self) -> None:
+        if self._told:  # the next frame will tell, too; a frame of the loop's would only keep threads from theirs
+            self._flush_later()
+        else:
+            self._returning = False
+            self._flush()
 
     def _flush(self) -> None:
-        self._returning = False
         notices = self._notices()
         if any(notices) and not self._closed:
             self._send_table([b"\0"], [], notices, None)
