@@ -202,6 +202,9 @@ class Connections(LaneListener):
     def refused(self, address: str, reason: str) -> None:
         self.refusals.add(address, reason)
 
+    def answered(self, connection: Connection) -> None:
+        self._peers.at(connection.number).answered(self._timers.now())
+
     def connected(self, connection: Connection) -> None:
         peer = self._peers.at(connection.number)
         peer.connected()

@@ -107,7 +107,8 @@ class Peer:
         self.open = False  # the dialed connection has proven itself
         self.unopened: Connection | None = None  # the last one, if it ended before: what waits there can go by the next
         self.accepted: list[Connection] = []
-        self.broken_since: float | None = None
+        self.broken_since: float | None = None  # less the time in which its system has answered a dialer
+        self.answered_since: float | None = None  # by its system, on the connection that is being dialed
         self.redial_at: float | None = None
         self.redials = 0
         self.trouble: Trouble | None = None
@@ -156,11 +157,16 @@ class Peer:
                 self.unopened = None if connection.opened else connection
                 self.dialed, self.open = None, False
 
+    def answered(self, now: float) -> None:
+        """Note that its system answers a dialer: it is not silent, however long the handshake takes."""
+        with self.lock:
+            self.answered_since = now
+
     def connected(self) -> None:
         """Note that the dialed connection is open."""
         with self.lock:
             self.open = True
-            self.broken_since = self.redial_at = self.trouble = None
+            self.broken_since = self.answered_since = self.redial_at = self.trouble = None
             self.cut = ""
             self.redials = 0
             self.control.reconnected()
@@ -183,9 +189,16 @@ class Peer:
             if dialing:
                 self.unopened = None if connection.opened else connection
                 self.dialed, self.open = None, False
+                self._leave_answered_out(now)
                 self._note(error, now, timeout)
             if self.dialed is None and (dialing or self.redial_at is None):
                 self.redial_at = now + self._pause()
+
+    def _leave_answered_out(self, now: float) -> None:
+        # lock held
+        if self.answered_since is not None and self.broken_since is not None:
+            self.broken_since += now - self.answered_since
+        self.answered_since = None
 
     def _note(self, error: Exception, now: float, timeout: float) -> None:
         # lock held

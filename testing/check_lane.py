@@ -33,6 +33,7 @@ class RecordingListener(LaneListener):
             name=name, rank=rank, number=rank, identity=secrets.token_bytes(16), process_id=os.getpid()
         )
         self.frames: list[tuple[Connection, bytes, bool]] = []
+        self.answers: list[Connection] = []
         self.opened: list[Connection] = []
         self.ended: list[tuple[Connection, Exception]] = []
         self.accepted: list[Connection] = []
@@ -60,6 +61,9 @@ class RecordingListener(LaneListener):
 
     def refused(self, address: str, reason: str) -> None:
         self._note(self.turned_away, reason)
+
+    def answered(self, connection: Connection) -> None:
+        self._note(self.answers, connection)
 
     def connected(self, connection: Connection) -> None:
         self._note(self.opened, connection)

@@ -155,6 +155,9 @@ class LaneListener(Protocol):
         """Count a joiner at ``address`` that was refused. ``reason`` is a fixed text without anything that the joiner sent."""
         ...
 
+    def answered(self, connection: Connection) -> None:
+        """Note that the system of a dialed peer answers. The peer itself may take any time for the handshake."""
+
     def connected(self, connection: Connection) -> None:
         """Note that a dialed connection is open: its peer proved itself."""
         ...

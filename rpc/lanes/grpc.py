@@ -131,6 +131,7 @@ class DialedConnection(GrpcConnection):
         handshake = self.listener.dialer_handshake(self._identity, self._address, shown)
         async with self._lane.dialing.place():
             await connect(channel, self._target, self._tls, self._certificate_name, 2 * self.listener.keepalive)
+            self.listener.answered(self)
             # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
             stream = await introduce(channel, FRAMES, handshake)
             self.number = handshake.peer.number

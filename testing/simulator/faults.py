@@ -29,14 +29,12 @@ class FaultPlan:
         pauses: mean seconds between two faults of a kind: break, cut, split, stop, kill, slow.
         longest: seconds that a cut, a split, a stop or slowness lasts, at most.
         mortality: share of the workers that may be killed, at most.
-        handshake_turns: turns of a slow process for one handshake: with 40 it takes longer than one may be silent.
     """
 
     rates: dict[str, float] = field(default_factory=dict)
     pauses: dict[str, float] = field(default_factory=dict)
     longest: float = 10.0
     mortality: float = 0.25
-    handshake_turns: int = 0
 
     @classmethod
     def drawn(cls, seed: int, longest: float) -> FaultPlan:
@@ -60,7 +58,6 @@ class Faults:
     def start(self) -> None:
         """Begin to make faults."""
         self._simulation.network.rates = Rates(**self._plan.rates)
-        self._simulation.network.handshake_turns = self._plan.handshake_turns
         kinds: dict[str, Callable[[], bool]] = {
             "break": self._simulation.network.break_one,
             "cut": self._cut,

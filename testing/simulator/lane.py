@@ -70,6 +70,8 @@ class SimulatedLane(Lane):
             self._network.queue.after(self._network.latency(), end.process, "refused", lambda: end.fail(refused))
             return
         process, listener = listening
+        if process.state is State.RUNNING:
+            end.listener.answered(end)
         self._network.queue.add(
             self._network.queue.now + process.handshake_seconds(),
             process,

@@ -49,7 +49,6 @@ class Network:
     def __init__(self, queue: EventQueue, rng: random.Random, keepalive: float) -> None:
         self.queue = queue
         self.rates = Rates()
-        self.handshake_turns = 0
         self.counts: Counter[str] = Counter()
         self.keepalive = keepalive
         self.listeners: dict[str, tuple[Process, LaneListener]] = {}

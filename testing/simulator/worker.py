@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .simulation import Simulation
 
 APPROACH_SECONDS = 1.0
+HANDSHAKE_TURNS = 40  # of a slow process, for one handshake
 _workers: dict[Agent, Worker] = {}
 
 
@@ -71,9 +72,8 @@ class Worker(Process):
         return self.loop.create_task(coroutine, context=self._fresh_context())
 
     def handshake_seconds(self) -> float:
-        """Return how long it takes to answer a dialer (``FaultPlan.handshake_turns``)."""
-        turns = self.simulation.network.handshake_turns if self.scheduler.slow else 0
-        return turns * self.scheduler.pause() if turns else 0.0
+        """Return how long it takes to answer a dialer: longer, if it is slow, than it takes to suspect a silent one."""
+        return HANDSHAKE_TURNS * self.scheduler.pause() if self.scheduler.slow else 0.0
 
     def run(self, action: Action) -> None:
         """Run an event of this worker, as a thread of its process would."""

@@ -2,6 +2,7 @@
 
 import errno
 import time
+from types import SimpleNamespace
 
 import pytest
 from telegrad import rpc
@@ -196,4 +197,21 @@ def test_evidence_that_a_worker_is_dead_counts_from_its_first_proof(doubting):
     for now in (20.0, 25.0):
         peer._note(ConnectionRefusedError(), now, 2.0)
         assert peer.trouble.evidence.finding is Finding.DEAD and peer.trouble.since == 20.0
+    peer.trouble = None
+
+
+def test_time_in_which_the_system_of_a_worker_answers_a_dialer_is_no_silence(doubting):
+    """A handshake may take long, and the link be cut for a moment meanwhile."""
+    _, peer, _ = doubting
+    dial = SimpleNamespace(opened=False)
+
+    def ends(now):
+        peer.dialed = dial
+        peer.disconnected(dial, TimeoutError(), now, 2.0)
+        return peer.trouble
+
+    ends(10.0)
+    peer.answered(10.5)
+    assert ends(15.0) is None and ends(16.0) is None
+    assert ends(16.6).evidence.finding is Finding.SILENT
     peer.trouble = None

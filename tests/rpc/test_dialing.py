@@ -1,9 +1,12 @@
-"""Places for dials: few at a time, and none is held for long by a peer that does not answer."""
+"""Dials: few at a time, and none holds a place for long whose peer does not answer; a slow peer's system does."""
 
 import asyncio
 
 import pytest
+from telegrad.core.futures import Future
 from telegrad.rpc.lanes.dialing import DialingPlaces
+from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.testing.check_lane import pair
 
 
 class Dials:
@@ -105,3 +108,13 @@ def test_where_dials_take_long_places_are_held_longer_and_where_they_are_quick_a
         assert 0.5 <= places.seconds < 100.0
 
     asyncio.run(run())
+
+
+def test_the_system_of_a_slow_peer_is_heard_before_it_has_shaken_hands():
+    with pair(GrpcLane) as both:
+        both.acceptor.known = Future()
+        both.connection.start()
+        both.dialer.until(lambda: both.dialer.answers == [both.connection])
+        assert not both.dialer.opened
+        both.acceptor.known.set_result(None)
+        both.dialer.until(lambda: both.dialer.opened == [both.connection])

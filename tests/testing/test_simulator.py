@@ -78,7 +78,7 @@ def test_long_splits_lose_the_minority():
 @pytest.mark.parametrize("seed", range(3))
 def test_slow_processes_are_neither_lost_nor_cut_off(seed):
     """A handshake with one takes up to 20 s, longer than one may be silent: calls run out of time, and nothing else happens."""
-    plan = FaultPlan(pauses={"slow": 1.0}, longest=60.0, handshake_turns=40)
+    plan = FaultPlan(pauses={"slow": 1.0}, longest=60.0)
     result = Simulation(seed, agents=6, events=2000, plan=plan).run()
     assert result.violations == result.lost == [] and result.faults["slow"] and result.work["answered"]
     assert {kind for kind in result.work if kind.endswith("Error")} <= {"RpcTimeoutError"}
