@@ -152,10 +152,8 @@ class Flow:
         try:
             left = self._change(self._leave, message)
         finally:
-            if (
-                gate := message.gate
-            ) is not None:  # its thread sees that it has ended, and puts the room back that it has
-                complete_once(gate, message.in_hand)
+            if (gate := message.gate) is not None:
+                complete_once(gate, message.in_hand)  # its thread sees the end, and puts the room back that it has
         if not left and self._connection.withdraw(message):
             self._refund(message.size)
             return True

@@ -175,8 +175,8 @@ class ThreadPool:
         if self._looking or self._call_later is None:
             return
         if len(self._backlog) > self._lingering and self._running < self.size:
+            self._call_later(LOOK_SECONDS, self._look)  # first: Ctrl-C may come before it has done so
             self._looking = True
-            self._call_later(LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
         """Let more threads run if those that run do not take the tasks that wait."""

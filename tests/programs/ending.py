@@ -74,7 +74,7 @@ def time_out():
         assert f"'w{rank}' waited 0.5 s in shutdown" in str(error), error
     else:
         raise AssertionError("no time-out")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10  # and not the minutes of the default
     try:
         rpc.rpc_sync("w1", abs, (1,))
     except AgentClosedError:
