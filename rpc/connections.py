@@ -203,7 +203,8 @@ class Connections(LaneListener):
         self.refusals.add(address, reason)
 
     def answered(self, connection: Connection) -> None:
-        self._peers.at(connection.number).answered(self._timers.now())
+        if connection.number >= 0:  # the agent asked for it
+            self._peers.at(connection.number).answered(self._timers.now())
 
     def connected(self, connection: Connection) -> None:
         peer = self._peers.at(connection.number)
