@@ -79,9 +79,8 @@ class Server:
         self.accepted = 0
         # Not started: the thread that takes a request out starts or drops it.
         self.waiting: dict[CallKey, ServerCall] = {}
-        self._cancelled: OrderedDict[CallKey, None] = (
-            OrderedDict()
-        )  # the latest cancels of calls that did not wait, maybe to come
+        # The latest cancels of calls that did not wait, maybe to come.
+        self._cancelled: OrderedDict[CallKey, None] = OrderedDict()
         self.control = control
         self.cancellation_lock = threading.Lock()
         self.done = Batch(timers, self._send_done)

@@ -71,7 +71,7 @@ def wait_all(futures: Iterable[Future[T]], timeout: float | None = None) -> list
         if len(futures) == 1:
             futures[0].wait(timeout)
         elif futures:
-            failed = _wait(futures, timeout)
+            failed = _wait(futures, len(futures), True, timeout)
         if failed is not None:
             failed.value()
         return [future.value() for future in futures]
@@ -94,26 +94,22 @@ def wait_for_any(futures: Iterable[Future[Any]], timeout: float | None = None) -
     """
     members = list(futures)
     if not any(future.done() for future in members):
-        _wait_for(_Countdown(1, False, None), members, timeout)
+        _wait(members, 1, False, timeout)
 
 
-def _wait(futures: list[Future[Any]], timeout: float | None) -> Future[Any] | None:
-    """Wait until all futures have completed or one has failed; return the one that failed first, if one did.
+def _wait(futures: list[Future[Any]], count: int, first_error: bool, timeout: float | None) -> Future[Any] | None:
+    """Wait for futures. No callbacks are needed, which would run in another thread: the one that ends the countdown wakes this.
 
     Args:
         futures: at least one.
+        count: return when so many have completed.
+        first_error: return as soon as one has failed.
         timeout: in seconds.
+
+    Returns:
+        The one that failed first, if that is asked for and one did.
     """
-    countdown = _Countdown(len(futures), True, None)
-    _wait_for(countdown, futures, timeout)
-    return countdown.failed
-
-
-def _wait_for(countdown: _Countdown[None], futures: list[Future[Any]], timeout: float | None) -> None:
-    """Wait until a countdown of futures is over.
-
-    No callbacks are needed, which would run in another thread: the thread that ends the countdown wakes this.
-    """
+    countdown = _Countdown(count, first_error, None)
     over = countdown.over
     # The first counts, or an error, whichever connection brings it.
     over.driver = next((future.driver for future in futures if not future.done()), None)
@@ -126,6 +122,7 @@ def _wait_for(countdown: _Countdown[None], futures: list[Future[Any]], timeout: 
     finally:
         for future, watcher in zip(futures, watchers):
             future.remove_waiter(watcher)
+    return countdown.failed
 
 
 class _Countdown(Generic[T]):

@@ -157,6 +157,7 @@ class LaneListener(Protocol):
 
     def answered(self, connection: Connection) -> None:
         """Note that the system of a dialed peer answers. The peer itself may take any time for the handshake."""
+        ...
 
     def connected(self, connection: Connection) -> None:
         """Note that a dialed connection is open: its peer proved itself."""

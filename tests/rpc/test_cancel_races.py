@@ -4,10 +4,10 @@ from collections import OrderedDict
 from functools import partial
 
 import pytest
+from helpers.frames import Frames
 from helpers.interrupts import Interrupter
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError, RpcError
-from telegrad.rpc.lanes.base import Connection
 from telegrad.rpc.serving import ServerCall
 from telegrad.rpc.wire.header import Flag, Kind
 
@@ -17,16 +17,6 @@ ran: list[object] = []
 def note(value):
     ran.append(value)
     return value
-
-
-class Frames(Connection):
-    """Connection that takes every frame."""
-
-    def send(self, parts, handle=None):
-        return True
-
-    def close(self, last=None):
-        raise AssertionError("nobody closes it")
 
 
 class Intruded(dict):

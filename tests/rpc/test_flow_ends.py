@@ -4,11 +4,11 @@ import threading
 from functools import partial
 
 import pytest
+from helpers.frames import Frames
 from helpers.interrupts import Interrupter
 from telegrad.rpc import flow as flow_module
 from telegrad.rpc.credits import Amount, Receipts
 from telegrad.rpc.flow import Flow
-from telegrad.rpc.lanes.base import Connection
 from telegrad.rpc.messages import Outgoing
 from telegrad.rpc.wire.control import decode_amount
 from telegrad.rpc.wire.header import Kind
@@ -26,23 +26,6 @@ class Letter(Outgoing):
 
     def done(self):
         return self.over
-
-
-class Frames(Connection):
-    """Connection that keeps the messages whose frames it was given, and calls ``before(message)`` first: ``None`` asks."""
-
-    def __init__(self, before=lambda message: True):
-        self.sent, self._before = [], before
-
-    def send(self, parts, handle=None):
-        went = self._before(handle)
-        if went and handle is not None:
-            handle.taken(None)
-            self.sent.append(handle)
-        return went
-
-    def close(self, last=None):
-        raise AssertionError("nobody closes it")
 
 
 def flow_of(connection, room=ROOM):
@@ -86,7 +69,7 @@ def test_a_call_that_ends_as_it_gets_room_frees_its_thread_and_its_room(waiting)
     flow = flow_of(connection, Amount(1024, 1))
     flow.send(first := Letter(), [b"first"], fail_unsent)
     thread, went = waiting(flow, second)
-    connection._before = end  # the question comes between the credit and the turn of what has room by it
+    connection.before = end  # the question comes between the credit and the turn of what has room by it
     flow.credited(Amount(10, 1))
     thread.join(60)
     assert went == [True] and second.over and connection.sent == [first]
@@ -101,7 +84,7 @@ def cut_before_it_opened(waiting):
     flow.send(Letter(FIRST), [b"first"], fail_unsent)
     flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
     thread, went = waiting(flow, kept := Letter())
-    connection._before = lambda message: message is None
+    connection.before = lambda message: message is None
     flow.credited(ALL)
     return connection, flow, copied, kept, thread, went
 
@@ -141,7 +124,7 @@ def test_a_message_goes_by_the_connection_that_comes_while_it_is_refused():
     flow = flow_of(connection := Frames())
     flow.send(Letter(FIRST), [b"first"], fail_unsent)
     flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
-    connection._before = refuse
+    connection.before = refuse
     flow.credited(ALL)
     assert fresh.sent == [copied] and not copied.over
 
@@ -169,7 +152,7 @@ def test_an_interrupt_between_two_messages_leaves_no_thread_behind(waiting):
             raise KeyboardInterrupt
         return True
 
-    connection._before = interrupt
+    connection.before = interrupt
     with pytest.raises(KeyboardInterrupt):
         flow.credited(ALL)
     thread.join(60)

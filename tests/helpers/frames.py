@@ -1,0 +1,20 @@
+"""Connection of a test, which notes what it is given to send."""
+
+from telegrad.rpc.lanes.base import Connection
+
+
+class Frames(Connection):
+    """Connection that keeps the messages whose frames it was given, and calls ``before(message)`` first: ``None`` asks."""
+
+    def __init__(self, before=lambda message: True):
+        self.sent, self.before = [], before
+
+    def send(self, parts, handle=None):
+        went = self.before(handle)
+        if went and handle is not None:
+            handle.taken(None)
+            self.sent.append(handle)
+        return went
+
+    def close(self, last=None):
+        raise AssertionError("nobody closes it")
