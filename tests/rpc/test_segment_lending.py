@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import weakref
 
 import numpy as np
 import pytest
@@ -36,6 +37,20 @@ def borrower(woken):
     made = Borrower(allowance(), lambda: woken.append(1))
     yield made
     made.close()
+
+
+@pytest.fixture
+def interrupted_end(monkeypatch):
+    """Let Ctrl-C come where the end of a loan begins: Python prints what a finalizer raises, and goes on."""
+    printed = []
+    monkeypatch.setattr("sys.unraisablehook", printed.append)
+
+    def end(self, loan):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Borrower, "_released", end)
+    yield
+    assert [type(each.exc_value) for each in printed] == [KeyboardInterrupt]
 
 
 def offered(lender, size=PAGE, count=1):
@@ -292,3 +307,14 @@ def test_in_any_order_nothing_is_overwritten_while_it_is_in_use(seed):
         for array, value in arrays:
             assert array[0] == array[-1] == value
     del array
+
+
+def test_a_segment_goes_with_its_connection_when_the_end_of_its_loan_was_interrupted(lender, interrupted_end):
+    borrower = Borrower(allowance(), lambda: None)
+    ((number, segment),) = lender.offer([PAGE], 0.0) or lender.offer([PAGE], 1.0)
+    borrower.open(number, os.dup(segment.fd))
+    known = weakref.ref(borrower._segments[number])
+    piece = borrower.piece(number, PAGE)
+    del piece
+    borrower.close()
+    assert known() is None

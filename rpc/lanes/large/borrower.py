@@ -26,13 +26,13 @@ class Loan(weakref.ref[Any]):
 
     Attributes:
         number: of the segment.
-        segment: the segment.
+        segment: refers to the segment, and does not keep it: an interrupt can swallow the end of a loan.
         forks: how many times this process had forked when it began.
     """
 
     __slots__ = ("forks", "number", "segment")
     number: int
-    segment: Segment
+    segment: weakref.ref[Segment]
     forks: int
 
 
@@ -85,7 +85,7 @@ class Borrower:
         # Views of it, and views of those, refer to it: NumPy keeps the last array that owns or wraps memory.
         memory: Any = np.ndarray((size,), np.uint8, segment)
         loan = Loan(memory, self._released)
-        loan.number, loan.segment, loan.forks = number, segment, fork_count()
+        loan.number, loan.segment, loan.forks = number, weakref.ref(segment), fork_count()
         _loans[id(loan)] = loan
         return memoryview(memory)
 
@@ -141,7 +141,8 @@ def _emptied(queue: deque[int]) -> list[int]:
 def _before_fork() -> None:
     # What the child writes into memory that is in use here is its own, as in all other memory.
     for loan in list(_loans.values()):
-        loan.segment.make_private()
+        if (segment := loan.segment()) is not None:
+            segment.make_private()
 
 
 os.register_at_fork(before=_before_fork)

@@ -211,8 +211,13 @@ class LargeFrames:
     def _wake(self) -> None:
         # Called by finalizers.
         if not (self._returning or self._closed):
+            self._on_loop(self._return_soon)
+
+    def _return_soon(self) -> None:
+        # The loop notes it: were it noted by who wakes the loop, an interrupt in between would let nobody wake it again.
+        if not self._returning:
             self._returning = True
-            self._on_loop(self._flush_later)
+            self._flush_later()
 
     def _flush_later(self) -> None:
         self._told = False
