@@ -141,7 +141,8 @@ class ThreadPool:
     def close(self, timeout: float) -> list[str]:
         with self._lock:
             self._closed = True
-            for _ in range(self._idle):
+            while self._idle:
+                self._idle -= 1
                 self._ready.put(None)
             threads = [thread for thread in self._threads if thread is not threading.current_thread()]
         for thread in threads:
@@ -189,10 +190,10 @@ class ThreadPool:
 
     def _start(self, task: Task) -> None:
         # lock held, and there is a free place
-        if self._idle:
-            self._idle -= 1
-        else:
+        if not self._idle:
             self._make_thread()
+        # No signal handler runs between these three.
+        self._idle -= 1
         self._running += 1
         # Through the queue also to a new thread: a Thread object keeps its arguments for as long as it runs. If an idle
         # thread is faster, the new one is idle in its stead.
@@ -202,13 +203,17 @@ class ThreadPool:
         # lock held
         thread = threading.Thread(target=self._work, name=f"{self.name}-{self._made + 1}", daemon=True)
         try:
+            self._threads.add(thread)
             thread.start()
-        except RuntimeError as error:
+        except BaseException as error:
+            self._threads.discard(thread)  # Ctrl-C, say: a thread that runs nevertheless sees it, and ends
+            if not isinstance(error, RuntimeError):
+                raise
             raise RpcError(
                 f"{self.name!r} has {len(self._threads)} threads and the system gives no more ({error}); nest less deeply"
             ) from error
         self._made += 1
-        self._threads.add(thread)
+        self._idle += 1
 
     def _fill_places(self, most: int = CEILING) -> None:
         # lock held
@@ -222,6 +227,9 @@ class ThreadPool:
             self._backlog.popleft()
 
     def _work(self) -> None:
+        with self._lock:  # once its start has ended
+            if threading.current_thread() not in self._threads:
+                return
         thread_role.blocker = self
         task = self._ready.get()
         while task is not None:
@@ -273,6 +281,8 @@ class ThreadPool:
                     self._look_later()
                 return task
             self._running -= 1
+            if self._backlog:
+                self._look_later()
             if surplus or self._closed or self._idle >= self.size:
                 return None
             self._idle += 1

@@ -133,8 +133,11 @@ class Server:
                 call.run()
             else:
                 self.resume(call)
-        except BaseException:  # Ctrl-C, say: nobody else would start it. If it was started, that changes nothing.
-            self._resume_in_time(call)
+        except BaseException:  # Ctrl-C, say: nobody else would start it, or answer what this thread serves
+            if call.method not in self._quick or key in self.waiting:
+                self._resume_in_time(call)  # if it was started, that changes nothing
+            elif self.serving.get(key) is call:
+                call.fail(RpcError("the thread that served the request was interrupted"))
             raise
 
     def _resume_in_time(self, call: ServerCall) -> None:

@@ -1,7 +1,12 @@
 """Ctrl-C at every place of a function where Python may run a signal's handler: one after another, each once."""
 
+import dis
 import inspect
 import sys
+from functools import cache
+
+# Functions of Python's ``Condition``, which fails, or stays locked, if they are interrupted.
+INSIDE_LOCKS = ("__enter__", "__exit__", "_release_save", "_acquire_restore")
 
 
 class Interrupter:
@@ -25,16 +30,24 @@ class Interrupter:
         """Call ``function()``; return the place where it was interrupted, or ``None`` if it came to its end."""
         self._place = None
         try:
+            sys.settrace(self._trace)
             sys.setprofile(self._profile)
             function()
         except KeyboardInterrupt:
             pass
         finally:
             sys.setprofile(None)
+            sys.settrace(None)
         return self._place
 
+    _trace = None
+
     def _profile(self, frame, event, argument):
-        if self._place is not None or event not in ("call", "c_return") or argument is sys.setprofile:
+        if event in ("call", "c_return") and argument is not sys.setprofile:
+            self._interrupt(frame, event)
+
+    def _interrupt(self, frame, event):
+        if self._place is not None:
             return
         code = frame.f_code
         place = (code.co_filename, code.co_firstlineno, frame.f_lineno, frame.f_lasti, event)
@@ -53,3 +66,45 @@ class Interrupter:
                 return True  # what is raised in a finalizer goes no further
             frame = frame.f_back
         return False
+
+
+class OpcodeInterrupter(Interrupter):
+    """The same, also where a loop goes back to its beginning, and after calls of classes and of other objects."""
+
+    def _trace(self, frame, event, argument):
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return _Steps(frame, self._interrupt).trace
+
+
+class _Steps:
+    """Instructions of one frame, one after another.
+
+    Args:
+        frame: the frame.
+        interrupt: called where the instruction before has looked for signals.
+    """
+
+    def __init__(self, frame, interrupt):
+        self._interrupt = interrupt
+        self._looks = _instructions_that_look(frame.f_code)
+        self._latest = None
+        self._called = False  # a function in Python, which has looked at its own beginning
+
+    def trace(self, frame, event, argument):
+        if event == "opcode":
+            if self._latest in self._looks and not self._called:
+                self._interrupt(frame, event)
+            self._latest, self._called = frame.f_lasti, False
+        elif event == "exception":
+            self._latest = None
+        elif event == "return" and (caller := frame.f_back) is not None and frame.f_code.co_name != "__init__":
+            steps = getattr(caller.f_trace, "__self__", None)
+            if isinstance(steps, _Steps):
+                steps._called = True
+        return self.trace
+
+
+@cache
+def _instructions_that_look(code):
+    """Return the places of instructions after which Python runs signal handlers."""
+    return {each.offset for each in dis.get_instructions(code) if each.opname.startswith(("CALL", "JUMP_BACKWARD"))}

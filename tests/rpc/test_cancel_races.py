@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from helpers.frames import Frames
-from helpers.interrupts import Interrupter
+from helpers.interrupts import INSIDE_LOCKS, Interrupter, OpcodeInterrupter
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError, RpcError
 from telegrad.rpc.serving import ServerCall
@@ -55,11 +55,12 @@ def test_a_cancel_while_its_call_is_accepted_leaves_nothing(workers, monkeypatch
     assert rpc.rpc_sync("b", note, ("after",)) == "after" and ran == ["before", "after"]
 
 
+@pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("keep", [0, Flag.KEEP])
-def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, keep, until):
-    """Also one that must run."""
-    server, interrupter, begun = workers[1].server, Interrupter(), []
-    server.serve(200, lambda call: call.reply(begun.append(call.call_id)))
+def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, keep, quick, until):
+    """Also one that must run, and one that its reader serves."""
+    server, interrupter, begun = workers[1].server, OpcodeInterrupter(*INSIDE_LOCKS), []
+    server.serve(200, lambda call: call.reply(begun.append(call.call_id)), quick=quick)
     peer, connection = workers[1].peers.find("a"), Frames()
     connection.flow = workers[1].flows.of(connection)
     places = [""]

@@ -6,6 +6,7 @@ from functools import partial
 from unittest.mock import Mock
 
 import pytest
+from helpers.interrupts import INSIDE_LOCKS, OpcodeInterrupter
 from helpers.threads import until as wait_until
 from telegrad.core.errors import RpcError
 from telegrad.core.futures import Future, thread_role
@@ -277,3 +278,59 @@ def test_a_task_that_blocks_gives_its_place_to_those_that_wait_for_its_thread(pa
     assert begun.wait(5)
     patient.submit(partial(future.set_result, None))  # no timer is needed for it
     until(future.done)
+
+
+def test_a_task_that_a_thread_leaves_to_another_gets_a_third_if_that_takes_long(patient, later, until, monkeypatch):
+    monkeypatch.setattr("telegrad.rpc.pool.QUICK_SECONDS", 60.0)
+    first, gate = threading.Event(), threading.Event()
+    lingers, begun, done = threading.Event(), threading.Event(), threading.Event()
+
+    def linger(enough):
+        lingers.set()
+        wait_until(enough)
+
+    def long():
+        begun.set()
+        assert gate.wait(60)
+
+    def quick():
+        assert first.wait(60)
+
+    patient.submit(quick)
+    until(lambda: patient._tasks == 1)
+    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 0.0)
+    patient.submit(lambda: linger)
+    assert lingers.wait(60)
+    with patient._lock:  # both come before the lingering thread looks
+        patient._backlog.extend([long, done.set])
+    assert begun.wait(60)
+    first.set()  # its thread leaves the last one to the thread that has just begun a task
+    until(lambda: patient.counts()["idle"] == 1)
+    looks = len(later.actions)
+    later.run()
+    gate.set()
+    assert looks == 1 and done.wait(60)
+
+
+# -- Ctrl-C in the thread that brings a task
+
+
+@pytest.mark.parametrize("idle", [0, 1])
+def test_a_pool_is_whole_after_an_interrupt_anywhere_in_submit(until, idle):
+    interrupter, places = OpcodeInterrupter(*INSIDE_LOCKS), [""]
+    while places[-1] is not None:
+        pool, ran = ThreadPool(2, "pool"), []
+        if idle:
+            pool.submit(int)
+            until(lambda pool=pool: pool.counts()["idle"])
+        places.append(interrupter.run(partial(pool.submit, partial(ran.append, 1))))
+        pool.submit(partial(ran.append, 2))
+        until(lambda ran=ran: 2 in ran)
+        until(lambda pool=pool: not pool.counts()["running"])
+        assert pool.close(5) == [], places[-1]
+        assert not any(pool.counts().values()), places[-1]
+        for each in threading.enumerate():
+            if not each.ident:
+                threading._limbo.pop(each)  # Python keeps a thread whose start was interrupted
+        until(lambda: not [each for each in threading.enumerate() if each.name.startswith("pool-")])
+    assert len(places) > 5
