@@ -131,3 +131,9 @@ class Holder:
     def __init__(self, reference, more=()):
         self.reference = reference
         self.more = list(more)
+
+
+def wait_and_make(name):
+    """Return a counter once the event of that name on the shelf is set."""
+    assert Shelf.kept[name].wait(20)
+    return Counter()
