@@ -12,6 +12,7 @@ receiver tells when it is. So a steady stream never stops, and a call that nobod
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,6 +28,10 @@ class Window:
     """Sender's half. Keys name messages; ``ask`` must be called after each event but ``take``.
 
     ``take`` holds the lock itself; for all other methods the caller does.
+
+    Attributes:
+        queue: messages without room and their sizes, the first come first.
+        going: those of them that have room now, and leave it in their order; who sends them takes them out.
     """
 
     __slots__ = (
@@ -37,6 +42,7 @@ class Window:
         "_returned",
         "_spare_bytes",
         "_spare_messages",
+        "going",
         "limit",
         "lock",
         "queue",
@@ -46,7 +52,8 @@ class Window:
         self.limit = limit
         # Re-entrant: a signal handler or a finalizer may send a message while its thread sends one.
         self.lock = threading.RLock()
-        self.queue: dict[Any, int] = {}  # messages without room and their sizes, the first come first
+        self.queue: dict[Any, int] = {}
+        self.going: deque[Any] = deque()
         self._queued_bytes = 0
         self._bytes = 0  # sent so far; what was withdrawn does not count
         self._messages = 0
@@ -92,26 +99,27 @@ class Window:
         self._queued_bytes += size
         return False
 
-    def returned(self, used: Amount) -> list[Any]:
-        """Take a credit. Returns the messages to send now, in their order."""
+    def returned(self, used: Amount) -> None:
+        """Take a credit."""
         known = self._returned
         self._note_returned(Amount(max(known.bytes, used.bytes), max(known.messages, used.messages)))
         self._asked = None  # if it was the answer to an older question, ``ask`` repeats the latest
-        return self._advance()
+        self._advance()
 
-    def withdraw(self, size: int) -> list[Any]:
-        """Take a message back that was sent and will not arrive. Returns the messages to send now."""
+    def withdraw(self, size: int) -> None:
+        """Take a message back that was sent and will not arrive."""
         self._bytes -= size
         self._messages -= 1
-        return self._advance()
+        self._advance()
 
-    def leave(self, key: Any) -> tuple[bool, list[Any]]:
-        """Remove a message from the queue: whether it was there, and the messages to send now."""
-        size = self.queue.pop(key, None)
-        if size is None:
-            return False, []
-        self._queued_bytes -= size
-        return True, self._advance()
+    def leave(self, key: Any) -> bool:
+        """Remove a message from the queue; return whether it was there."""
+        if key not in self.queue:
+            return False
+        self._queued_bytes -= self.queue[key]
+        del self.queue[key]
+        self._advance()
+        return True
 
     def ask(self) -> Amount | None:
         """Return the count to ask the receiver for, if there is something new to ask."""
@@ -132,12 +140,11 @@ class Window:
         """Note that the latest question was not sent: ``ask`` repeats it."""
         self._asked = None
 
-    def clear(self) -> list[Any]:
-        """Empty the queue, because the connection ended. Returns what was queued."""
-        waiting = list(self.queue)
+    def clear(self) -> None:
+        """Empty the queue, because the connection ended."""
         self.queue.clear()
+        self.going.clear()
         self._queued_bytes = 0
-        return waiting
 
     def _note_returned(self, used: Amount) -> None:
         self._returned = used
@@ -152,18 +159,17 @@ class Window:
         room = in_flight + size <= self.limit.bytes
         return room and self._messages - self._returned.messages < self.limit.messages
 
-    def _advance(self) -> list[Any]:
-        going: list[Any] = []
+    def _advance(self) -> None:
         while self.queue:
             key, size = next(iter(self.queue.items()))
             if not self._fits(size):
                 break
+            # No signal handler runs between these.
             del self.queue[key]
             self._queued_bytes -= size
             self._bytes += size
             self._messages += 1
-            going.append(key)
-        return going
+            self.going.append(key)
 
 
 class Receipts:

@@ -131,12 +131,11 @@ class Flow:
         if message.gate is not None:
             complete_once(message.gate, True)
             return True
-        parts, message.parts = message.parts, []
         message.dequeued()
-        if self._transmit(message, parts):
-            return True
-        message.parts = parts
-        return False
+        sent = self._transmit(message, message.parts)
+        if sent:
+            message.parts = []
+        return sent
 
     def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
         room = gate.wait()  # its deadline ends it, through ``cancel``
@@ -161,9 +160,7 @@ class Flow:
 
     def _leave(self, message: Outgoing) -> bool:
         # lock held
-        left, going = self._window.leave(message)
-        self._collect(going)
-        if left:
+        if left := self._window.leave(message):
             message.parts = []
         return left
 
@@ -174,13 +171,13 @@ class Flow:
             self._refund(message.size)
 
     def _refund(self, size: int) -> None:
-        self._change(lambda: self._collect(self._window.withdraw(size)))
+        self._change(self._window.withdraw, size)
 
     # -- frames of the peer's flow control
 
     def credited(self, used: Amount) -> None:
         """Take a credit: the peer has used that much."""
-        self._change(lambda: self._collect(self._window.returned(used)))
+        self._change(self._window.returned, used)
 
     def asked(self, goal: Amount) -> None:
         """Take a question: the peer wants to know when this worker has used that much."""
@@ -221,12 +218,20 @@ class Flow:
 
     def close(self) -> None:
         """Drop what is queued: the connection ended."""
+        try:
+            self._close()
+        except BaseException:  # Ctrl-C, say: nobody else would
+            self._close()
+            raise
+
+    def _close(self) -> None:
         with self._lock:
             self.closed = True
-            waiting: list[Any] = [*self._due.take_all(), *self._window.clear(), *self._held]
+            self._due.add(*self._window.going, *self._window.queue, *self._held)
+            self._window.clear()
             self._held = []
-        for each in waiting:
-            self._drop(each)
+            self._due.stopped = False
+        self._due.run()
 
     def _drop(self, each: Any) -> None:
         gate = each.gate if isinstance(each, Outgoing) else each
@@ -250,46 +255,58 @@ class Flow:
         try:
             with self._lock:
                 changed = change(*args)
+                self._collect()
             self._carry_out()
         except BaseException:  # Ctrl-C, say: the others count on what follows
             self._carry_out()
             raise
         return changed
 
-    def _collect(self, going: list[Outgoing]) -> None:
-        # lock held
-        for message in going:
-            message.in_hand = message.gate is not None  # a thread has its room, and may put it back
-            self._due.add(message if message.gate is None else message.gate)
-        if self._held and not self.queued:
-            self._due.add(*self._held)
-            self._held = []
+    def _collect(self) -> None:
+        """Make due what can go now."""
+        with self._lock:
+            going = self._window.going
+            while going:
+                message = going[0]
+                message.in_hand = True
+                self._due.add(message if message.gate is None else message.gate)
+                going.popleft()
+            if not self.queued:
+                self._due.add(*self._held)
+                self._held = []
 
     def _carry_out(self) -> None:
+        if self._window.going or self._held:
+            self._collect()  # what an interrupt has left
         self._ask()
         self._due.run()
 
-    def _do(self, due: Any) -> None:
-        if isinstance(due, Future):
+    def _do(self, due: Any) -> bool:
+        """Do what is due; return False if it is still to be done. Twice, if the first time was interrupted."""
+        if self.closed:
+            self._drop(due)
+        elif isinstance(due, Future):
             complete_once(due, True)
         elif not isinstance(due, Outgoing):
             self._resume(due)
-        elif due.done():
+        elif due.in_hand and due.done():
             due.parts = []
-            self._refund(due.size)
-        elif not self._go(due):
-            self._not_sent(due)
+            self.put_back(due)
+        elif due.in_hand and not self._go(due):
+            return self._not_sent(due)
+        return True
 
-    def _not_sent(self, message: Outgoing) -> None:
-        """Fail a message whose connection has ended; if that was never open, it goes by the next one."""
+    def _not_sent(self, message: Outgoing) -> bool:
+        """Fail a message whose connection has ended; if that was never open, it goes by the next one: return False then."""
         with self._lock:
             tried = message.connection
             fails = self.closed or tried is None or tried.opened
+            message.in_hand = not fails
             if not fails:
-                self._due.add_first(message)
                 self._due.stopped = tried is self._connection  # else the next one came meanwhile
         if fails:
             message.unsent(message)
+        return fails
 
     def _ask(self) -> None:
         """Have the peer tell when it has used so much that there is room, unless that is asked already."""

@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 from helpers.frames import Frames
-from helpers.interrupts import Interrupter
+from helpers.interrupts import OpcodeInterrupter
+from telegrad.core.futures import Future
 from telegrad.rpc import flow as flow_module
 from telegrad.rpc.credits import Amount, Receipts
 from telegrad.rpc.flow import Flow
@@ -219,7 +220,7 @@ def put_back(flow, line):
 @pytest.mark.parametrize("step", [end_in_line, end_in_flight, put_back])
 @pytest.mark.parametrize("room", [Amount(1000, 1), Amount(25, 100)])
 def test_an_interrupt_anywhere_in_a_step_keeps_no_message_back(step, room):
-    interrupter, places = Interrupter("returned", "withdraw", "leave", "_advance"), []
+    interrupter, places = OpcodeInterrupter(), []
     while not places or places[-1] is not None:
         connection = Pair()
         flow = flow_of(connection, room)
@@ -231,3 +232,27 @@ def test_an_interrupt_anywhere_in_a_step_keeps_no_message_back(step, room):
         assert connection.sent == [each for each in line if not each.over], places[-1]
         assert not flow.queued, places[-1]
     assert len(places) > 3
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
+    """Requests that were held because answers are queued, and threads that wait for room."""
+    interrupter, places = OpcodeInterrupter(), [""]
+    while places[-1] is not None:
+        connection, resumed = Pair(), []
+        flow = connection.flow = Flow(connection, ROOM, lambda: 0.0, resumed.append)
+        flow.send(Letter(FIRST), [b"first"], fail_unsent)
+        waiter, copied = Letter(), Letter()
+        waiter.parts, waiter.gate = [b"waits"], Future()
+        assert flow._enqueue(waiter, False) and flow.send(copied, [b"copied"], fail_unsent, waits=False)
+        held = [object() for _ in range(3)]
+        assert all(map(flow.hold, held))
+        places.append(interrupter.run(flow.close if ends else partial(flow.credited, ALL)))
+        if not ends:
+            connection.settle()
+        elif not flow.closed:
+            flow.close()  # it had not begun
+        assert {*resumed} == {*held}, places[-1]
+        assert waiter.gate.done() and waiter.gate.value() is not ends, places[-1]
+        assert connection.sent[1:] == ([] if ends else [copied]) and copied.over is ends, places[-1]
+    assert len(places) > 10
