@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -237,26 +237,30 @@ class Caller:
             self._read_in_vain(call)
             raise
 
-    def complete_with_none(self, call_id: int) -> None:
-        """Complete the call of that id, which was answered with ``None``. Runs in a reader's thread."""
-        if (call := self.table.take(call_id)) is None:
-            return
-        callbacks = None
-        try:
-            callbacks = call.future.try_finish()
-            if call.extras:  # after that: an interceptor would need a callback, and a thread for it, to hear of the end
-                self._codec.delivered(call)
-            if callbacks:
+    def complete_with_none(self, call_ids: Iterable[int]) -> None:
+        """Complete the calls of these ids, which were answered with ``None``. Runs in a reader's thread."""
+        take, left = self.table.take, iter(call_ids)
+        for call_id in left:
+            if (call := take(call_id)) is None:
+                continue
+            callbacks = None
+            try:
+                callbacks = call.future.try_finish()
+                if (
+                    call.extras
+                ):  # after that: an interceptor would need a callback, and a thread for it, to hear of the end
+                    self._codec.delivered(call)
+                if callbacks:
+                    self._call_back(callbacks)
+            except BaseException:  # as in ``complete``
                 self._call_back(callbacks)
-        except BaseException:  # as in ``complete``
-            self._call_back(callbacks)
-            self._read_in_vain(call)
-            raise
+                self._read_in_vain(call)
+                self.complete_with_none(left)
+                raise
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
-        """Complete calls that were answered with ``None``, many at a time (``ServerCall.done_soon``)."""
-        for call_id in decode_ids(payload):
-            self.complete_with_none(call_id)
+        """Complete calls that were answered with ``None`` in a control message (``ServerCall.done_soon``)."""
+        self.complete_with_none(decode_ids(payload))
 
     def _read_in_vain(self, call: PendingCall) -> None:
         self._finish(call, error=RpcError(f"the thread that read the answer to {call.what} was interrupted"))

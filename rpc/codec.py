@@ -39,6 +39,7 @@ class Codec:
     def _set_hooks(self) -> None:
         # Hot: hooks that an interceptor does not override are not called.
         self._sending = [each for each in self.interceptors if type(each).sending is not Interceptor.sending]
+        self._needed = [each.needs for each in self._sending if not each.needs_references]
         self._arrived = self._overridden("arrived")
         self._opening = self._overridden("opening")
         self._served = self._overridden("served")
@@ -86,8 +87,17 @@ class Codec:
 
     # -- the way of a message
 
+    def speaks(self) -> bool:
+        """Return whether an interceptor looks at every message that leaves now, also at one without references."""
+        for needed in self._needed:  # noqa: SIM110  # a generator costs more than all the rest
+            if needed is None or needed.get():
+                return True
+        return False
+
     def sending(self, message: Outgoing) -> None:
         """Show a message that leaves to every interceptor; if one refuses it, those before it hear that it did not leave."""
+        if not (message.references or message.notes or self.speaks()):
+            return
         for index, interceptor in enumerate(self._sending):
             if interceptor.needs is not None and not interceptor.needs.get():
                 continue

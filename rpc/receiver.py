@@ -18,9 +18,9 @@ from .messages import Incoming
 from .peers import Peer, Peers
 from .relay import Relay
 from .serving import Server, ServerCall
-from .wire.control import decode_amount, is_agreed, read_reason
+from .wire.control import decode_amount, decode_done, is_agreed, read_reason
 from .wire.frames import decode
-from .wire.header import CALL_ID, HEAD, Flag, Kind
+from .wire.header import Kind
 
 logger = logging.getLogger("telegrad.rpc")
 
@@ -73,6 +73,8 @@ class Receiver:
                 self._request(self._peers.at(connection.number), connection, frame, owned)
             elif kind == Kind.REPLY:
                 self._reply(connection, frame, owned)
+            elif kind == Kind.DONE:
+                self._done(connection, frame)
             else:
                 self._control_frame(self._peers.at(connection.number), connection, frame)
         except Exception:
@@ -94,17 +96,16 @@ class Receiver:
 
     def _reply(self, connection: Connection, frame: Any, owned: bool) -> None:
         flow: Flow = connection.flow or self._flows.of(connection)
-        size = len(frame)
-        if size == HEAD.size and frame[1] == Flag.EMPTY:  # nothing but a header: the answer is None
-            self._caller.complete_with_none(HEAD.unpack_from(frame)[CALL_ID])
-            flow.used(size)
-            return
         reply = decode(frame, owned, connection.number, Incoming)
-        reply.flow, reply.size = flow, size
+        reply.flow, reply.size = flow, len(frame)
         if reply.extras and not self._codec.arrived(reply):
-            flow.used(size)
+            flow.used(reply.size)
         else:
             self._caller.complete(reply)
+
+    def _done(self, connection: Connection, frame: Any) -> None:
+        self._caller.complete_with_none(decode_done(frame))
+        (connection.flow or self._flows.of(connection)).used(len(frame))
 
     def _control_frame(self, peer: Peer, connection: Connection, frame: Any) -> None:
         kind = frame[0]

@@ -17,6 +17,7 @@ from ..core.errors import RpcError, SerializationError
 from ..core.futures import Future, collect_all, complete_once, run_callbacks
 from .codec import Codec
 from .control_channel import ControlChannel
+from .done import DoneAnswers
 from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
@@ -26,8 +27,8 @@ from .pool import Idle
 from .replies import Reply, check_future, label_result, pack_failure
 from .state import AgentState
 from .threads import AgentThreads
-from .timers import Batch, Timers
-from .wire.control import decode_ids, encode_ids
+from .timers import Timers
+from .wire.control import decode_ids
 from .wire.failures import traceback_text
 from .wire.frames import encode
 from .wire.header import Flag, Kind
@@ -83,7 +84,7 @@ class Server:
         self._cancelled: OrderedDict[CallKey, None] = OrderedDict()
         self.control = control
         self.cancellation_lock = threading.Lock()
-        self.done = Batch(timers, self._send_done)
+        self.done = DoneAnswers(flows, control, timers, self.waiting)
         control.on(Topic.CANCEL, self._on_cancel)
 
     def caller_lost(self, peer: Peer) -> None:
@@ -214,13 +215,6 @@ class Server:
     def _unsent(self, reply: Outgoing) -> None:
         reply.dequeued()
         self.codec.not_delivered(reply)
-
-    def _send_done(self, answers: list[tuple[Peer, int]]) -> None:
-        by_peer: dict[Peer, list[int]] = {}
-        for peer, call_id in answers:
-            by_peer.setdefault(peer, []).append(call_id)
-        for peer, ids in by_peer.items():
-            self.control.post(peer, Topic.DONE, encode_ids(ids))
 
     def served(self, call: ServerCall) -> None:
         """Note that a request was answered, or dropped because its caller gave up."""
@@ -404,8 +398,10 @@ class ServerCall(Incoming):
         Raises:
             SerializationError: it cannot be sent; nothing was.
         """
-        reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
-        self._server.codec.pack(reply, value, self._peer.same_main, label_result)
+        codec, reply = self._server.codec, None
+        if value is not None or self.warnings or codec.speaks():
+            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
+            codec.pack(reply, value, self._peer.same_main, label_result)
         self._send(reply)
 
     def done_soon(self) -> None:
@@ -413,7 +409,7 @@ class ServerCall(Incoming):
         if self.flags & Flag.ANSWER:
             self.reply(None)  # which may get lost with its connection; the control message does not
         self._answered = True
-        self._server.done.add((self._peer, self.call_id))
+        self._server.done.send_soon(self._peer, self.call_id)
         self._server.served(self)
 
     def park(self) -> None:
@@ -436,14 +432,18 @@ class ServerCall(Incoming):
             what, caller = self.what or "a request", self._peer.info.name
             logger.info("%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, reply: Reply | None) -> None:
+        """Send an answer; ``None`` is that of ``None``, which needs no message of its own."""
         if self._answered:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
-        if self.warnings:
+        if self.warnings and reply is not None:
             reply.tell(WARNINGS, json.dumps(self.warnings).encode())
             self.warnings = ()
-        if not self._expired() or self.must_run:  # else nobody waits for it
-            self._server.send(reply, self.connection)
+        if not self.deadline or self.must_run or not self._expired():  # else nobody waits for it
+            if reply is None:
+                self._server.done.send(self.connection, self.call_id)
+            else:
+                self._server.send(reply, self.connection)
         self._answered = True
         self._server.served(self)

@@ -262,12 +262,23 @@ class Batch(Generic[T]):
     def flush(self) -> None:
         """Handle the items that wait, in this thread."""
         self._waiting = False  # first: what is added from here on is handled below or has a flush of its own
-        items = []
-        with contextlib.suppress(IndexError):  # another thread may flush too
-            while True:
-                items.append(self._items.popleft())
-        if items:
-            self._handle(items)
+        items: list[T] = []
+        try:
+            with contextlib.suppress(IndexError):  # another thread may flush too
+                items.extend(
+                    iter(self._items.popleft, self)
+                )  # without a call of Python's, in which an item could get lost
+            if items:
+                self._handle(items)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C, say: nobody else would handle them
+            self._items.extendleft(reversed(items))
+            self._timers.call_soon(self.flush)
+            raise
+
+    def __len__(self) -> int:
+        return len(self._items)
 
 
 class Alarm:

@@ -19,6 +19,7 @@ from .ticker import Ticker
 from .tls_socket import TlsSocket
 
 STEADY = 4  # turns of reading in a row that follow one another closely, before the loop is woken to look now and then
+LONG_BYTES = 512  # a frame that is longer waits for no others
 LOOK_SECONDS = 4e-3  # between two looks, at most, whether threads still read
 Deliver = Callable[[Any], None]
 Crowded = Callable[[], bool]
@@ -89,7 +90,7 @@ class Stream:
         Returns:
             False if this stream has ended.
         """
-        crowded = self._crowded()
+        crowded = size < LONG_BYTES and self._crowded()
         try:
             sent = self._writer.send(parts, size, handle, not crowded)
         except OSError as error:

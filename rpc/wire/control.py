@@ -1,4 +1,4 @@
-"""Small frames: batches of control messages, the numbers of those that arrived, credits, the last words of a connection."""
+"""Small frames: control messages, numbers of those that arrived and of calls that are done, credits, the last words."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .header import HEAD, Flag, Kind
 
 AMOUNT = struct.Struct("<qq")  # bytes, messages; a goal may lie before the beginning
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
+DONE_HEAD = HEAD.pack(Kind.DONE, 0, 0, 0, 0.0)
 RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
 
@@ -42,6 +43,16 @@ def encode_acknowledgement(ids: list[int]) -> Parts:
 def decode_acknowledgement(frame: Any) -> tuple[int, ...]:
     """Return the ids that the peer has."""
     return decode_ids(_body(frame))
+
+
+def encode_done(call_ids: list[int]) -> bytes:
+    """Return the frame that answers calls with ``None``."""
+    return struct.pack(f"<24s{len(call_ids)}Q", DONE_HEAD, *call_ids)
+
+
+def decode_done(frame: Any) -> tuple[int, ...]:
+    """Return the ids of the calls that were answered."""
+    return struct.unpack(f"<24x{(len(frame) - HEAD.size) // 8}Q", frame)  # which raises for half a number
 
 
 def encode_ids(ids: list[int]) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 HEAD = struct.Struct("<BBH4xQd")  # kind, flags, method, call id, seconds left (0: no deadline)
-CALL_ID = 3  # place of the call id among these
 
 
 class Kind:
@@ -20,6 +19,7 @@ class Kind:
     ASK = 7
     RELAY = 8  # a control frame on its way through a third worker
     EXPELLED = 9  # the receiver is lost, as far as its job is concerned
+    DONE = 10  # answers of None, nothing but the ids of their calls
 
 
 class Flag:

@@ -97,7 +97,7 @@ def test_callbacks_run_once_though_the_thread_is_interrupted_that_ends_their_cal
 
     def ending(call):
         argument = {
-            "complete_with_none": (call.call_id,),
+            "complete_with_none": ((call.call_id,),),
             "cancel": (call.future,),
             "give_up": (call, RpcError("enough")),
         }

@@ -268,8 +268,10 @@ def test_an_answer_that_has_left_is_kept_no_longer(narrow, until):
 
 def keep_answers(monkeypatch):
     """Let no answer that arrives be read; return a list of functions that read one each."""
-    unread, reply = [], Receiver._reply
-    monkeypatch.setattr(Receiver, "_reply", lambda *args: unread.append(partial(reply, *args)))
+    unread = []
+    for name in ("_reply", "_done"):
+        read = getattr(Receiver, name)
+        monkeypatch.setattr(Receiver, name, lambda *args, read=read: unread.append(partial(read, *args)))
     return unread
 
 

@@ -52,6 +52,7 @@ SMALL = {
         [ControlMessage(1, b"one", 16), ControlMessage(2, b"", 17)],
     ),
     "acknowledgement": (control.decode_acknowledgement, [1, 2, 5]),
+    "done": (control.decode_done, [3, 1 << 60]),
     "relay": (control.decode_relay, None),
     "credit": (control.decode_amount, None),
     "goodbye": (control.read_reason, None),
@@ -59,6 +60,7 @@ SMALL = {
 MAKE = {
     "control": control.encode_control,
     "acknowledgement": control.encode_acknowledgement,
+    "done": lambda ids: [control.encode_done(ids)],
     "relay": lambda _: control.encode_relay(1, 2, 3, b"inner"),
     "credit": lambda _: control.encode_credit((5, 6)),
     "goodbye": lambda _: control.goodbye("an end", True),
@@ -171,7 +173,7 @@ def identity(value):
 def test_a_worker_that_sends_spoiled_frames_harms_nobody_else(lane, until, caplog):
     """Every kind but the two that say that a worker leaves: whoever sends those means its own end, or the other's."""
     chance = random.Random(lane)
-    kinds = [kind for kind in ("control", "acknowledgement", "relay", "credit") for _ in range(3)]
+    kinds = [kind for kind in ("control", "acknowledgement", "done", "relay", "credit") for _ in range(3)]
     frames = [*FRAMES, *(joined(MAKE[kind](SMALL[kind][1])) for kind in kinds)]
     make_lane = partial(GrpcLane, ("unix",) if lane == "unix" else ())
     options = GrpcRpcBackendOptions(rpc_timeout=60)

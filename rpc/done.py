@@ -1,0 +1,82 @@
+"""Answers of ``None``: nothing but the ids of calls, so that those which leave at the same time are one message."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import TypeVar
+
+from .connections import QUEUE
+from .control_channel import ControlChannel
+from .flows import Flows
+from .lanes.base import Connection
+from .messages import Outgoing, Topic
+from .peers import Peer
+from .replies import Reply
+from .timers import Batch, Timers
+from .wire.control import encode_done, encode_ids
+from .wire.header import Kind
+
+TOGETHER = 64  # answers that leave without waiting for more
+T = TypeVar("T")
+
+
+class DoneAnswers:
+    """Answers of ``None`` of one agent.
+
+    Args:
+        flows: flow control of the connections.
+        control: for those that nobody waits for.
+        timers: for those that wait for others.
+        waiting: requests that have not begun. While there are many, answers wait for one another, for a millisecond at most.
+    """
+
+    def __init__(self, flows: Flows, control: ControlChannel, timers: Timers, waiting: Sized) -> None:
+        self._flows = flows
+        self._control = control
+        self._waiting = waiting
+        self._together = Batch(timers, self._send_together)
+        self._soon = Batch(timers, self._send_soon)
+
+    def send(self, connection: Connection, call_id: int) -> None:
+        """Answer a call on the connection of its request, together with others if those are under way."""
+        together, waiting = self._together, len(self._waiting)
+        if waiting <= QUEUE and not together:
+            self._send(connection, [call_id])
+            return
+        together.add((connection, call_id))
+        if not waiting or len(together) >= TOGETHER:
+            together.flush()
+
+    def send_soon(self, peer: Peer, call_id: int) -> None:
+        """Answer a call within a millisecond, with a control message: nobody waits for it, and it does not get lost."""
+        self._soon.add((peer, call_id))
+
+    def _send(self, connection: Connection, call_ids: list[int]) -> None:
+        parts = [frame := encode_done(call_ids)]
+        done = Reply(Kind.DONE, 0, 0, 0.0, -1)
+        done.size = len(frame)
+        flow = connection.flow or self._flows.of(connection)
+        if flow.take(done):
+            connection.send(parts)
+        else:  # the caller does not read; no further request of it starts meanwhile
+            done.timer = None
+            flow.send(done, parts, _unsent, waits=False)
+
+    def _send_together(self, answers: list[tuple[Connection, int]]) -> None:
+        for connection, ids in _grouped(answers).items():
+            self._send(connection, ids)
+
+    def _send_soon(self, answers: list[tuple[Peer, int]]) -> None:
+        for peer, ids in _grouped(answers).items():
+            self._control.post(peer, Topic.DONE, encode_ids(ids))
+
+
+def _unsent(done: Outgoing) -> None:
+    """Do nothing: the connection has ended, and the caller knows."""
+
+
+def _grouped(answers: list[tuple[T, int]]) -> dict[T, list[int]]:
+    groups: dict[T, list[int]] = {}
+    for receiver, call_id in answers:
+        groups.setdefault(receiver, []).append(call_id)
+    return groups

@@ -1,0 +1,103 @@
+"""Answers of ``None``: those of a crowd travel together, and none is lost."""
+
+from functools import partial
+
+import pytest
+from helpers.frames import Frames
+from helpers.interrupts import Interrupter
+from telegrad.rpc.done import TOGETHER, DoneAnswers
+from telegrad.rpc.wire.control import decode_done
+from telegrad.rpc.wire.header import Kind
+from telegrad.testing.cluster import cluster
+
+
+class Read(Frames):
+    """The same, and keeps the frames."""
+
+    def __init__(self):
+        super().__init__()
+        self.frames = []
+
+    def send(self, parts, handle=None):
+        self.frames.append(b"".join(parts))
+        return True
+
+
+@pytest.fixture
+def b():
+    with cluster(["a", "b"]) as agents:
+        yield agents[1]
+
+
+@pytest.fixture
+def waiting():
+    return []
+
+
+@pytest.fixture
+def answers(b, waiting):
+    return DoneAnswers(b.flows, b.control, b.timers, waiting)
+
+
+@pytest.fixture
+def connection(b):
+    made = Read()
+    made.flow = b.flows.of(made)
+    return made
+
+
+def ids(connection):
+    return [list(decode_done(frame)) for frame in connection.frames if frame[0] == Kind.DONE]
+
+
+def test_an_answer_leaves_at_once_where_few_requests_wait(answers, waiting, connection):
+    waiting[:] = range(8)
+    answers.send(connection, 5)
+    answers.send(connection, 6)
+    assert ids(connection) == [[5], [6]]
+
+
+def test_answers_of_a_crowd_leave_with_that_to_the_last_request(answers, waiting, connection):
+    waiting[:] = range(20)
+    for number in range(20):
+        waiting.pop()
+        answers.send(connection, number)
+    assert ids(connection) == [list(range(20))]
+
+
+def test_no_more_wait_than_travel_together(answers, waiting, connection):
+    waiting[:] = range(1000)
+    for number in range(2 * TOGETHER):
+        answers.send(connection, number)
+    assert ids(connection) == [list(range(TOGETHER)), list(range(TOGETHER, 2 * TOGETHER))]
+
+
+def test_answers_wait_for_a_millisecond_at_most(answers, waiting, connection, until):
+    waiting[:] = range(1000)
+    answers.send(connection, 1)
+    answers.send(connection, 2)
+    until(lambda: [each for frame in ids(connection) for each in frame] == [1, 2])
+
+
+def test_each_connection_gets_its_own(b, answers, waiting, connection):
+    other = Read()
+    other.flow = b.flows.of(other)
+    waiting[:] = range(10)
+    for number in range(4):
+        answers.send((connection, other)[number % 2], number)
+    waiting.clear()
+    answers.send(connection, 4)
+    assert ids(connection) == [[0, 2, 4]] and ids(other) == [[1, 3]]
+
+
+def test_an_interrupt_loses_no_answer(answers, waiting, connection, until):
+    """Ctrl-C, say, at every call of a thread that answers: only the answer during which it came may be missing."""
+    interrupter, number, places = Interrupter(), 0, [""]
+    while places[-1] is not None:
+        waiting[:] = range(10)
+        answers.send(connection, number)
+        waiting.clear()
+        places.append(interrupter.run(partial(answers.send, connection, number + 1)))
+        until(lambda at=number: any(at in frame for frame in ids(connection)))
+        number += 2
+    assert len(places) > 5
