@@ -9,27 +9,44 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib
+import importlib.util
+import math
 import os
+import re
 import socket
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 # Read by gRPC at its import. Its errors reach users as ours, so it need not print them too, as it does while both ends close.
 AT_IMPORT = {"GRPC_ENABLE_FORK_SUPPORT": "0", "GRPC_VERBOSITY": "NONE"}
+# Without these experiments gRPC's poller reads the sockets itself; with them another thread hands each message over to it.
+WITHOUT_EVENT_ENGINE = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
+LAST_VERSION = 1, 85  # seen to know them: one that does not prints an error
 Address = tuple[str, int] | bytes
 _addresses: set[Address] = set()  # where this process listens or has connected to
 
 
 def load_grpc() -> None:
-    """Import gRPC without its fork handlers and its log, unless the user asked for them or has imported it already."""
-    settings = {name: value for name, value in AT_IMPORT.items() if name not in os.environ}
+    """Import gRPC without its fork handlers, log and event engine, unless the user asked for them or has imported it."""
+    wanted = AT_IMPORT | (WITHOUT_EVENT_ENGINE if grpc_version() <= LAST_VERSION else {})
+    settings = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(settings)
     try:
         importlib.import_module("grpc")
     finally:
         for name in settings:
             del os.environ[name]  # programs that this process starts may want them
+
+
+def grpc_version() -> tuple[float, float]:
+    """Return gRPC's version, "major.minor", without importing it; infinite if it is not to be found."""
+    spec = importlib.util.find_spec("grpc")
+    with contextlib.suppress(OSError):
+        for folder in (spec and spec.submodule_search_locations) or ():
+            if found := re.search(r"(\d+)\.(\d+)", Path(folder, "_grpcio_metadata.py").read_text()):
+                return int(found[1]), int(found[2])
+    return math.inf, math.inf
 
 
 def remember(target: str) -> None:

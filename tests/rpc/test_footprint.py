@@ -4,6 +4,8 @@ import json
 import os
 
 import pytest
+from helpers.programs import PROGRAMS
+from telegrad.rpc.lanes.forking import LAST_VERSION, grpc_version
 
 # Python's: the main thread, the I/O loop, gRPC's poller, and one that ran a function.
 PYTHON_THREADS = 4
@@ -29,3 +31,10 @@ def test_idle_workers_have_few_threads(job):
 def test_idle_workers_take_little_memory(job):
     for worker in idle_workers(job):
         assert worker["kib"] < 75 * 1024, worker  # 59 MiB, measured with Python 3.11 and grpcio 1.85
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(grpc_version() > LAST_VERSION, reason="this gRPC may have nothing but its event engine")
+def test_no_thread_stands_between_grpcs_poller_and_its_sockets(run_python):
+    switches = int(run_python(PROGRAMS / "grpc_threads.py"))
+    assert switches < 100, "200 messages there and back; with the event engine there are 1,000"
