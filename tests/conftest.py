@@ -66,7 +66,7 @@ def thread():
 
     yield start
     for each in started:
-        each.join(10)
+        each.join(60)
         assert not each.is_alive(), "a thread of this test did not end"
 
 
@@ -119,7 +119,7 @@ def job(tmp_path):
         return started[-1]
 
     try:
-        with programs.ending_within(150):
+        with programs.ending_within(300):
             yield start
     finally:
         for each in started:

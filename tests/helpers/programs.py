@@ -73,7 +73,7 @@ class Job:
     def outputs(self):
         return "\n".join(f"--- worker {rank}\n{self.output(rank)}" for rank in range(len(self.processes)))
 
-    def wait(self, seconds=60.0, codes=None):
+    def wait(self, seconds=120.0, codes=None):
         """Wait for all; those that do not end print their stacks. Their exit codes must be 0, or ``codes``."""
         deadline = time.monotonic() + seconds
         late = []
@@ -84,12 +84,12 @@ class Job:
                 late.append(rank)
                 process.send_signal(signal.SIGABRT)
                 process.send_signal(signal.SIGCONT)
-                process.wait(10)
+                process.wait(60)
         found = [process.returncode for process in self.processes]
         assert not late, f"workers {late} did not end within {seconds} s:\n{self.outputs()}"
         assert found == (codes or [0] * len(found)), f"exit codes {found}:\n{self.outputs()}"
 
-    def read_until(self, rank, word, seconds=60.0):
+    def read_until(self, rank, word, seconds=120.0):
         """Wait until a worker has written a word."""
         deadline = time.monotonic() + seconds
         while word not in self.output(rank):

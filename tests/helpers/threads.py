@@ -5,7 +5,7 @@ import threading
 import time
 
 
-def until(condition, seconds=10.0):
+def until(condition, seconds=60.0):
     """Poll until ``condition()`` holds, and return its result; for what no event tells of."""
     deadline = time.monotonic() + seconds
     while not (result := condition()) and time.monotonic() < deadline:
@@ -20,6 +20,6 @@ def elsewhere(function, *args):
     context = contextvars.copy_context()
     thread = threading.Thread(target=lambda: results.append(context.run(function, *args)))
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive(), "the call in another thread waits for this one: a deadlock"
     return results[0]

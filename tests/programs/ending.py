@@ -21,7 +21,7 @@ def wait_here(seconds):
 
 
 def start():
-    rpc.init_rpc(f"w{rank}", rpc_backend_options=rpc.GrpcRpcBackendOptions(rpc_timeout=30))
+    rpc.init_rpc(f"w{rank}", rpc_backend_options=rpc.GrpcRpcBackendOptions(rpc_timeout=60))
 
 
 def in_turn():
@@ -112,7 +112,7 @@ def forgotten():
         assert "'w1'" in str(error), error
     else:
         raise AssertionError("w1 answered")
-    rpc.shutdown(timeout=10)
+    rpc.shutdown(timeout=60)
 
 
 def ungraceful():
@@ -121,10 +121,10 @@ def ungraceful():
         assert rpc.rpc_sync("w1", abs, (-1,)) == 1
         rpc.shutdown(graceful=False)
         return
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while "w0" not in gone() and time.monotonic() < deadline:
         time.sleep(0.01)
-    rpc.shutdown(timeout=20)
+    rpc.shutdown(timeout=60)
 
 
 def gone():
@@ -140,7 +140,7 @@ def never_answers():
             rpc.rpc_sync("w1", never, timeout=0.2)
         except RpcTimeoutError:
             pass
-    rpc.shutdown(timeout=10)
+    rpc.shutdown(timeout=60)
 
 
 @rpc.functions.async_execution
@@ -155,16 +155,16 @@ def in_handler():
     start()
     if rank == 0:
         try:
-            rpc.rpc_sync("w1", rpc.shutdown, (True, 0.5), timeout=10)
+            rpc.rpc_sync("w1", rpc.shutdown, (True, 0.5), timeout=60)
         except RpcError as error:
             assert "inside a function, coroutine or callback that it runs" in str(error), error
         else:
             raise AssertionError("it was not refused")
         try:
-            rpc.rpc_sync("w1", rpc.shutdown, (False,), timeout=10)  # this one may
+            rpc.rpc_sync("w1", rpc.shutdown, (False,), timeout=60)  # this one may
         except WorkerLostError:
             pass
-        rpc.shutdown(timeout=10)
+        rpc.shutdown(timeout=60)
         return
     while rpc_is_open():
         time.sleep(0.01)

@@ -101,7 +101,7 @@ def test_results_that_cannot_be_pickled(workers, how):
 @pytest.mark.slow
 def test_functions_that_end_their_process(job):
     running = job("bad_endings", 2, args=("exits",))
-    running.wait(60, codes=[0, 3])
+    running.wait(codes=[0, 3])
     lines = running.output(0).splitlines()
     assert "SystemExit on worker 'w1': 3" in lines[0] and "KeyboardInterrupt on worker 'w1'" in lines[1]
     assert "lost w1: worker 'w1' (rank 1) is gone" in running.output(0)
@@ -111,6 +111,6 @@ def test_functions_that_end_their_process(job):
 @pytest.mark.slow
 def test_workers_of_two_versions_both_say_so(job):
     running = job("bad_endings", 2, args=("versions",))
-    running.wait(60, codes=[9, 9])
+    running.wait(codes=[9, 9])
     assert "it speaks another protocol than this worker; use one version of telegrad" in running.output(0)
     assert f"speaks protocol {PROTOCOL}, this worker {PROTOCOL + 1}; use one version of telegrad" in running.output(1)

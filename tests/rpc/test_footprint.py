@@ -15,7 +15,7 @@ NATIVE_THREADS = 2 + max(4, min(os.cpu_count(), 16))
 
 def idle_workers(job):
     running = job("idle", 2)
-    running.wait(60)
+    running.wait()
     return [json.loads(line) for line in running.output(0).splitlines()]
 
 

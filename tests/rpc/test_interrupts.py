@@ -23,7 +23,7 @@ LANES = {
     "inproc": None,
     "tls": partial(GrpcLane, ("tcp",)),
 }
-SECONDS = 20
+SECONDS = 120
 SPARED = ("_offer",)  # a new segment whose offer was interrupted is not used, and goes with its connection
 
 

@@ -16,6 +16,6 @@ def test_large_payloads_arrive_and_leave_nothing_behind(job, tmp_path, lane, ref
     for worker in ("w0", "w1"):
         tls_files(tmp_path / "tls" / worker, jobs, worker)
     running = job("payloads", 2, args=(lane, refused, tmp_path / "tls"))
-    running.wait(100, codes=[0, -9])
+    running.wait(240, codes=[0, -9])
     assert [part for part in PARTS if f"done {part}" not in running.output(0)] == []
     assert "Traceback" not in running.outputs() and "over" in running.output(0)

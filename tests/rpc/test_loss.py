@@ -19,7 +19,7 @@ def test_everybody_who_waits_for_a_lost_worker_is_told(job, how, code):
     assert "Traceback" not in running.output(0), running.outputs()
     if code is None:
         running.processes[2].kill()
-    running.wait(20, codes=[0, 0, code or -signal.SIGKILL])
+    running.wait(codes=[0, 0, code or -signal.SIGKILL])
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_everybody_who_waits_for_a_lost_worker_is_told(job, how, code):
 )
 def test_endings(job, scenario, count):
     running = job("ending", count, [scenario])
-    running.wait(40)
+    running.wait()
     for rank in range(count):
         assert ("over" in running.output(rank)) or (scenario == "time_out" and rank == 1)
         assert "Traceback" not in running.output(rank), running.outputs()
@@ -50,7 +50,7 @@ def test_endings(job, scenario, count):
 def test_finalizers_at_the_end_say_nothing(job, how):
     """Objects in cycles, module globals, classes and thread locals when the interpreter ends, with a dead peer."""
     running = job("exiting", 2, [how])
-    running.wait(40, codes=[0, -signal.SIGKILL])
+    running.wait(codes=[0, -signal.SIGKILL])
     words = running.output(0).splitlines()
     first, *rest = [line for line in words if "waits for the others" not in line]  # it may, on a loaded machine
     assert first.startswith("worker 'w1' (rank 1) is lost") and rest == ["over"], running.outputs()

@@ -42,8 +42,8 @@ def test_forked_children_end_normally(job, how):
 def test_a_forked_child_does_not_hide_the_death_of_its_parent(job):
     running = job("parted", 2, ["orphan"])
     try:
-        running.read_until(1, "lost after", 30)
-        running.wait(30, codes=[-signal.SIGKILL, 0])
+        running.read_until(1, "lost after", 60)
+        running.wait(codes=[-signal.SIGKILL, 0])
     finally:
         if child := re.search(r"child (\d+)", running.output(0)):
             os.kill(int(child[1]), signal.SIGKILL)

@@ -16,6 +16,6 @@ def test_three_workers(job):
 
 def test_tensor_classes_between_workers(job):
     running = job("subclasses", 2)
-    running.wait(60)
+    running.wait()
     assert running.output(0).count("done") == 5 and running.outputs().count("over") == 2
     assert "Traceback" not in running.outputs()
