@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, TypeAlias
 
-from ..core.futures import Future, complete_once
+from ..core.futures import Driver, Future, complete_once
 from .schedules import Action
 
 Item: TypeAlias = "tuple[int, Action]"  # number of the step, and what it is for
@@ -22,7 +22,8 @@ class Inbox:
         self._step = 0  # the latest that began
         self._over = 0  # the latest that is over
         self._items: dict[Item, Future[Any]] = {}
-        self._failure: BaseException | None = None
+        self._failure: tuple[int, BaseException] | None = None  # of a step, which may not have begun
+        self._drivers: dict[str, Driver | None] = {}  # by kind of action: they read where the latest value came from
 
     def begin(self, step: int) -> None:
         """Begin a step.
@@ -33,7 +34,7 @@ class Inbox:
         with self._lock:
             if self._step > self._over:
                 raise RuntimeError("a step of this stage is under way; run one step of a pipeline at a time")
-            self._step, self._failure = step, None
+            self._step = step
             self._items = {item: future for item, future in self._items.items() if item[0] >= step}
 
     def end(self) -> None:
@@ -42,14 +43,16 @@ class Inbox:
             self._over = self._step
             self._items = {item: future for item, future in self._items.items() if item[0] > self._over}
 
-    def put(self, step: int, action: Action, value: Any) -> None:
+    def put(self, step: int, action: Action, value: Any, driver: Driver | None = None) -> None:
         """Keep a value until it is taken.
 
         Args:
             step: its step.
             action: the piece of work that needs it.
             value: the value.
+            driver: helps a thread that waits for the next value of that kind: it reads where this one came from.
         """
+        self._drivers[action.kind] = driver
         if (future := self._item(step, action)) is not None:
             complete_once(future, value)
 
@@ -69,6 +72,8 @@ class Inbox:
         if future is None:
             raise RuntimeError(f"step {step} of this stage is over")
         try:
+            if not future.done():
+                future.driver = self._drivers.get(action.kind)
             return future.wait(seconds)
         finally:
             with self._lock:
@@ -84,7 +89,7 @@ class Inbox:
         with self._lock:
             if step <= self._over:
                 return
-            self._failure = error
+            self._failure = step, error
             failed = [future for (number, _), future in self._items.items() if number == step]
         for future in failed:
             complete_once(future, error=error)
@@ -98,7 +103,7 @@ class Inbox:
             if step <= self._over:
                 return None
             future = self._items.setdefault((step, action), Future())
-            failure = self._failure if step == self._step else None
-        if failure is not None:
-            complete_once(future, error=failure)
+            failure = self._failure
+        if failure is not None and failure[0] == step:
+            complete_once(future, error=failure[1])
         return future

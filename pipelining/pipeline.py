@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..core import Tensor, cat, tensor
@@ -13,6 +14,7 @@ from ..core.futures import Future, wait_all
 from ..nn import Module
 from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function, current_agent
 from ..rref import RemoteModule, RRef
+from .deliveries import Address
 from .schedules import Schedule, forward_only, schedule_of
 from .stage import Loss, Plan, Report, Stage
 from .stage_optimizers import StageOptimizers
@@ -80,7 +82,9 @@ class Pipeline:
         self._checkpoint = checkpoint
         self._seconds = (self._agent.rpc_timeout or 1e9) if timeout is None else float(timeout)
         self.timeline: Timeline | None = None
-        self._stages = wait_all(self._call(module, _make_stage, module) for module in modules)
+        made = wait_all(self._call(module, _make_stage, module) for module in modules)
+        self._stages = [stage for stage, _ in made]
+        self._addresses = [address for _, address in made]
         self._names = [stage.owner_name() for stage in self._stages]
         self._offsets = [self._offset(stage) for stage in self._stages]
 
@@ -133,7 +137,7 @@ class Pipeline:
 
     def train(self, mode: bool = True) -> Pipeline:
         """Set the mode of all stages' modules; returns this object."""
-        wait_all(self._call(stage, _set_training, stage, mode) for stage in self._stages)
+        wait_all(stage.rpc_async().train(mode) for stage in self._stages)
         return self
 
     def eval(self) -> Pipeline:
@@ -165,8 +169,8 @@ class Pipeline:
                 step=step,
                 index=index,
                 actions=schedule(index, last + 1, self._count),
-                before=self._stages[index - 1] if index else None,
-                after=self._stages[index + 1] if index < last else None,
+                before=self._addresses[index - 1] if index else None,
+                after=self._addresses[index + 1] if index < last else None,
                 inputs=[] if index else inputs,
                 targets=targets if targets is not None and index == last else [],
                 loss=self._loss if targets is not None and index == last else None,
@@ -176,11 +180,10 @@ class Pipeline:
             )
             for index in range(last + 1)
         ]
-        calls = [
-            self._call(stage, _run_stage, stage, plan, seconds=self._seconds + 5.0)
-            for stage, plan in zip(self._stages, plans, strict=True)
-        ]
+        calls: list[Future[Report]] = []
         try:
+            for stage, plan in zip(self._stages, plans, strict=True):
+                calls.append(stage.rpc_async(self._seconds + 5.0).run(plan))
             reports = wait_all(calls)
         except BaseException as error:
             self._abort(step, calls, error)
@@ -188,22 +191,19 @@ class Pipeline:
         self.timeline = Timeline.of(self._names, [report.busy for report in reports], self._offsets, self._count)
         return reports
 
-    def _abort(self, step: int, calls: list[Future[Any]], error: BaseException) -> None:
+    def _abort(self, step: int, calls: list[Future[Report]], error: BaseException) -> None:
         """Tell the stages that still run that the step is over, and wait until they have ended."""
         reason = f"another stage of the pipeline failed: {type(error).__name__}: {error}"
-        left = [(stage, call) for stage, call in zip(self._stages, calls, strict=True) if not call.done()]
+        left = [(stage, call) for stage, call in zip(self._stages, calls, strict=False) if not call.done()]
         for stage, _ in left:
-            self._call(stage, _abort_stage, stage, step, reason, seconds=5.0)
+            with suppress(RpcError):  # it was lost this instant, and its call fails
+                stage.rpc_async(5.0).abort(step, reason)
         for _, call in left:
-            try:
+            with suppress(Exception):  # its own error, which the first one brought about; or it is busy for longer
                 call.wait(5.0)
-            except Exception:  # its own error, which the first one brought about; or it is busy for longer
-                continue
 
-    def _call(
-        self, reference: RRef[Any], function: Callable[..., Any], *args: Any, seconds: float = UNSET_RPC_TIMEOUT
-    ) -> Future[Any]:
-        return call_function(self._agent, reference.owner(), function, args, None, seconds)
+    def _call(self, reference: RRef[Any], function: Callable[..., Any], *args: Any) -> Future[Any]:
+        return call_function(self._agent, reference.owner(), function, args, None, UNSET_RPC_TIMEOUT)
 
     def _offset(self, stage: RRef[Any]) -> float:
         """Return what to add to a worker's clock for ours; 0 where both are one, as on one host."""
@@ -226,20 +226,9 @@ def _reference(stage: Any, index: int) -> RRef[Any]:
 # -- at the stages' workers
 
 
-def _make_stage(module: RRef[Module]) -> RRef[Stage]:
+def _make_stage(module: RRef[Module]) -> tuple[RRef[Stage], Address]:
     value = module.local_value()
     if not isinstance(value, Module):
         raise TypeError(f"a stage must be an nn.Module; the reference is to an object of {type(value).__name__}")
-    return RRef(Stage(current_agent(), value))
-
-
-def _run_stage(stage: RRef[Stage], plan: Plan) -> Report:
-    return stage.local_value().run(plan)
-
-
-def _abort_stage(stage: RRef[Stage], step: int, reason: str) -> None:
-    stage.local_value().inbox.abort(step, RpcError(reason))
-
-
-def _set_training(stage: RRef[Stage], mode: bool) -> None:
-    stage.local_value().module.train(mode)
+    stage = Stage(current_agent(), value)
+    return RRef(stage), stage.address

@@ -12,15 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core import Tensor, autograd, enable_grad, no_grad
-from ..core.errors import RpcTimeoutError
+from ..core.errors import RpcError, RpcTimeoutError
 from ..core.futures import Future, wait_all
 from ..nn import Module
-from ..rpc.extend import Agent, call_function
-from ..rref import RRef
+from ..rpc.extend import Agent
+from .deliveries import Address, Deliveries, Values
 from .inbox import Inbox
 from .schedules import BACKWARD, FORWARD, Action
 
-Values = tuple[Any, ...]
 Loss = Callable[[Any, Any], Tensor]
 
 
@@ -44,8 +43,8 @@ class Plan:
     step: int
     index: int
     actions: Sequence[Action]
-    before: RRef[Stage] | None
-    after: RRef[Stage] | None
+    before: Address | None
+    after: Address | None
     inputs: Sequence[Values]
     targets: Sequence[Any]
     loss: Loss | None
@@ -81,6 +80,8 @@ class Stage:
         self.module = module
         self.inbox = Inbox()
         self._agent = agent
+        self._deliveries = Deliveries.of(agent)
+        self.address = self._deliveries.add(self.inbox)
 
     def run(self, plan: Plan) -> Report:
         """Run the actions of a step.
@@ -91,18 +92,32 @@ class Stage:
         """
         self.inbox.begin(plan.step)
         try:
-            return _Run(self._agent, self.module, self.inbox, plan).run()
+            return _Run(self._agent, self.module, self.inbox, self._deliveries, plan).run()
         finally:
             self.inbox.end()
+
+    def abort(self, step: int, reason: str) -> None:
+        """Give a step up, if it is under way.
+
+        Args:
+            step: its number.
+            reason: why.
+        """
+        self.inbox.abort(step, RpcError(reason))
+
+    def train(self, mode: bool) -> None:
+        """Set the mode of the module."""
+        self.module.train(mode)
 
 
 class _Run:
     """One step of one stage while it runs."""
 
-    def __init__(self, agent: Agent, module: Module, inbox: Inbox, plan: Plan) -> None:
+    def __init__(self, agent: Agent, module: Module, inbox: Inbox, deliveries: Deliveries, plan: Plan) -> None:
         self._agent = agent
         self._module = module
         self._inbox = inbox
+        self._deliveries = deliveries
         self._plan = plan
         self._deadline = time.monotonic() + plan.seconds
         self._kept: dict[int, tuple[Values, Values]] = {}  # by micro-batch: what came in, what went out
@@ -132,13 +147,14 @@ class _Run:
         except TimeoutError:
             neighbour = plan.before if action.kind == FORWARD else plan.after
             assert neighbour is not None
+            name = self._agent.peers.at(neighbour.worker).info.name
             raise RpcTimeoutError(
                 f"stage {plan.index} waited in vain for micro-batch {action.microbatch} of the {action.kind} of worker "
-                f"{neighbour.owner_name()!r}: the step took longer than {plan.seconds:g} s; give Pipeline a longer timeout="
+                f"{name!r}: the step took longer than {plan.seconds:g} s; give Pipeline a longer timeout="
             ) from None
         return values
 
-    def _forward(self, number: int, given: Values) -> tuple[RRef[Stage] | None, Values]:
+    def _forward(self, number: int, given: Values) -> tuple[Address | None, Values]:
         plan = self._plan
         trains = any(action.kind == BACKWARD for action in plan.actions)
         inputs = tuple(_leaf(value, trains and plan.before is not None) for value in given)
@@ -162,7 +178,7 @@ class _Run:
         self._report.results.append(loss.item())
         return loss * plan.weights[number]
 
-    def _backward(self, number: int, given: Values) -> tuple[RRef[Stage] | None, Values]:
+    def _backward(self, number: int, given: Values) -> tuple[Address | None, Values]:
         inputs, results = self._kept.pop(number)
         gradients = given or (None,) * len(results)
         pairs = [pair for pair in zip(results, gradients, strict=True) if _requires_grad(pair[0])]
@@ -170,9 +186,8 @@ class _Run:
             autograd.backward([result for result, _ in pairs], [gradient for _, gradient in pairs])
         return self._plan.before, tuple(value.grad if _requires_grad(value) else None for value in inputs)
 
-    def _send(self, to: RRef[Stage], action: Action, values: Values) -> None:
-        args = (to, self._plan.step, action, values)
-        self._sent.append(call_function(self._agent, to.owner(), _deliver, args, None, max(self._left(), 1e-3)))
+    def _send(self, to: Address, action: Action, values: Values) -> None:
+        self._sent.append(self._deliveries.send(to, self._plan.step, action, values, max(self._left(), 1e-3)))
 
     def _left(self) -> float:
         return max(self._deadline - time.monotonic(), 0.0)
@@ -188,8 +203,3 @@ def _leaf(value: Any, requires_grad: bool) -> Any:
 
 def _requires_grad(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
-
-
-def _deliver(stage: RRef[Stage], step: int, action: Action, values: Values) -> None:
-    """Take what a neighbour sent."""
-    stage.local_value().inbox.put(step, Action(*action), values)

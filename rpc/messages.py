@@ -1,7 +1,8 @@
 """Messages between workers, one small slotted class per kind, before it is bytes (``wire/``) or has a lane (``lanes/``).
 
 A request carries a method number, and the handler of that number (``agent.server.serve``) answers. Each layer owns the numbers
-of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 autograd_dist's, from 128 free for users.
+of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 autograd_dist's, from 48 collective's,
+from 64 pipelining's, from 128 free for users.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ import pytest
 import telegrad as tg
 from helpers import remote
 from helpers.launched import LAUNCHER
-from telegrad.core.errors import AutogradError, RpcTimeoutError, WorkerLostError
+from telegrad.core.errors import AutogradError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.pipelining import Action, Pipeline, Timeline
+from telegrad.pipelining.deliveries import Deliveries
 from telegrad.pipelining.inbox import Inbox
 from telegrad.testing.cluster import in_process_cluster
 
@@ -266,6 +267,51 @@ def test_an_inbox_drops_what_belongs_to_steps_that_are_over():
         inbox.take(2, Action("backward", 0), 1)
     inbox.end()
     assert len(inbox) == 0
+
+
+def test_an_inbox_whose_step_is_given_up_before_it_begins():
+    inbox = Inbox()
+    inbox.abort(1, ValueError("given up"))
+    inbox.begin(1)
+    with pytest.raises(ValueError, match="given up"):
+        inbox.take(1, Action("forward", 0), 1)
+    inbox.end()
+    inbox.begin(2)
+    inbox.put(2, Action("forward", 0), "not given up")
+    assert inbox.take(2, Action("forward", 0), 1) == "not given up"
+
+
+class Marked(tg.nn.Module):
+    """Hands a value on that is no tensor."""
+
+    def forward(self, x):
+        return x * 1.0, Path("mark")
+
+
+class Reader(tg.nn.Module):
+    """Takes it."""
+
+    def forward(self, x, mark):
+        assert mark == Path("mark")
+        return x
+
+
+def test_values_that_are_no_tensors_go_along(cluster):
+    x, _ = batch()
+    pipeline = Pipeline(placed([Marked(), Reader()], cluster), n_microbatches=2)
+    np.testing.assert_array_equal(pipeline(x).numpy(), x.numpy())
+
+
+def test_a_delivery_to_a_stage_that_is_gone(cluster):
+    deliveries, action = Deliveries.of(cluster[0]), Action("forward", 0)
+    inbox, kept = Inbox(), Deliveries.of(cluster[1])
+    address = kept.add(inbox)
+    inbox.begin(1)
+    deliveries.send(address, 1, action, (tg.ones(2),), 20.0).wait()
+    assert inbox.take(1, action, 20.0)[0].tolist() == [1.0, 1.0]
+    del inbox
+    with pytest.raises(RpcError, match="worker 'a' has no stage 1 of a pipeline any more"):
+        deliveries.send(address, 1, action, (tg.ones(2),), 20.0).wait()
 
 
 @pytest.mark.processes

@@ -1,0 +1,7 @@
+"""Numbers of the methods of pipelines. Those from 64 to 79 are this package's."""
+
+
+class Method:
+    """Method numbers: what a request asks for."""
+
+    DELIVER = 64
