@@ -12,6 +12,7 @@ from .outbox import LENGTH
 from .tls_socket import TlsSocket
 
 READ_BYTES = 16 * 1024  # some 300 small requests; with more at once their answers come late, all together
+WIDE_BYTES = 64 * 1024  # of a read while frames come that are longer: one read instead of two or three
 HEAD = LENGTH.size
 
 
@@ -28,11 +29,14 @@ class StreamReader:
     def __init__(self, source: socket.socket | TlsSocket, most: int = BULK_BYTES) -> None:
         self._source = source
         self._most = most
-        self._buffer = bytearray(READ_BYTES)
-        self._view = memoryview(self._buffer)
+        self._make_buffer(READ_BYTES)
         self._end = 0  # of the bytes in the buffer, which begin with a frame's length
         self._large: memoryview | None = None  # a frame that does not fit the buffer, and how much of it is there
         self._filled = 0
+
+    def _make_buffer(self, size: int) -> None:
+        self._buffer = bytearray(size)
+        self._view = memoryview(self._buffer)
 
     def read(self) -> Sequence[Any]:
         """Read once, without waiting; return the frames that are complete now.
@@ -63,14 +67,17 @@ class StreamReader:
             stop = start + LENGTH.unpack_from(buffer, position)[0]
             if stop > end:
                 self._check_size(stop - start)
-                if stop - position > READ_BYTES:
+                if stop - position > len(buffer):
                     self._begin_large(stop - start, start, end)
                     return frames
                 break
             frames.append(buffer[start:stop])
             position = stop
-        self._end = end - position
-        buffer[: self._end] = buffer[position:end]
+        self._end = rest = end - position
+        buffer[:rest] = buffer[position:end]
+        if len(frames) > 1 and rest < READ_BYTES < len(buffer):
+            self._make_buffer(READ_BYTES)
+            self._buffer[:rest] = buffer[:rest]
         return frames
 
     def _check_size(self, size: int) -> None:
@@ -81,6 +88,8 @@ class StreamReader:
         self._large, self._filled = new_memory(size), end - start
         self._large[: self._filled] = self._view[start:end]
         self._end = 0
+        if size + HEAD <= WIDE_BYTES:  # more such frames may follow
+            self._make_buffer(WIDE_BYTES)
 
     def _read_large(self, large: memoryview) -> Sequence[Any]:
         size = self._source.recv_into(large[self._filled :])

@@ -12,10 +12,10 @@ from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.poller import Poller
 from telegrad.rpc.lanes.stream import STEADY, Stream
-from telegrad.rpc.lanes.stream_reader import READ_BYTES, StreamReader
+from telegrad.rpc.lanes.stream_reader import READ_BYTES, WIDE_BYTES, StreamReader
 from telegrad.rpc.lanes.stream_writer import MOST_PARTS, TOGETHER, StreamWriter
 
-SIZES = [0, 1, 3, 4, 100, READ_BYTES - 4, READ_BYTES - 3, READ_BYTES, 2 * READ_BYTES]
+SIZES = [0, 1, 3, 4, 100, READ_BYTES - 4, READ_BYTES - 3, READ_BYTES, 2 * READ_BYTES, WIDE_BYTES - 4, WIDE_BYTES - 3]
 
 
 class Handle(FrameHandle):
@@ -63,6 +63,21 @@ def test_a_frame_that_claims_too_much_is_refused_before_memory_is_taken(ends):
     near.send(struct.pack("<I", 2**32 - 1))
     with pytest.raises(SerializationError, match="a frame of 4294967295 bytes"):
         StreamReader(far).read()
+
+
+def test_frames_that_follow_a_longer_one_take_one_read_each_until_small_ones_come(ends):
+    near, far = ends
+    long, reader = bytes(2 * READ_BYTES), StreamReader(far)
+    small = [b"%04d" % number for number in range(READ_BYTES // 4)]
+    head = struct.pack("<I", len(long))
+    for reads in (2, 1, 1):
+        near.send(head + long)
+        assert [list(reader.read()) for _ in range(reads)][-1] == [long]
+    for _ in range(2):
+        near.send(b"".join(struct.pack("<I", 4) + frame for frame in small))
+        first = len(reader.read())
+        assert read_all(reader) == small[first:]
+    assert first == READ_BYTES // 8, "many small frames are not read at once: the first would wait for the last"
 
 
 def test_the_end_of_the_peer_is_told_after_its_last_frame(ends):
