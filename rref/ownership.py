@@ -102,8 +102,10 @@ class Ownership:
         self.transfers.open(transfer, transfer.peer in self.lost)
         if transfer.creates:
             self._create(transfer)
-        transfer.entries += [self._give(transfer, fork)._replace(kind=Kind.BORROWED) for fork in borrowed]
-        transfer.entries += [self._give(transfer, fork) for fork in transfer.forks]
+        for fork in borrowed:
+            transfer.entries.append(self._give(transfer, fork, Kind.BORROWED))
+        for fork in transfer.forks:
+            transfer.entries.append(self._give(transfer, fork))
 
     def _create(self, transfer: Transfer) -> None:
         # On this worker itself the reference exists at once: if the call cannot be made, that is an error of the value.
@@ -119,7 +121,7 @@ class Ownership:
         if owner in self.lost:
             self._lose_owner(fork)
 
-    def _give(self, transfer: Transfer, parent: Fork) -> Entry:
+    def _give(self, transfer: Transfer, parent: Fork, kind: Kind | None = None) -> Entry:
         child_id = self._ids.fork()
         # While the owner itself waits for the creating call it cannot register forks: the child's holder has to ask for it.
         registered = parent.owner == self.me and self.owned.is_created(parent.rref_id)
@@ -129,8 +131,9 @@ class Ownership:
             else:
                 parent.children += 1
                 self._children[child_id] = (parent, transfer)
-        returned = transfer.answered and transfer.peer == parent.owner != self.me
-        kind = Kind.REGISTERED if registered else Kind.RETURNED if returned else Kind.UNREGISTERED
+        if kind is None:
+            returned = transfer.answered and transfer.peer == parent.owner != self.me
+            kind = Kind.REGISTERED if registered else Kind.RETURNED if returned else Kind.UNREGISTERED
         return Entry(parent.rref_id, child_id, parent.owner, kind)
 
     # -- references that arrive

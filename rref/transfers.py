@@ -30,6 +30,9 @@ class Kind(IntEnum):
     BORROWED = 4  # the receiver is the owner, and its value is for this request alone: the fork is nobody's
 
 
+KINDS = tuple(Kind)  # by number
+
+
 class Entry(NamedTuple):
     """One reference in a transfer."""
 
@@ -130,7 +133,10 @@ class Transfers:
 
     def see(self, sender: WorkerKey, number: int) -> bool:
         """Note that a transfer arrived or is refused from now on; return whether neither was the case before."""
-        return self._seen.setdefault(sender, IntervalSet()).add(number)
+        seen = self._seen.get(sender)
+        if seen is None:
+            seen = self._seen[sender] = IntervalSet()
+        return seen.add(number)
 
     def seen(self, sender: WorkerKey) -> IntervalSet:
         """Return the numbers of a sender's transfers that arrived or are refused."""
@@ -166,7 +172,11 @@ def decode_transfer(data: bytes, sender: WorkerKey) -> Transfer:
     """Return the transfer that ``encode_transfer`` encoded, as its receiver sees it."""
     (number,) = HEAD.unpack_from(data)
     rows = ENTRY.iter_unpack(memoryview(data)[HEAD.size :])
-    entries = [Entry(GlobalId(*row[0:3]), GlobalId(*row[3:6]), WorkerKey(*row[6:8]), Kind(row[8])) for row in rows]
+    new = tuple.__new__  # not the classes' own, which are Python functions: a call through a proxy has an entry
+    entries = [
+        new(Entry, (new(GlobalId, row[0:3]), new(GlobalId, row[3:6]), new(WorkerKey, row[6:8]), KINDS[row[8]]))
+        for row in rows
+    ]
     return Transfer.arriving(sender, number, entries)
 
 
