@@ -94,17 +94,20 @@ class TlsSocket:
         """
         if self._over:
             return 0
-        # First: asking TLS in vain costs an exception.
-        fresh = b"" if self.holds_back else self._receive()
+        asks = not self.holds_back  # the system first: asking TLS in vain costs an exception
         while True:
+            if asks and not self._asks_system:
+                raise BlockingIOError
+            # Here and not in a method: most reads are in vain, and an exception costs more with each call it passes.
+            if asks and not (arrived := self._plain.recv_into(self._buffer)):
+                raise ConnectionResetError("the connection was cut")
             with self._lock:
-                if fresh:
-                    self._arrived.write(fresh)
-                if size := self._decrypt(buffer):
-                    return size
-            if self._over:
-                return 0
-            fresh = self._receive()
+                if asks:
+                    self._arrived.write(self._buffer[:arrived])
+                size = self._decrypt(buffer)
+            if size or self._over:
+                return size
+            asks = True
 
     def _decrypt(self, buffer: Any) -> int:
         """Read the records that are there, each by a call to TLS, as far as they fit; return how many bytes."""
@@ -196,14 +199,6 @@ class TlsSocket:
             yield
         finally:
             self._asks_system = True
-
-    def _receive(self) -> memoryview:
-        """Return the ciphertext that the system has, until the next call."""
-        if not self._asks_system:
-            raise BlockingIOError
-        if not (size := self._plain.recv_into(self._buffer)):
-            raise ConnectionResetError("the connection was cut")
-        return self._buffer[:size]
 
     def _send_rest(self) -> bool:
         """Send ciphertext, and return whether all of it has left."""

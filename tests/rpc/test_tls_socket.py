@@ -10,6 +10,7 @@ import threading
 import pytest
 from helpers.certificates import authority, worker_tls
 from telegrad.rpc.lanes.tls_socket import TlsSocket
+from telegrad.testing import count
 
 
 def connected():
@@ -120,6 +121,27 @@ def test_what_is_held_back_is_read_before_one_waits(ends):
         near.sendmsg([b"more"])
         with pytest.raises(BlockingIOError):
             far.recv_into(buffer)
+
+
+def test_a_small_frame_and_a_read_in_vain_are_one_call_of_the_system_each(ends):
+    near, far = ends
+    buffer = bytearray(1000)
+
+    def read_in_vain():
+        try:
+            far.recv_into(buffer)
+        except BlockingIOError:
+            return
+        raise AssertionError
+
+    def send_and_receive():
+        near.send(b"x" * 100)
+        select.select([far], [], [], 30)
+        assert far.recv_into(buffer) == 100
+
+    vain, frame = count(read_in_vain), count(send_and_receive)
+    assert vain.c_calls == {"recv_into": 1} and sum(vain.python_calls.values()) == 2  # one is the step
+    assert frame.c_calls["send"] == frame.c_calls["recv_into"] == 1 and sum(frame.python_calls.values()) <= 9
 
 
 @pytest.mark.parametrize("wrong", ["name", "authority of the acceptor", "authority of the dialer"])
