@@ -1,19 +1,21 @@
 """Control channel: small messages to every peer that arrive exactly once, or their receiver is lost.
 
 It drives the control queues: sends what is due, delivers what arrives, acknowledges. Control messages never wait behind user
-functions: they are delivered in the thread of a reader, on any connection to the peer, and repeated until acknowledged. Nothing
-else in the package retries.
+functions: they are delivered in the thread of a reader (or the loop's, see ``received``), on any connection to the peer, and
+repeated until acknowledged. Nothing else in the package retries.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ..core.futures import Future, complete_once
 from .control_queue import ControlMessage
+from .lanes.ioloop import may_block
 from .peers import Peer
 from .timers import Alarm, Timers
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
@@ -76,7 +78,16 @@ class ControlChannel:
         self._send_batch(peer, messages, due)
 
     def received(self, peer: Peer, frame: Any) -> None:
-        """Deliver a batch of control messages, and acknowledge them by any route."""
+        """Deliver a batch of control messages, and acknowledge them by any route.
+
+        Not in the main thread while that reads a socket: Ctrl-C would lose what was noted as received and not yet handled.
+        """
+        if threading.get_ident() == threading.main_thread().ident and not may_block():
+            self._timers.call_soon(partial(self._received, peer, bytes(frame)))
+        else:
+            self._received(peer, frame)
+
+    def _received(self, peer: Peer, frame: Any) -> None:
         self._used[peer] = None
         for number, topic, payload in decode_control(frame):
             with peer.lock:

@@ -8,9 +8,14 @@ from helpers.frames import Frames
 from helpers.interrupts import INSIDE_LOCKS, Interrupter, OpcodeInterrupter
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError, RpcError
+from telegrad.core.futures import thread_role
+from telegrad.rpc.control_queue import ControlMessage
+from telegrad.rpc.lanes.reading import READER
 from telegrad.rpc.serving import ServerCall
+from telegrad.rpc.wire.control import encode_control
 from telegrad.rpc.wire.header import Flag, Kind
 
+TOPIC = 200
 ran: list[object] = []
 
 
@@ -70,6 +75,31 @@ def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, kee
         places.append(interrupter.run(partial(server.accept, call, connection, peer)))
         until(lambda: not server.waiting and not server.serving)
     assert len(places) > 10 and len(begun) > len(places) // 2 and len(begun) == len({*begun})
+
+
+def test_a_control_message_whose_reader_is_interrupted_is_handled_once(workers, until):
+    a, handled, interrupter, places = workers[0], [], OpcodeInterrupter(*INSIDE_LOCKS), [""]
+    a.control.on(TOPIC, lambda peer, payload: handled.append(payload))
+    peer = a.peers.find("b")
+
+    def read(frame):
+        role, thread_role.blocker = thread_role.blocker, READER
+        try:
+            a.control.received(peer, frame)
+        finally:
+            thread_role.blocker = role
+
+    while places[-1] is not None:
+        payload = str(len(places)).encode()
+        frame = b"".join(encode_control([ControlMessage(10**6 + len(places), payload, TOPIC)]))
+        before = peer.control.received
+        places.append(interrupter.run(partial(read, frame)))
+        read(frame)  # what was not acknowledged is sent again
+        until(lambda payload=payload: payload in handled)
+        read(frame)
+        until(lambda: a.timers._soon.empty())
+        assert handled.count(payload) == 1 and peer.control.received == before + 1, places[-1]
+    assert len(places) > 5
 
 
 class Emptied(OrderedDict):
