@@ -170,7 +170,6 @@ class Caller:
 
     def _transmit(self, call: PendingCall, peer: Peer) -> bool:
         parts = encode(call)
-        call.size = sum(map(len, parts))
         for _ in range(ROUTES):
             connection = call.connection = self._connections.route(peer)
             call.future.driver = connection.reading

@@ -14,6 +14,10 @@ from .wire.payload import Labels, make_tensors, pack_pickled, unpack
 SIMPLE = Flag.PLAIN | Flag.EMPTY
 
 
+def _always() -> bool:
+    return True
+
+
 class Codec:
     """Packs and opens the messages of one agent.
 
@@ -39,7 +43,7 @@ class Codec:
     def _set_hooks(self) -> None:
         # Hot: hooks that an interceptor does not override are not called.
         self._sending = [each for each in self.interceptors if type(each).sending is not Interceptor.sending]
-        self._needed = [each.needs for each in self._sending if not each.needs_references]
+        self._asked = [each.needs.get if each.needs else _always for each in self._sending if not each.needs_references]
         self._arrived = self._overridden("arrived")
         self._opening = self._overridden("opening")
         self._served = self._overridden("served")
@@ -89,8 +93,8 @@ class Codec:
 
     def speaks(self) -> bool:
         """Return whether an interceptor looks at every message that leaves now, also at one without references."""
-        for needed in self._needed:  # noqa: SIM110  # a generator costs more than all the rest
-            if needed is None or needed.get():
+        for asked in self._asked:  # noqa: SIM110  # a generator costs more than all the rest
+            if asked():
                 return True
         return False
 

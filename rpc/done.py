@@ -40,11 +40,11 @@ class DoneAnswers:
     def send(self, connection: Connection, call_id: int) -> None:
         """Answer a call on the connection of its request, together with others if those are under way."""
         together, waiting = self._together, len(self._waiting)
-        if waiting <= QUEUE and not together:
+        if waiting <= QUEUE and not together.items:
             self._send(connection, [call_id])
             return
         together.add((connection, call_id))
-        if not waiting or len(together) >= TOGETHER:
+        if not waiting or len(together.items) >= TOGETHER:
             together.flush()
 
     def send_soon(self, peer: Peer, call_id: int) -> None:

@@ -194,7 +194,6 @@ class Server:
         sent = False
         try:
             parts = encode(reply)
-            reply.size = sum(map(len, parts))
             flow: Flow = connection.flow or self.flows.of(connection)
             sent = connection.send(parts) if flow.take(reply) else self._queue(reply, parts, flow)
         finally:
@@ -306,7 +305,8 @@ class ServerCall(Incoming):
         server = self._server
         if not server.take(self):
             return None
-        if server.state.closed or ((self._peer.gone or self._expired()) and not self.must_run):
+        late = 0.0 < self.deadline < server.timers.now()  # ``_expired``, without a call
+        if server.state.closed or ((self._peer.gone or late) and not self.must_run):
             server.served(self)
             return None
         server.threads.new_context().run(self._serve)
@@ -440,7 +440,8 @@ class ServerCall(Incoming):
         if self.warnings and reply is not None:
             reply.tell(WARNINGS, json.dumps(self.warnings).encode())
             self.warnings = ()
-        if not self.deadline or self.must_run or not self._expired():  # else nobody waits for it
+        late = 0.0 < self.deadline < self._server.timers.now()
+        if not late or self.must_run:  # else nobody waits for it
             if reply is None:
                 self._server.done.send(self.connection, self.call_id)
             else:

@@ -238,19 +238,22 @@ class Batch(Generic[T]):
     Args:
         timers: the agent's timers.
         handle: takes the items; quick, and no user code.
+
+    Attributes:
+        items: those that wait, to be looked at only.
     """
 
-    __slots__ = ("_handle", "_items", "_timers", "_waiting")
+    __slots__ = ("_handle", "_timers", "_waiting", "items")
 
     def __init__(self, timers: Timers, handle: Callable[[list[T]], object]) -> None:
         self._timers = timers
         self._handle = handle
-        self._items: deque[T] = deque()
+        self.items: deque[T] = deque()
         self._waiting = False
 
     def add(self, item: T) -> None:
         """Add an item. Takes no lock, so that a finalizer may call it."""
-        self._items.append(item)
+        self.items.append(item)
         if not self._waiting:
             self._waiting = True
             try:
@@ -265,20 +268,16 @@ class Batch(Generic[T]):
         items: list[T] = []
         try:
             with contextlib.suppress(IndexError):  # another thread may flush too
-                items.extend(
-                    iter(self._items.popleft, self)
-                )  # without a call of Python's, in which an item could get lost
+                # All in C: between two calls of Python's an interrupt could lose an item.
+                items.extend(iter(self.items.popleft, self))
             if items:
                 self._handle(items)
         except Exception:
             raise
         except BaseException:  # Ctrl-C, say: nobody else would handle them
-            self._items.extendleft(reversed(items))
+            self.items.extendleft(reversed(items))
             self._timers.call_soon(self.flush)
             raise
-
-    def __len__(self) -> int:
-        return len(self._items)
 
 
 class Alarm:

@@ -73,7 +73,7 @@ class GrpcConnection(Connection):
     def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
         if self.closed:
             return False
-        size = sum(map(len, parts))
+        size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         if size < SEGMENT_BYTES and self._stream is not None:
             return self._stream.send(parts, size, handle)
         if size >= SEGMENT_BYTES and self._large is not None and self._stream is not None:

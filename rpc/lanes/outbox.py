@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import time
 from collections import deque
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any, Protocol
 
 from ...core.errors import SerializationError
@@ -38,36 +38,39 @@ class SmallFrame:
     __slots__ = ("_data", "_handle", "_since")
 
     def __init__(self, data: bytes, handle: FrameHandle | None) -> None:
-        self._data = [data]  # emptied by the thread that is first: popping is atomic
+        self._data = data  # deleted by the thread that is first, which takes the frame
         self._handle = handle
-        self._since = time.monotonic()
         if handle is not None:
+            self._since = monotonic()
             handle.taken(self)
 
     def take(self) -> bytes | None:
         """Return the frame, which leaves now; ``None`` if it was withdrawn."""
         try:
-            data = self._data.pop()
-        except IndexError:
+            data = self._data
+            del self._data
+        except AttributeError:
             return None
-        handle, self._handle = self._handle, None  # else the two would be a cycle
-        if handle is not None and time.monotonic() - self._since > LATE_SECONDS:
-            return handle.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]
+        if (handle := self._handle) is not None:
+            self._handle = None  # else the two would be a cycle
+            if monotonic() - self._since > LATE_SECONDS:
+                return handle.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]
         return data
 
     def take_back(self) -> tuple[bytes, FrameHandle | None] | None:
         """Return the frame and its handle, to send it another way; ``None`` if it has left or was withdrawn."""
         try:
-            data = self._data.pop()
-        except IndexError:
+            data = self._data
+            del self._data
+        except AttributeError:
             return None
         handle, self._handle = self._handle, None
         return data, handle
 
     def withdraw(self) -> bool:
         try:
-            self._data.pop()
-        except IndexError:
+            del self._data
+        except AttributeError:
             return False
         self._handle = None
         return True

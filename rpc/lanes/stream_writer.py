@@ -64,7 +64,7 @@ class StreamWriter:
         with self._lock:
             if self._closed:
                 return False
-            if self._busy or self.waiting or self._rest or not at_once:
+            if not at_once or self.waiting or self._busy or self._rest:
                 self._add(SmallFrame(b"".join(parts), handle), at_once)
                 return True
             self._busy = True
@@ -87,12 +87,13 @@ class StreamWriter:
 
     def _add(self, frame: SmallFrame, at_once: bool) -> None:
         # lock held
-        self.waiting.append(frame)
+        waiting = self.waiting
+        waiting.append(frame)
         if self._busy or self._rest:
             self._wait_for_room(True)
-        elif at_once or len(self.waiting) >= TOGETHER:
+        elif at_once or len(waiting) >= TOGETHER:
             self.flush()
-        elif len(self.waiting) == 1:
+        elif len(waiting) == 1:
             self._flush_soon()
 
     def _wait_for_room(self, wanted: bool) -> None:
@@ -155,8 +156,9 @@ class StreamWriter:
         # lock held
         pieces: list[bytes] = []
         size = 0
-        while self.waiting and size < BATCH_BYTES:
-            if (frame := self.waiting.popleft().take()) is not None:
-                pieces += (LENGTH.pack(len(frame)), frame)
+        waiting, length_of = self.waiting, LENGTH.pack
+        while waiting and size < BATCH_BYTES:
+            if (frame := waiting.popleft().take()) is not None:
+                pieces += (length_of(len(frame)), frame)
                 size += len(frame)
         return memoryview(b"".join(pieces))

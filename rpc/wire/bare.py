@@ -35,13 +35,25 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
         if type(name) is not str or type(arguments) is not tuple or type(named) is not dict or named:
             return False
         if not arguments or type(arguments[0]) is Tensor:
-            return name.isascii() and name != "" and _pack_tensors(message, name.encode(), arguments, limit)
+            room = limit - len(name)
+            if (
+                not name.isascii()
+                or not name
+                or room < 0
+                or (arguments and not _pack_tensors(message, arguments, room))
+            ):
+                return False
+            message.pickled = (name.encode(),)
+            message.flags |= Flag.BARE | Flag.PLAIN
+            return True
         return _pack_plain(message, body, (name, *arguments), limit)
     if body is None:
         message.flags |= Flag.EMPTY
         return True
-    if kind is Tensor:
-        return _pack_tensors(message, b"", (body,), limit)
+    if kind is Tensor and _pack_tensors(message, (body,), limit):
+        message.pickled = (b"",)
+        message.flags |= Flag.BARE | Flag.PLAIN
+        return True
     return kind in PLAIN_TYPES and _pack_plain(message, body, (body,), limit)
 
 
@@ -51,8 +63,8 @@ def open_bare(message: Incoming) -> Any:
     return (name, tuple(message.tensors), {}) if name else message.tensors[0]
 
 
-def _pack_tensors(message: Outgoing, name: bytes, tensors: tuple[Any, ...], limit: int) -> bool:
-    size = len(name)
+def _pack_tensors(message: Outgoing, tensors: tuple[Any, ...], limit: int) -> bool:
+    size = 0
     if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
         return False  # a pickle keeps that they are one object
     for tensor in tensors:
@@ -61,9 +73,7 @@ def _pack_tensors(message: Outgoing, name: bytes, tensors: tuple[Any, ...], limi
         size += tensor._array.nbytes
     if size > limit:
         return False
-    message.pickled = (name,)
     message.tensors = tensors
-    message.flags |= Flag.BARE | Flag.PLAIN
     return True
 
 

@@ -25,6 +25,7 @@ from .tables import ALIGNMENT, LENGTH, Row, encode_row, read_tables, with_place
 # Tensors, references, buffers; bytes of extras, of rows and lengths, of pickle
 TABLES = struct.Struct("<IIIIQQ")
 EXTRA = struct.Struct("<BQ")  # interceptor, bytes
+SMALL_BYTES = 4096  # a frame up to this is one part
 BODY = HEAD.size  # where what follows the header begins
 AFTER_TABLES = HEAD.size + TABLES.size
 
@@ -33,10 +34,15 @@ Parts = list[Any]  # bytes-like objects; a lane sends them one after another
 
 
 def encode(message: Outgoing) -> Parts:
-    """Return the frame of a message, as parts still to be joined or copied: big arrays are not copied here."""
+    """Return the frame of a message, as parts still to be joined or copied: big arrays are not copied here.
+
+    The message's ``size`` is that of the frame from here on.
+    """
     if not (message.tensors or message.references or message.buffers or message.extras):
         head = HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
-        return [head, *message.pickled]
+        size = message.size = BODY + sum(map(len, message.pickled))
+        whole = [head, *message.pickled]
+        return [b"".join(whole)] if size <= SMALL_BYTES else whole
     rows, buffers = _tensor_rows(message.tensors)
     buffers += message.buffers
     lengths = list(map(len, buffers))
@@ -53,6 +59,7 @@ def encode(message: Outgoing) -> Parts:
             parts.append(bytes(padding))
         parts.append(buffer)
         position += padding + length
+    message.size = position
     return parts
 
 

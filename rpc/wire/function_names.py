@@ -12,7 +12,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.errors import SerializationError
 
@@ -21,18 +21,32 @@ MAIN_NAMES = frozenset({MAIN, "__mp_main__"})
 MOST_FOUND = 1024  # functions that are found at once
 
 
-class Found(NamedTuple):
-    """Function that was found by its name."""
+class Found:
+    """Function that was found by its name.
 
-    text: str
-    module_name: str
-    module: Any
-    part: str
-    function: Callable[..., Any]
+    Args:
+        text: the name, with its module's.
+        module_name: name of the module.
+        module: the module.
+        part: the function's name in it.
+        function: the function.
+    """
+
+    __slots__ = ("function", "module", "module_name", "names", "part", "text")
+
+    def __init__(
+        self, text: str, module_name: str, module: ModuleType, part: str, function: Callable[..., Any]
+    ) -> None:
+        self.text = text
+        self.module_name = module_name
+        self.module = module
+        self.names = module.__dict__
+        self.part = part
+        self.function = function
 
     def is_there(self) -> bool:
         """Return whether it still is what its name says."""
-        return sys.modules.get(self.module_name) is self.module and self.module.__dict__.get(self.part) is self.function
+        return sys.modules.get(self.module_name) is self.module and self.names.get(self.part) is self.function
 
 
 _found: dict[Any, Found] = {}  # functions of modules that were imported completely, by name, and by themselves

@@ -1,11 +1,13 @@
 """Answers of ``None``: those of a crowd travel together, and none is lost."""
 
+import time
 from functools import partial
 
 import pytest
 from helpers.frames import Frames
 from helpers.interrupts import Interrupter
 from telegrad.rpc.done import TOGETHER, DoneAnswers
+from telegrad.rpc.timers import Timers
 from telegrad.rpc.wire.control import decode_done
 from telegrad.rpc.wire.header import Kind
 from telegrad.testing.cluster import cluster
@@ -36,7 +38,8 @@ def waiting():
 
 @pytest.fixture
 def answers(b, waiting):
-    return DoneAnswers(b.flows, b.control, b.timers, waiting)
+    """Answers without a clock: none is sent because a millisecond has passed."""
+    return DoneAnswers(b.flows, b.control, Timers(time.monotonic), waiting)
 
 
 @pytest.fixture
@@ -72,7 +75,8 @@ def test_no_more_wait_than_travel_together(answers, waiting, connection):
     assert ids(connection) == [list(range(TOGETHER)), list(range(TOGETHER, 2 * TOGETHER))]
 
 
-def test_answers_wait_for_a_millisecond_at_most(answers, waiting, connection, until):
+def test_answers_wait_for_a_millisecond_at_most(b, waiting, connection, until):
+    answers = DoneAnswers(b.flows, b.control, b.timers, waiting)
     waiting[:] = range(1000)
     answers.send(connection, 1)
     answers.send(connection, 2)
@@ -90,8 +94,9 @@ def test_each_connection_gets_its_own(b, answers, waiting, connection):
     assert ids(connection) == [[0, 2, 4]] and ids(other) == [[1, 3]]
 
 
-def test_an_interrupt_loses_no_answer(answers, waiting, connection, until):
+def test_an_interrupt_loses_no_answer(b, waiting, connection, until):
     """Ctrl-C, say, at every call of a thread that answers: only the answer during which it came may be missing."""
+    answers = DoneAnswers(b.flows, b.control, b.timers, waiting)
     interrupter, number, places = Interrupter(), 0, [""]
     while places[-1] is not None:
         waiting[:] = range(10)
