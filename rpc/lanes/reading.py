@@ -27,9 +27,7 @@ from .sleeping import Sleeper
 READS_IN_A_ROW = 16  # by the loop, before it does its other work
 SPIN_SECONDS = 0.3e-3  # for an answer: as long as it takes to wake a sleeping process
 REQUEST_SPIN_SECONDS = 0.15e-3  # for the next request: who calls at once mostly does so earlier
-COPIED_PER_SECOND = (
-    4e9  # bytes; what a peer needs to copy a large frame's arrays, and its answer's, is waited for as well
-)
+COPIED_PER_SECOND = 4e9  # bytes; a peer's copying of a large frame's arrays, and its answer's, is waited for as well
 COPY_SECONDS = 0.5e-3  # but not longer
 SOON_SECONDS = 2 * SPIN_SECONDS  # what comes so soon, although both ends sleep, would have come while spinning
 OFTEN_SECONDS = 1e-3  # between two turns of reading, of calls that follow one another: echoes of 1 MiB, say
@@ -82,6 +80,7 @@ class SharedReading:
         self._progress = 0
         self._quick = False  # what was served last took a moment only
         self._asleep = False  # a thread sleeps with the turn
+        self._led = False  # a thread reads that looks after those that wait when it leaves
         self._turn = threading.RLock()  # knows its owner, also when the acquiring of it was interrupted
         self._busy = False  # between the beginning of a read and the end of its deliveries
         self._ended = False
@@ -212,7 +211,7 @@ class SharedReading:
                 held = turn.acquire(blocking=False)
                 if not held:
                     return False
-                role.blocker, role.awaited = READER, awaited
+                role.blocker, role.awaited, self._led = READER, awaited, True
                 if self._watched is not False:
                     self._let_loop_watch(False)
                 if until:
@@ -229,6 +228,7 @@ class SharedReading:
                 # Nothing is called before the release: a signal handler could run there, and raise.
                 role.blocker, role.awaited = blocker, None
                 if held:
+                    self._led = False
                     turn.release()
             if self._closing or self._followers or role.task is not None:
                 self._after_turn()
@@ -341,9 +341,10 @@ class SharedReading:
         try:
             if not future.add_waiter(waiter):
                 return
-            self._followers.append(waiter)
-            while not (future.done() or self._ended or self._lead(future.done, until, future)):
-                if not block(waiter.sleep, until):
+            while not (future.done() or self._ended):
+                if waiter not in self._followers:  # it is new, or was to read, and another thread came first
+                    self._followers.append(waiter)
+                if self._lead(future.done, until, future) or not block(waiter.sleep, until):
                     return
         finally:
             future.remove_waiter(waiter)
@@ -353,9 +354,10 @@ class SharedReading:
                 self._pass_on()
 
     def _pass_on(self) -> None:
-        """Let the next thread that waits read, if there is one; the loop watches until it does."""
+        """Let the next thread that waits read, if there is one, unless another reads, which does this when it leaves."""
         try:
-            self._followers.popleft().release()
+            if not self._led:
+                self._followers.popleft().release()
         except IndexError:
             pass
 

@@ -139,6 +139,42 @@ def test_a_follower_whose_time_is_up_passes_its_turn_on(line):
     assert results == [0, 2]
 
 
+@pytest.fixture
+def queue(line):
+    """Return the results and threads of three waits: the first thread reads and sleeps, the others wait in line."""
+    results, threads = [], []
+    for number, future in enumerate(line.futures[:3]):
+        threads.append(in_thread(future.wait, results))
+        wait_until(lambda number=number: is_asleep(line)() and len(line.reading._followers) == number)
+    return results, threads
+
+
+def test_a_thread_that_was_to_read_and_came_too_late_stays_in_line(line, queue):
+    results, threads = queue
+    line.reading._followers.popleft().release()  # the second, whom a reader asked; but the first reads
+    wait_until(lambda: len(line.reading._followers) == 2)
+    for number in (0, 2, 1):
+        line.send(number)
+        wait_until(lambda number=number: number in results)
+    for thread in threads:
+        thread.join(20)
+    assert line.readers == [threads[0], threads[2], threads[1]]
+
+
+def test_a_thread_that_need_not_read_any_more_wakes_no_other_while_one_reads(line, queue):
+    results, threads = queue
+    line.reading._followers.popleft()  # the second is to read; its answer comes first
+    line.futures[1].set_result("otherwise")
+    threads[1].join(20)
+    assert len(line.reading._followers) == 1
+    for number in (0, 2):
+        line.send(number)
+        wait_until(lambda number=number: number in results)
+    for thread in threads:
+        thread.join(20)
+    assert line.readers == [threads[0], threads[2]] and not line.reading._followers
+
+
 def test_what_is_read_must_not_be_waited_for_meanwhile(line):
     """Code that runs in the reader's thread, as the agent's does, would wait for itself."""
     refused = []
