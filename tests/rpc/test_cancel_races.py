@@ -102,6 +102,28 @@ def test_a_control_message_whose_reader_is_interrupted_is_handled_once(workers, 
     assert len(places) > 5
 
 
+def test_a_call_to_itself_that_is_interrupted_anywhere_leaves_nothing(workers, until):
+    """The caller's thread is the reader, too."""
+    a, interrupter, places = workers[0], OpcodeInterrupter(*INSIDE_LOCKS, "start"), [""]
+    rpc.rpc_sync("a", note, (0,))
+    while places[-1] is not None:
+        try:
+            places.append(interrupter.run(partial(rpc.rpc_sync, "a", note, (1,))))
+        except RpcError:
+            continue  # its connection was given up a moment ago
+        until(partial(answered, "a"))
+        until(lambda: not (a.server.waiting or a.server.serving or a.caller.table.calls), 120)
+        until(lambda: not a.threads.functions.busy())
+    assert len(places) > 50
+
+
+def answered(to):
+    try:
+        return rpc.rpc_sync(to, note, (2,)) == 2
+    except RpcError:
+        return False
+
+
 class Emptied(OrderedDict):
     """Dictionary that another thread changes whenever this one looks at the beginning."""
 
