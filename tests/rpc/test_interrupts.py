@@ -80,9 +80,11 @@ def taken(a, b):
 
 
 def left(a, b):
-    """Return the same, once it is nothing, or after some time."""
+    """Return the same, once it is nothing, or after some time. A connection that breaks only now is dialed again."""
     deadline = time.monotonic() + SECONDS
     while (found := taken(a, b)) != {} and time.monotonic() < deadline:
+        if found is None:
+            again(7)
         time.sleep(0.002)
     return found
 

@@ -318,3 +318,20 @@ def test_a_segment_goes_with_its_connection_when_the_end_of_its_loan_was_interru
     del piece
     borrower.close()
     assert known() is None
+
+
+def test_a_loan_that_was_interrupted_while_it_was_made_is_forgotten(lender, monkeypatch):
+    printed = []
+    monkeypatch.setattr("sys.unraisablehook", printed.append)
+    borrower = Borrower(allowance(), lambda: None)
+    ((number, segment),) = lender.offer([PAGE], 0.0) or lender.offer([PAGE], 1.0)
+    borrower.open(number, os.dup(segment.fd))
+    monkeypatch.setattr("telegrad.rpc.lanes.large.borrower.fork_count", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        borrower.piece(number, PAGE)
+    borrower.close()
+    assert printed == [] and len(borrower) == 0
+
+
+def interrupt():
+    raise KeyboardInterrupt

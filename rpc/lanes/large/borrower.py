@@ -90,9 +90,8 @@ class Borrower:
         return memoryview(memory)
 
     def _released(self, loan: Loan) -> None:
-        _loans.pop(id(loan), None)
-        if os.getpid() != self._process:
-            return  # a forked child has no say
+        if _loans.pop(id(loan), None) is None or os.getpid() != self._process:
+            return  # Ctrl-C came while it was made, and the segment goes with its connection; a forked child has no say
         if loan.forks == fork_count():
             self._reusable.append(loan.number)
         else:  # a child that was forked meanwhile may use the memory: it must not be written to again
