@@ -1,6 +1,7 @@
 """Ctrl-C at every place of a function where Python may run a signal's handler: one after another, each once."""
 
 import dis
+import gc
 import inspect
 import sys
 from functools import cache
@@ -29,6 +30,7 @@ class Interrupter:
     def run(self, function):
         """Call ``function()``; return the place where it was interrupted, or ``None`` if it came to its end."""
         self._place = None
+        gc.disable()  # garbage of other tests is not to be interrupted here: what a finalizer raises goes no further
         try:
             sys.settrace(self._trace)
             sys.setprofile(self._profile)
@@ -38,6 +40,7 @@ class Interrupter:
         finally:
             sys.setprofile(None)
             sys.settrace(None)
+            gc.enable()
         return self._place
 
     _trace = None
