@@ -245,9 +245,8 @@ class Caller:
             callbacks = None
             try:
                 callbacks = call.future.try_finish()
-                if (
-                    call.extras
-                ):  # after that: an interceptor would need a callback, and a thread for it, to hear of the end
+                # After that: an interceptor would need a callback, and a thread for it, to hear of the end.
+                if call.extras:
                     self._codec.delivered(call)
                 if callbacks:
                     self._call_back(callbacks)

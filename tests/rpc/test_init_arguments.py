@@ -1,25 +1,11 @@
 """Arguments of ``init_rpc``: what they mean, and what is said of those that make no sense."""
 
-from contextlib import closing
-
 import pytest
-from helpers.joining import VARIABLES, refused, start
+from helpers.joining import refused, start
 from telegrad import rpc
 from telegrad.core.errors import RendezvousError
-from telegrad.launcher.environment import reserve_port
 
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch, tmp_path):
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-
-
-@pytest.fixture
-def port():
-    with closing(reserve_port()) as reserved:
-        return reserved.getsockname()[1]
+pytestmark = pytest.mark.usefixtures("outside_a_job")
 
 
 def test_rank_and_world_size_in_the_url(port):

@@ -7,17 +7,17 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import grpc
 import pytest
-from helpers.joining import VARIABLES, refused, start
+from helpers.joining import refused, start
 from helpers.remote import Gate, wait_at_gate
 from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
-from telegrad.launcher.environment import job_environment, reserve_port
+from telegrad.launcher.environment import job_environment
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.connections import Connections
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
@@ -25,18 +25,7 @@ from telegrad.rpc.members import MemberList
 from telegrad.rpc.rendezvous import TcpRendezvous
 from telegrad.rpc.rendezvous_tcp import JOIN
 
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch, tmp_path):
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-
-
-@pytest.fixture
-def port():
-    with closing(reserve_port()) as reserved:
-        return reserved.getsockname()[1]
+pytestmark = pytest.mark.usefixtures("outside_a_job")
 
 
 @pytest.fixture
