@@ -39,7 +39,11 @@ class TlsSocket:
         self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = tls.server_context() if name is None else tls.client_context()
         self._tls = context.wrap_bio(self._arrived, self._leaving, server_side=name is None, server_hostname=name)
-        self._lock = threading.Lock()  # held around calls to _tls
+        self._lock = threading.Lock()  # held around the next four, and other calls to _tls
+        self._encrypt, self._take = self._tls.write, self._leaving.read
+        self._store = self._arrived.write
+        self._decrypt: Any = self._tls.read  # with a buffer it returns how many bytes
+        self._transmit, self._receive = plain.send, plain.recv_into
         self._unsent: bytes | memoryview = b""  # ciphertext that the socket had no room for
         self._owed = 0  # bytes that were encrypted although the caller was told that they wait
         self._buffer = memoryview(bytearray(RECEIVE_BYTES))
@@ -68,14 +72,14 @@ class TlsSocket:
 
     async def send_all(self, data: bytes) -> None:
         """Send a few bytes, before the stream begins. On the loop."""
-        self._tls.write(data)
+        self._encrypt(data)
         await self._flush(asyncio.get_running_loop())
 
     async def receive(self, size: int) -> bytes:
         """Return at most ``size`` bytes, before the stream begins; none if the other end has hung up. On the loop."""
         while True:
             try:
-                return self._tls.read(size)
+                return self._decrypt(size)
             except ssl.SSLWantReadError:
                 await self._fill(asyncio.get_running_loop())
             except ssl.SSLZeroReturnError:
@@ -92,44 +96,48 @@ class TlsSocket:
             BlockingIOError: nothing is there.
             ConnectionResetError: the socket ended, and the other end did not say so: it was cut.
         """
+        if self.holds_back and (size := self._read_held_back(buffer)):
+            return size
         if self._over:
             return 0
-        asks = not self.holds_back  # the system first: asking TLS in vain costs an exception
-        while True:
-            if asks and not self._asks_system:
-                raise BlockingIOError
-            # Here and not in a method: most reads are in vain, and an exception costs more with each call it passes.
-            if asks and not (arrived := self._plain.recv_into(self._buffer)):
-                raise ConnectionResetError("the connection was cut")
+        if not self._asks_system:
+            raise BlockingIOError
+        # The system first: asking TLS in vain costs an exception. And all here: each call of Python costs a small frame more.
+        while arrived := self._receive(self._buffer):
+            size, room = 0, len(buffer)
             with self._lock:
-                if asks:
-                    self._arrived.write(self._buffer[:arrived])
-                size = self._decrypt(buffer)
-            if size or self._over:
-                return size
-            asks = True
+                self._store(self._buffer[:arrived])
+                try:
+                    size = self._decrypt(room, buffer)
+                except ssl.SSLWantReadError:
+                    continue  # what there is of the record is in TLS
+                except ssl.SSLZeroReturnError:
+                    pass
+                if not 0 < size < room or self._arrived.pending:
+                    size = self._decrypt_rest(buffer, size)
+            return size
+        raise ConnectionResetError("the connection was cut")
 
-    def _decrypt(self, buffer: Any) -> int:
-        """Read the records that are there, each by a call to TLS, as far as they fit; return how many bytes."""
+    def _read_held_back(self, buffer: Any) -> int:
+        with self._lock:
+            return self._decrypt_rest(buffer, 0)
+
+    def _decrypt_rest(self, buffer: Any, size: int) -> int:
+        """Read the records that are there behind ``size`` bytes, each by a call to TLS, as far as they fit; return the end."""
         # lock held
-        tls, arrived, room = self._tls, self._arrived, len(buffer)
-        rest, size = buffer, 0
+        arrived, room = self._arrived, len(buffer)
         try:
-            while count := tls.read(room - size, rest):
-                size += count  # type: ignore[operator]  # with a buffer it is a number
-                if size == room:
-                    self.holds_back = bool(arrived.pending or tls.pending())
-                    return size
-                if not arrived.pending:  # and none in TLS: there was room for more of the record
-                    self.holds_back = False
-                    return size
-                rest = memoryview(buffer)[size:]
-            self._over = True
+            while size < room:
+                count = self._decrypt(room - size, memoryview(buffer)[size:])
+                size += count
+                self._over = not count
+                if not (count and arrived.pending):  # and none in TLS: there was room for more of the record
+                    break
         except ssl.SSLWantReadError:
             pass  # what there is of the next record is in TLS, which asks for the rest
         except ssl.SSLZeroReturnError:
             self._over = True
-        self.holds_back = False
+        self.holds_back = size == room and bool(arrived.pending or self._tls.pending())
         return size
 
     def recvmsg(self, size: int, *_: int) -> tuple[bytes, list[Any], int, None]:
@@ -152,25 +160,27 @@ class TlsSocket:
             raise BlockingIOError
         owed, self._owed = self._owed, 0
         fresh = _first_bytes(parts, owed + ENCRYPT_BYTES)
-        return self._encrypt_and_send(memoryview(fresh)[owed:] if owed else fresh, owed)
-
-    def _encrypt_and_send(self, fresh: Any, owed: int) -> int:
-        with self._lock:
-            if fresh:
-                self._tls.write(fresh)
-            self._unsent = self._leaving.read()
-        if self._send_rest():
-            return owed + len(fresh)
-        self._owed = 1  # the caller comes again, when there is room
-        if owed + len(fresh) == 1:
-            raise BlockingIOError
-        return owed + len(fresh) - 1
+        if owed:
+            fresh = memoryview(fresh)[owed:]
+        return owed + self.send(fresh) if fresh else owed
 
     def send(self, data: Any) -> int:
-        """Send one part; as ``sendmsg``."""
+        """Send one part; as ``sendmsg``, but it may return 0."""
         if self._unsent or self._owed or len(data) > ENCRYPT_BYTES:
             return self.sendmsg((data,))
-        return self._encrypt_and_send(data, 0)
+        with self._lock:
+            self._encrypt(data)
+            self._unsent = records = self._take()
+        try:
+            sent = self._transmit(records)
+        except BlockingIOError:
+            sent = 0
+        if sent == len(records):
+            self._unsent = b""
+            return len(data)
+        self._unsent = memoryview(records)[sent:]
+        self._owed = 1  # the caller comes again, when there is room
+        return len(data) - 1
 
     def shutdown(self, how: int) -> None:
         """End this side of the socket, and tell the other end before that nothing more comes; or end both sides at once."""
@@ -184,7 +194,7 @@ class TlsSocket:
                 self._tls.unwrap()
             except ssl.SSLError:
                 pass  # it wants to read the other end's own end, which comes later
-            self._unsent = bytes(self._unsent) + self._leaving.read()
+            self._unsent = bytes(self._unsent) + self._take()
         self._send_rest()
 
     def close(self) -> None:
@@ -204,7 +214,7 @@ class TlsSocket:
         """Send ciphertext, and return whether all of it has left."""
         try:
             while rest := self._unsent:
-                sent = self._plain.send(rest)
+                sent = self._transmit(rest)
                 self._unsent = memoryview(rest)[sent:] if sent < len(rest) else b""
         except BlockingIOError:
             return False
@@ -212,13 +222,13 @@ class TlsSocket:
 
     async def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._leaving.pending:
-            await loop.sock_sendall(self._plain, self._leaving.read())
+            await loop.sock_sendall(self._plain, self._take())
 
     async def _fill(self, loop: asyncio.AbstractEventLoop) -> None:
         data = await loop.sock_recv(self._plain, RECEIVE_BYTES)
         if not data:
             raise ConnectionResetError("it hung up during the TLS handshake")
-        self._arrived.write(data)
+        self._store(data)
 
 
 def _first_bytes(parts: Sequence[Any], size: int) -> Any:
