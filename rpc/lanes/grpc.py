@@ -143,6 +143,7 @@ class DialedConnection(GrpcConnection):
         self.opened = True
         self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
+        await bulk.wait_for_connection()  # other threads write to it, and cannot wait for that
         await first_of(
             self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_bulk(bulk.read, bulk.write)
         )

@@ -21,11 +21,11 @@ import grpc
 from .base import SCATTERED, Connection, FrameHandle, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
-from .ioloop import first_of, may_block
+from .ioloop import call_on_loop, first_of, may_block
 from .large.channel import SEGMENT_BYTES, LargeFrames
 from .large.heap import HEAP
 from .large.resources import Resources
-from .outbox import Outbox, SmallFrame, Waits, next_batch, split_batch
+from .outbox import Outbox, SmallFrame, Waits, Write, next_batch, next_chunk, split_batch
 from .poller import Poller
 from .stream import Stream
 from .tls_socket import TlsSocket
@@ -33,12 +33,11 @@ from .tls_socket import TlsSocket
 CLOSE_SECONDS = 2.0
 NO_SOCKET = b""  # the dialer's first message, if it has no socket
 Read = Callable[[], Awaitable[Any]]
-Write = Callable[[bytes], Awaitable[Any]]
 Finish = Callable[[], Awaitable[Any]]
 
 
 class GrpcConnection(Connection):
-    """Base of both ends: two outboxes, the coroutines that move frames between them and two streams, and the socket.
+    """Base of both ends: two outboxes, which write to two streams, the coroutines that read these, and the socket.
 
     Args:
         loop: of the lane.
@@ -62,10 +61,9 @@ class GrpcConnection(Connection):
         self._undecided = (
             threading.RLock()
         )  # held while a frame is given to one or the other; a signal handler may send
-        self._frames = Outbox(loop)
-        self._bulk = Outbox(loop)
+        self._frames = Outbox(loop, next_batch)
+        self._bulk = Outbox(loop, next_chunk)
         self._transfers = itertools.count()
-        self._bulk_leaves = False  # a coroutine writes what is in _bulk
         self._large: LargeFrames | None = None
 
     # -- any thread
@@ -103,11 +101,13 @@ class GrpcConnection(Connection):
     def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
         number = next(self._transfers)
         transfer = Transfer(number, size, handle)
+        with suppress(RuntimeError):  # the loop is closed, and the connection with it
+            call_on_loop(self._loop, self._keep_memory)
         waits = len(parts) > 1 and may_block()  # not with a control frame, which is one part: locks may be held
         # Chunk by chunk, so that the first is on its way while the next is copied.
         for chunk in chunks(number, parts):
             if waits:
-                transfer.wait_for_room(lambda: self._bulk_leaves)
+                transfer.wait_for_room(lambda: self._bulk.leaves)
             if not transfer.add(chunk):
                 break
             self._bulk.put(transfer)  # once for each chunk: transfers take turns
@@ -193,15 +193,11 @@ class GrpcConnection(Connection):
         await first_of(self._write_frames(write, done_writing), self._read_frames(read), self._watch_socket())
 
     async def _pump_bulk(self, read: Read, write: Write) -> None:
-        await first_of(self._write_bulk(write), self._read_bulk(read))
+        await first_of(self._bulk.write_to(write), self._read_bulk(read))
 
     async def _write_frames(self, write: Write, done_writing: Finish | None) -> None:
         await self._decided.wait()
-        closing = False
-        while not closing:
-            batch, closing = await next_batch(self._frames)
-            if batch:
-                await write(batch)
+        await self._frames.write_to(write)
         for side in (self._large, self._stream):
             if side is not None:
                 with suppress(asyncio.TimeoutError):
@@ -229,17 +225,6 @@ class GrpcConnection(Connection):
         if (error := await self._stream.over) is None:
             await asyncio.sleep(CLOSE_SECONDS)
         raise ConnectionResetError(f"its socket broke: {error or 'the peer closed it'}")
-
-    async def _write_bulk(self, write: Write) -> None:
-        self._bulk_leaves = True
-        try:
-            while True:
-                transfer = await self._bulk.get()
-                self._keep_memory()
-                if (chunk := transfer.take()) is not None:
-                    await write(chunk)
-        finally:
-            self._bulk_leaves = False
 
     async def _read_bulk(self, read: Read) -> None:
         assembly = Assembly(take=self._resources.buffers.take)

@@ -1,4 +1,4 @@
-"""Queue of frames that wait for a stream: filled from any thread without blocking, emptied in batches by one coroutine.
+"""Queue of frames that wait for a gRPC stream: filled from any thread without blocking, which writes them itself if it can.
 
 Until a frame has left, any thread may take it back. Frames of more than ``BULK_BYTES`` are in ``bulk.py``.
 """
@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Protocol
 
 from ...core.errors import SerializationError
 from .base import HEAD_BYTES, FrameHandle
+from .ioloop import call_on_loop
 
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
 LENGTH = struct.Struct("<I")
+Write = Callable[[bytes], Coroutine[Any, Any, Any]]
 LATE_SECONDS = 0.01  # a frame that waited longer gets a new header
 
 
@@ -77,33 +81,50 @@ class SmallFrame:
 
 
 class Outbox:
-    """Queue of items from many threads to one coroutine."""
+    """Queue of items from many threads, which the threads that add them write to a gRPC stream.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    gRPC takes the next message of a stream when the one before has left. So a thread writes what waits if nothing is being
+    written; else the loop writes it, all together, when it hears that the message has left.
+
+    Args:
+        loop: the stream's.
+        take: takes one message's worth of items out of the queue and returns the message; empty if there is none.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[deque[Any]], bytes]) -> None:
         self._loop = loop
+        self._take = take
         self._items: deque[Any] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._wake_pending = False
+        self._write: Write | None = None  # while there is a stream
+        self._lock = threading.RLock()  # re-entrant: a signal handler may add an item while its thread does
+        self._busy = False  # a message is being written; nothing is after an error
+        self._begins = False  # it has not begun to wait for gRPC; stays true if a thread was interrupted there
+        self._writing: Coroutine[Any, Any, Any] | None = None
+        self._over: asyncio.Future[None] | None = None
+
+    @property
+    def leaves(self) -> bool:
+        """Return whether there is a stream that takes the items."""
+        return self._write is not None
 
     def put(self, item: Any) -> None:
-        """Add an item; wakes the coroutine unless a wake-up is on its way."""
+        """Add an item, or ``None`` for the end. Any thread."""
         self._items.append(item)
-        if not self._wake_pending:
-            self._wake_pending = True
-            try:
-                self._loop.call_soon_threadsafe(self._wake)
-            except RuntimeError:
-                pass  # the loop is closed, and the connection with it
-            except BaseException:  # Ctrl-C, say: nobody else would wake it
-                self._loop.call_soon_threadsafe(self._wake)
-                raise
+        try:
+            self._leave()
+        except BaseException:  # Ctrl-C, say
+            self._on_loop(self._recover)
+            raise
 
-    async def get(self) -> Any:
-        """Return the next item, as soon as there is one."""
-        while not self._items:
-            self._waiter = self._loop.create_future()
-            await self._waiter
-        return self._items.popleft()
+    async def write_to(self, write: Write) -> None:
+        """Let items leave by a stream's ``write`` from now on, until the end. On the loop."""
+        self._over = self._loop.create_future()
+        self._write = write
+        try:
+            self._leave()
+            await self._over
+        finally:
+            self._write = None
 
     def take_all(self) -> list[Any]:
         """Return all items, and keep none."""
@@ -115,28 +136,84 @@ class Outbox:
         """Drop all items: the stream is no more."""
         self._items.clear()
 
-    def __len__(self) -> int:
-        return len(self._items)
+    def _leave(self) -> None:
+        """Write the next message, unless one is being written."""
+        with self._lock:
+            while self._items and not self._busy and (write := self._write) is not None:
+                self._busy = self._begins = True
+                if self._items[0] is None:
+                    self._end(None)
+                elif message := self._take(self._items):
+                    self._writing = write(message)
+                    self._step()
+                else:
+                    self._busy = False
+                self._begins = False
 
-    def _wake(self) -> None:
-        self._wake_pending = False
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+    def _step(self) -> None:
+        """Run a write up to where it waits for gRPC, or to its end. gRPC starts it from any thread."""
+        writing = self._writing
+        assert writing is not None, "it is only dropped after this"
+        try:
+            left: asyncio.Future[Any] = writing.send(None)
+        except StopIteration:
+            self._writing, self._busy = None, False
+        except Exception as error:
+            self._end(error)
+        else:
+            left.add_done_callback(self._go_on)
+            if left.done():  # meanwhile, maybe: then the loop may sleep, and know nothing of the callback
+                self._on_loop(_do_nothing)
+
+    def _recover(self) -> None:
+        """End the stream if a thread was interrupted while it began to write: nobody knows whether gRPC has the message."""
+        with self._lock:
+            if self._begins and self._writing is not None:
+                self._writing.close()
+            if self._begins:
+                self._tell(ConnectionResetError("a thread was interrupted while it wrote to the stream"))
+            else:
+                self._leave()
+
+    def _go_on(self, _: object) -> None:
+        """Write the next message when one has left. On the loop."""
+        self._step()
+        self._leave()
+
+    def _end(self, error: Exception | None) -> None:
+        self._on_loop(self._tell, error)
+
+    def _tell(self, error: Exception | None) -> None:
+        if self._over is None or self._over.done():
+            return
+        if error is None:
+            self._over.set_result(None)
+        else:
+            self._over.set_exception(error)
+
+    def _on_loop(self, action: Callable[..., object], *args: Any) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and the connection with it
+            call_on_loop(self._loop, action, *args)
 
 
-async def next_batch(outbox: Outbox) -> tuple[bytes, bool]:
-    """Return every small frame that waits now, up to a limit, as one stream message; and whether the outbox was closed."""
+def _do_nothing() -> None:
+    """Wake the loop."""
+
+
+def next_batch(items: deque[Any]) -> bytes:
+    """Take small frames out of ``items``, up to a limit or ``None``, and return them as one stream message."""
     pieces: list[bytes] = []
     size = 0
-    waiting = await outbox.get()
-    while waiting is not None:
-        if (frame := waiting.take()) is not None:
+    while items and size <= BATCH_BYTES and items[0] is not None:
+        if (frame := items.popleft().take()) is not None:
             pieces += (LENGTH.pack(len(frame)), frame)
             size += len(frame)
-        if size > BATCH_BYTES or not len(outbox):
-            break
-        waiting = await outbox.get()
-    return b"".join(pieces), waiting is None
+    return b"".join(pieces)
+
+
+def next_chunk(items: deque[Any]) -> bytes:
+    """Take one chunk of a large frame, and return it; empty if that was withdrawn."""
+    return items.popleft().take() or b""
 
 
 def split_batch(batch: bytes) -> Iterator[bytes]:

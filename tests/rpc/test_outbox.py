@@ -1,13 +1,16 @@
 """A frame that waits for a stream can be taken back until its last byte has left, and is stamped anew when it had to wait."""
 
+import asyncio
 import struct
 import threading
 from contextlib import suppress
 
+import pytest
 from telegrad.rpc.lanes import bulk, outbox
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, MOST_WAITING, Assembly, Transfer, chunks
-from telegrad.rpc.lanes.outbox import SmallFrame
+from telegrad.rpc.lanes.ioloop import LoopThread
+from telegrad.rpc.lanes.outbox import Outbox, SmallFrame, next_batch, split_batch
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import HEAD, restamp
@@ -125,3 +128,92 @@ def test_a_thread_that_adds_chunks_waits_no_longer_when_none_leaves():
     whole = transfer(2, parts)  # more than may wait
     whole.wait_for_room(lambda: False)
     assert len(whole.take_back()[0]) == len(parts[0])
+
+
+class Stream:
+    """Stream whose messages leave when the test says so.
+
+    Attributes:
+        messages: each with the thread that began to write it.
+    """
+
+    def __init__(self, loop):
+        self._loop = loop
+        self._under_way = []
+        self.messages = []
+
+    async def write(self, message):
+        self.messages.append((message, threading.current_thread()))
+        self._under_way.append(left := self._loop.create_future())
+        await left
+
+    def leave(self):
+        self._loop.call_soon_threadsafe(self._under_way.pop().set_result, None)
+
+    def fail(self, error):
+        self._loop.call_soon_threadsafe(self._under_way.pop().set_exception, error)
+
+
+@pytest.fixture
+def stream():
+    """A stream, an outbox that is written to it, and a concurrent future of its end."""
+    thread = LoopThread("outbox")
+    made, box = Stream(thread.loop), Outbox(thread.loop, next_batch)
+    over = asyncio.run_coroutine_threadsafe(box.write_to(made.write), thread.loop)
+    thread.run(asyncio.sleep(0), 30)
+    try:
+        yield made, box, over
+    finally:
+        over.cancel()
+        assert thread.stop(30)
+
+
+def test_a_thread_writes_its_frame_itself_and_the_loop_what_waits_meanwhile(stream, until):
+    made, box, over = stream
+    for each in (b"first", b"second", b"third"):
+        box.put(SmallFrame(each, None))
+    made.leave()
+    until(lambda: len(made.messages) == 2)
+    box.put(None)
+    assert not over.done()
+    made.leave()
+    assert over.result(30) is None
+    (first, mine), (rest, loops) = made.messages
+    assert list(split_batch(first)) == [b"first"] and mine is threading.current_thread()
+    assert list(split_batch(rest)) == [b"second", b"third"] and loops is not mine
+
+
+def test_a_write_that_fails_ends_the_outbox(stream):
+    made, box, over = stream
+    box.put(SmallFrame(b"first", None))
+    box.put(SmallFrame(b"second", None))
+    made.fail(ValueError("the stream broke"))
+    with pytest.raises(ValueError, match="broke"):
+        over.result(30)
+    assert len(made.messages) == 1
+
+
+def test_frames_of_many_threads_leave_once_and_in_order(stream, until):
+    made, box, over = stream
+    threads = [
+        threading.Thread(
+            target=lambda sender=sender: [box.put(SmallFrame(bytes((sender, i)), None)) for i in range(100)]
+        )
+        for sender in range(4)
+    ]
+    for each in threads:
+        each.start()
+
+    def received():
+        with suppress(IndexError):  # none is under way
+            made.leave()
+        return [frame for message, _ in made.messages for frame in split_batch(message)]
+
+    until(lambda: len(received()) == 400)
+    for each in threads:
+        each.join(30)
+    box.put(None)
+    received()
+    assert over.result(30) is None
+    for sender in range(4):
+        assert [frame[1] for frame in received() if frame[0] == sender] == list(range(100))
