@@ -12,13 +12,12 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
-from ....core.futures import Waiter
 from ..ioloop import call_on_loop
 from ..tls_socket import TlsSocket
+from .helper import LOOK_SECONDS, HelperThread
 from .transfer import Offer, Transfer
-
-LOOK_SECONDS = 0.05  # how often a thread that waits looks whether its frame was withdrawn, or the socket closed
 
 
 class BulkWriter:
@@ -36,6 +35,7 @@ class BulkWriter:
         self._target = target
         self._loop = loop
         self._broken = broken
+        self._helper = HelperThread(loop)
         self._turn = threading.Lock()  # held by the thread that writes
         self._queue: deque[Transfer | Offer] = deque()
         self._closing = self._closed = False
@@ -71,17 +71,7 @@ class BulkWriter:
             self._write_until(item)
             return
         # Signal handlers run in the main thread, and one in the middle of TLS would leave a record half known.
-        written = Waiter()  # not an Event, whose lock an interrupt may leave taken, as that of ``Thread.start``
-        thread = threading.Thread(target=self._write_for, args=(item, written), name="telegrad-bulk", daemon=True)
-        call_on_loop(self._loop, thread.start)
-        while not (item.released or self._closed):
-            written.sleep(LOOK_SECONDS)
-
-    def _write_for(self, item: Transfer | Offer, waiter: Waiter) -> None:
-        try:
-            self._write_until(item)
-        finally:
-            waiter.release()
+        self._helper.do(partial(self._write_until, item), lambda: item.released or self._closed)
 
     def _write_until(self, item: Transfer | Offer) -> None:
         while not (item.released or self._closed):
@@ -164,6 +154,7 @@ class BulkWriter:
     def close(self) -> None:
         """Send nothing any more, and let all threads go that wait."""
         self._closing = self._closed = True
+        self._helper.close()
         for item in list(self._queue):
             item.released = True
         self._queue.clear()

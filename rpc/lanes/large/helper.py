@@ -1,0 +1,73 @@
+"""``HelperThread``: runs actions for the main thread, where signal handlers run, in the middle of an action too."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from ....core.futures import Waiter
+from ..ioloop import call_on_loop
+
+LINGER_SECONDS = 1.0  # the thread waits so long for the next action
+LOOK_SECONDS = 0.05  # how often the main thread looks whether it need not wait any more
+
+
+class HelperThread:
+    """Thread that begins with the first action, and ends when there has been none for a while.
+
+    Args:
+        loop: starts it: ``Thread.start`` must not be interrupted.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._actions: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._runs = False
+
+    def do(self, action: Callable[[], object], needless: Callable[[], bool]) -> None:
+        """Have the thread run an action, and wait until it has done so.
+
+        Args:
+            action: what to run.
+            needless: whether there is no need to wait any more; asked now and then.
+        """
+        done = Waiter()  # not an Event, whose lock an interrupt may leave taken, as that of ``Thread.start``
+        self._actions.put(lambda: _run_for(done, action))
+        if (
+            not self._runs
+        ):  # looked at after the action is there: a thread that ends looks for actions after it has said so
+            call_on_loop(self._loop, self._start)
+        while not needless():
+            done.sleep(LOOK_SECONDS)
+
+    def close(self) -> None:
+        """End the thread, if there is one."""
+        self._actions.put(None)
+
+    def _start(self) -> None:
+        self._runs = True
+        threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
+
+    def _run(self) -> None:
+        while self._runs:
+            try:
+                action = self._actions.get(timeout=LINGER_SECONDS)
+            except Empty:
+                self._runs = False
+                self._runs = not self._actions.empty()
+                continue
+            if action is None:
+                self._runs = False
+                self.close()  # also for another one, if two were started
+            else:
+                action()
+                del action  # and what it holds, while this waits
+
+
+def _run_for(waiter: Waiter, action: Callable[[], object]) -> None:
+    try:
+        action()
+    finally:
+        waiter.release()

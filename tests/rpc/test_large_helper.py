@@ -1,0 +1,44 @@
+"""The thread that writes large frames for the main thread: one for many, and none when there is nothing to do."""
+
+import threading
+import time
+
+import pytest
+from telegrad.rpc.lanes.ioloop import LoopThread
+from telegrad.rpc.lanes.large import helper as module
+from telegrad.rpc.lanes.large.helper import HelperThread
+
+SECONDS = 30
+
+
+@pytest.fixture
+def loop():
+    thread = LoopThread("test-loop")
+    yield thread.loop
+    assert thread.stop(SECONDS)
+
+
+def run(helper):
+    """Have the helper run an action, and return the thread that ran it."""
+    found, deadline = [], time.monotonic() + SECONDS
+    helper.do(lambda: found.append(threading.current_thread()), lambda: found or time.monotonic() > deadline)
+    return found[0]
+
+
+def test_one_thread_runs_what_follows_soon_and_ends_with_its_owner(loop, monkeypatch):
+    monkeypatch.setattr(module, "LINGER_SECONDS", SECONDS)
+    helper = HelperThread(loop)
+    first = run(helper)
+    assert first is not threading.current_thread() and {run(helper) for _ in range(20)} == {first}
+    helper.close()
+    first.join(SECONDS)
+    assert not first.is_alive()
+
+
+def test_no_action_is_lost_while_the_thread_ends(loop, monkeypatch):
+    monkeypatch.setattr(module, "LINGER_SECONDS", 1e-4)
+    helper = HelperThread(loop)
+    threads = [run(helper) for _ in range(300)]
+    for thread in threads:
+        thread.join(SECONDS)
+    assert not any(thread.is_alive() for thread in threads)
