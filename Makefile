@@ -4,6 +4,8 @@ BIN := .venv/bin
 PEERS ?=
 # One process more than there are cores, because some tests wait.
 PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
+# Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-fast test-all check bench bench-quick bench-docs peers sweep proto signatures clean
 
