@@ -7,7 +7,7 @@ PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fast test-all check bench bench-quick bench-docs peers sweep proto signatures clean
+.PHONY: demo test test-fast test-all soak check bench bench-quick bench-docs peers sweep proto signatures clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -22,21 +22,24 @@ demo: .venv/installed      ## one parameter server, two trainers, real digits
 	@$(BIN)/telegrad demo
 
 test: .venv/installed      ## the tests, in parallel; TESTS narrows it: make test TESTS="tests/core/test_futures.py -x"
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(TESTS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak" $(TESTS)
 
 test-fast: .venv/installed ## those that start no process and are not slow, in less than a minute
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not slow and not processes" $(TESTS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak and not slow and not processes" $(TESTS)
 
-test-all: .venv/installed  ## those marked long too: a run of chaos, thousands of schedules
-	@$(BIN)/python -m pytest $(PARALLEL) $(TESTS)
+test-all: .venv/installed  ## those marked long too: a run of chaos, arrays of a quarter of a gibibyte
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not soak" $(TESTS)
+
+soak: .venv/installed      ## more seeds of random programs and schedules than test-all has
+	@$(BIN)/python -m pytest $(PARALLEL) -m soak $(TESTS)
 
 check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python proto/generate.py --check
 	@$(BIN)/python -m telegrad.core.signatures.write --check
-	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check . && cp -r benchmarks build/check/telegrad/
-	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
+	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile --target build/check . && cp -r benchmarks build/check/telegrad/
+	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy -n $$(nproc) --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
 
 bench: .venv/installed     ## RPC and tensors beside other libraries: make bench PEERS="torch=PYTHON rpyc=PYTHON", beside those of make peers
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(PEERS:%=--peer %)
