@@ -1,4 +1,4 @@
-"""100 steps of DistributedDataParallel on real processes, beside one process with the whole batch. Argument: the backend.
+"""40 steps of DistributedDataParallel on real processes, beside one process with the whole batch. Argument: the backend.
 
 Prints "all right" on each rank at the end.
 """
@@ -11,7 +11,7 @@ import telegrad as tg
 from telegrad import collective as dist
 from telegrad.nn.parallel import DistributedDataParallel, comm_hooks
 
-ROWS, STEPS = 3, 100
+ROWS, STEPS = 3, 40
 
 
 def model_of(dtype):

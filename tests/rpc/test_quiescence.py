@@ -386,7 +386,7 @@ def run_schedule(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_all_survivors_finish_in_every_schedule(count):
     chosen = seeds(count)
     lost = 0

@@ -321,7 +321,7 @@ def run_schedule(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_the_guarantees_hold_in_every_schedule(count):
     forks = failed = killed = never = 0
     chosen = seeds(count)

@@ -44,7 +44,7 @@ def test_in_the_simulator(capsys):
     assert "in 4 runs of the simulator" in capsys.readouterr().out
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.processes
 def test_many_on_processes_and_in_the_simulator():
     count, problems = processes.check(range(1150, 1250), 4)

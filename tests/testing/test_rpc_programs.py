@@ -48,14 +48,14 @@ def test_in_the_simulator(capsys):
     assert "in 6 runs of the simulator" in capsys.readouterr().out
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.processes
 @pytest.mark.parametrize("lane", lanes.LANES)
 def test_many(lane):
     assert lanes.check(lane, range(1000, 1200), 4) == {}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_many_in_the_simulator():
     assert not [problems for _, _, problems in repeated.check(simulated.Programs, range(100, 125), 4, 3000) if problems]
 
