@@ -45,11 +45,15 @@ def test_what_trains_locally_needs_no_network(run, package):
         "from telegrad import *; Tensor",
         "from telegrad import cosine_similarity, layer_norm; import telegrad as tg; tg.prelu",
         "import telegrad as tg, sys; tg.ones(1); assert 'telegrad.nn' not in sys.modules",
-        "import telegrad.launcher",
+        "from telegrad.launcher import LocalCluster, local_cluster, spawn; local_cluster(2)",
     ],
 )
 def test_every_way_in_works_alone(run, program):
     run(program)
+
+
+def test_a_launcher_needs_no_network(run):
+    assert "grpc" not in run("import sys, telegrad.launcher.cli; print(*sys.modules)")
 
 
 @pytest.mark.parametrize("low, high", [("rpc", "rref"), ("rref", "autograd_dist"), ("autograd_dist", "agents")])
