@@ -22,10 +22,11 @@ START_PROCESSES = {"job", "run_python"}  # fixtures
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark what starts processes by a fixture."""
+    """Mark what starts processes by a fixture; what is long comes first, so that no worker has it left at the end."""
     for item in items:
         if START_PROCESSES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.processes)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -27,7 +27,7 @@ from .lane import use_relays
 from .troubles import TROUBLES
 from .workload import Callee, Station, find_activity, install
 
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.05
 SETTLE_SECONDS = 20.0
 RUNNER_GONE = 70
 

@@ -118,13 +118,11 @@ def test_the_end_of_a_host_is_told_by_the_other(hosts):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("count", [2, 3])
-def test_the_demo_learns_across_hosts(count, tmp_path):
+def test_the_demo_learns_across_hosts(tmp_path):
     options = ["--roles", "ps,trainer=2", "-m"]
     demo = {"name": "telegrad.examples.parameter_server", "args": ["--epochs", "1"]}
-    with made_hosts(tmp_path, count) as hosts:
-        first, *others = [hosts.launch(host, None, *options, **demo) for host in range(count)]
+    with made_hosts(tmp_path, 2) as hosts:
+        first, other = [hosts.launch(host, None, *options, **demo) for host in range(2)]
         out, _ = ended(first, 0)
-        for each in others:
-            ended(each, 0)
+        ended(other, 0)
     assert "2 trainers" in out and "accuracy" in out
