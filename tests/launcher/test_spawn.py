@@ -11,7 +11,6 @@ import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -282,46 +281,6 @@ def test_forked_processes_need_no_pickling(folder):
     assert (folder / "0").read_text() == "done"
 
 
-@pytest.mark.parametrize(
-    "fn, args, said",
-    [
-        (
-            lambda i: None,
-            (),
-            r"`fn` <function <lambda> at .*> cannot be sent to a new process: .*top level of a module",
-        ),
-        (print, (lambda: None,), r"`args` cannot be sent to a new process: .*"),
-        (print, (sys,), r"`args` cannot be sent to a new process: .*module"),
-        (3, (), "`fn` must be a function that takes a process's number first, you gave 3"),
-        (print, [1], r"`args` must be a tuple, you gave \[1\]: write args=\(x,\)"),
-    ],
-)
-def test_what_cannot_be_called_or_sent_is_refused(fn, args, said, monkeypatch):
-    # As in a script. The main program of a parallel run is none, and what a main program of no file defines is sent by value.
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", find_spec("pytest"))
-    with pytest.raises(TypeError, match=said):
-        spawn(fn, args, nprocs=2)
-
-
-@pytest.mark.parametrize(
-    "options, said",
-    [
-        ({"nprocs": 0}, "`nprocs` must be at least 1, you gave 0"),
-        ({"nprocs": 10**12}, "`nprocs` 1000000000000 is too many: a job on one machine has at most 4096 workers"),
-        ({"start_method": "thread"}, "one of spawn, fork, fork"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options, said):
-    with pytest.raises(ValueError, match=said):
-        spawn(print, **options)
-
-
-@pytest.mark.parametrize("nprocs", [2.0, True, "2"])
-def test_a_number_of_processes_is_a_whole_number(nprocs):
-    with pytest.raises(TypeError, match=r"`nprocs` must be a whole number of processes, you gave"):
-        spawn(print, nprocs=nprocs)
-
-
 @pytest.mark.parametrize("times", [{"timeout": float("nan")}, {"grace_period": float("inf")}, {"timeout": -1}])
 def test_times_that_make_no_sense_are_refused(functions, folder, times):
     context = spawn(functions.report, (str(folder),), join=False)
@@ -442,15 +401,3 @@ if __name__ == "__main__":
     join(spawn(work, join=False))
 """)
     assert run_python("program.py", cwd=tmp_path, timeout=2 * LIMIT) == "True\n" * 3
-
-
-def test_a_worker_that_a_launcher_started_spawns_no_job_and_is_told_what_to_do(monkeypatch):
-    monkeypatch.setenv("TELEGRAD_WORKER", "worker0")
-    with pytest.raises(RuntimeError, match=r"this process is 'worker0', a worker that a launcher started, .*`python`"):
-        spawn(print)
-
-
-def test_a_master_port_that_is_none_is_refused(monkeypatch):
-    monkeypatch.setenv("MASTER_PORT", "x")
-    with pytest.raises(ValueError, match="MASTER_PORT must be a port's number, you set 'x'"):
-        spawn(print)
