@@ -30,10 +30,13 @@ LIMIT = 60
 
 @pytest.fixture(scope="module", autouse=True)
 def fork_server():
-    """Python's own, which lives as long as the process: no test made it."""
+    """Python's own, which lives as long as the process: no test made it. It has imported what its children need."""
+    stop_fork_server()
+    multiprocessing.set_forkserver_preload(["telegrad.nn"])
     forkserver.ensure_running()
     yield
     stop_fork_server()
+    multiprocessing.set_forkserver_preload([])
 
 
 @pytest.fixture(autouse=True)
