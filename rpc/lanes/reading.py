@@ -38,6 +38,7 @@ LEAVING_SECONDS = 0.2e-3  # that the loop waits for the turn of a thread that le
 DISTRUST = 200  # short sleeps until it is tried again
 DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
 QUICK_SECONDS = 0.5e-3  # a request that takes longer is not waited for by those that come after it
+MANY = 4  # threads that wait for the one that reads: fewer write themselves
 READER = RefusesToBlock()  # role of a thread that gives frames to the agent: what it waited for would not be read
 
 
@@ -151,6 +152,13 @@ class SharedReading:
             finally:
                 self._give_up_turn()
 
+    def writes_soon(self) -> bool:
+        """Return whether many threads wait, and one of them reads: it writes what waits before each read. Any thread.
+
+        While others want the interpreter, each system call costs a turn of waiting for it, so one writes for all.
+        """
+        return self._led and not self._asleep and len(self._followers) >= MANY
+
     def allow_for(self, size: int) -> None:
         """Let the next thread that waits read longer before it sleeps: the peer copies ``size`` bytes first. Any thread."""
         self._copying = min(size / COPIED_PER_SECOND, COPY_SECONDS)
@@ -159,7 +167,7 @@ class SharedReading:
         """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
         if isinstance(thread_role.blocker, RefusesToBlock):
             return
-        if self._unsent:
+        if self._unsent and not self.writes_soon():
             self._flush()
         if not self._lead(future.done, until, future):
             self._follow(future, until)
@@ -230,7 +238,7 @@ class SharedReading:
                 if held:
                     self._led = False
                     turn.release()
-            if self._closing or self._followers or role.task is not None:
+            if self._closing or self._followers or self._unsent or role.task is not None:
                 self._after_turn()
         except BaseException:
             self._after_turn()  # also if this was interrupted
@@ -239,6 +247,8 @@ class SharedReading:
 
     def _after_turn(self) -> None:
         """Do what had to wait until this thread has left: closing, what completes its future, and others' reading."""
+        if self._unsent:
+            self._flush()  # others have left it to this thread
         if self._closing:
             self._close()
         if (task := thread_role.task) is not None:
@@ -250,7 +260,7 @@ class SharedReading:
     def _leave(self, found: bool, serves: bool) -> None:
         # turn held
         now = time.monotonic()
-        often, self._left = now - self._left < OFTEN_SECONDS, now
+        often, self._left = bool(self._followers) or now - self._left < OFTEN_SECONDS, now
         if not (found and self._keep(often, self._quick if serves else None)):
             self._let_loop_watch(not self._ended)
 
@@ -265,6 +275,8 @@ class SharedReading:
         if spins:  # nothing is there yet: a read in vain costs more, and the peer may need this core
             sched_yield()
         while not (done() or self._ended):
+            if self._unsent:
+                self._flush()
             if self._read_once():
                 if role.task is not None:
                     return True
@@ -311,6 +323,8 @@ class SharedReading:
         try:
             role.blocker = blocker  # a pool lets another thread run meanwhile
             self._asleep = True
+            if self._unsent:
+                self._flush()
             woken = sleeper.sleep(lambda: bool(done()) or self._ended, until)
         finally:
             self._asleep = False

@@ -90,9 +90,13 @@ class Stream:
         Returns:
             False if this stream has ended.
         """
-        crowded = size < LONG_BYTES and self._crowded()
+        short = size < LONG_BYTES
+        crowded = short and self._crowded()
         try:
-            sent = self._writer.send(parts, size, handle, not crowded)
+            if short and self.reading.writes_soon():
+                sent = self._leave(parts, handle)
+            else:
+                sent = self._writer.send(parts, size, handle, not crowded)
         except OSError as error:
             self._end(error)
             return False
@@ -105,6 +109,13 @@ class Stream:
                 self._unread = 0
                 self.reading.glance()
         return sent
+
+    def _leave(self, parts: list[Any], handle: FrameHandle | None) -> bool:
+        """Leave a frame to the thread that reads."""
+        left = self._writer.leave(parts, handle) is not None
+        if not self.reading.writes_soon():  # it stopped meanwhile
+            self._writer.write_waiting()
+        return left
 
     def add(self, frames: Iterable[SmallFrame]) -> None:
         """Send frames that have waited elsewhere. On the loop."""
@@ -134,7 +145,7 @@ class Stream:
     def _flush_waiting(self) -> None:
         """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
         try:
-            self._writer.flush()
+            self._writer.write_waiting()
         except OSError as error:
             self._end(error)
         except BaseException:

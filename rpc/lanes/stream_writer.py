@@ -6,6 +6,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from typing import Any
 
 from .base import FrameHandle
@@ -41,7 +42,11 @@ class StreamWriter:
         self._watches: bool | None = False  # for room
         # Re-entrant: a signal handler may send a frame while its thread sends one, which then waits.
         self._lock = threading.RLock()
-        self._busy = False
+        # Empty while a thread sends, which looks at ``waiting`` afterwards. Others do not wait for the lock: who got it would
+        # wait for the interpreter next, and all others for the lock meanwhile, each time. Who deletes the element may send;
+        # no signal handler runs between that and the ``try`` that puts it back.
+        self._free: list[None] = [None]
+        self._writing = 0  # the thread that writes, with the lock held
         self._closed = False
         self._rest: memoryview = memoryview(b"")  # of what has left in part
         self.waiting: deque[SmallFrame] = deque()
@@ -61,13 +66,30 @@ class StreamWriter:
         Raises:
             OSError: the socket is broken.
         """
+        if not at_once or self.waiting:
+            return self._add(parts, handle, at_once)
+        try:
+            del self._free[0]
+        except IndexError:
+            return self._add(parts, handle, at_once)
+        try:
+            sent = self._write(parts, size, handle)
+        finally:
+            self._free.append(None)
+        if sent is None:
+            return self._add(parts, handle, at_once)
+        if self.waiting:
+            self.write_waiting()
+        return sent
+
+    def _write(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool | None:
+        """Write one frame; return ``None`` if it must wait for others, or for room."""
         with self._lock:
             if self._closed:
                 return False
-            if not at_once or self.waiting or self._busy or self._rest:
-                self._add(SmallFrame(b"".join(parts), handle), at_once)
-                return True
-            self._busy = True
+            if self._writing or self._rest or self.waiting:
+                return None
+            self._writing = get_ident()
             if handle is not None:
                 handle.in_hand = False
             data = (LENGTH.pack(size), *parts)
@@ -80,21 +102,55 @@ class StreamWriter:
                 sent = 0
             if sent < size + LENGTH.size:
                 self._rest = memoryview(b"".join(data))[sent:]
-            self._busy = False  # stays true if the writing was interrupted, and nobody knows how much has left
-            if self._rest or self.waiting:
                 self._wait_for_room(True)
+            self._writing = 0  # it stays if the writing was interrupted, and nobody knows how much has left
         return True
 
-    def _add(self, frame: SmallFrame, at_once: bool) -> None:
-        # lock held
-        waiting = self.waiting
-        waiting.append(frame)
-        if self._busy or self._rest:
-            self._wait_for_room(True)
-        elif at_once or len(waiting) >= TOGETHER:
-            self.flush()
-        elif len(waiting) == 1:
+    def leave(self, parts: list[Any], handle: FrameHandle | None) -> SmallFrame | None:
+        """Let one frame wait until a thread calls ``write_waiting``; return ``None`` if this writer is closed.
+
+        Args:
+            parts, handle: as for ``send``.
+        """
+        frame = SmallFrame(b"".join(parts), handle)
+        self.waiting.append(frame)
+        if not self._closed or frame.take_back() is None:
+            return frame
+        if handle is not None:
+            handle.waiting, handle.in_hand = None, True
+        return None
+
+    def _add(self, parts: list[Any], handle: FrameHandle | None, at_once: bool) -> bool:
+        if (frame := self.leave(parts, handle)) is None:
+            return False
+        if at_once or len(self.waiting) >= TOGETHER:
+            self.write_waiting()
+        elif self._is_first(frame):
             self._flush_soon()
+        return True
+
+    def _is_first(self, frame: SmallFrame) -> bool:
+        try:
+            return self.waiting[0] is frame
+        except IndexError:
+            return False  # all have left
+
+    def write_waiting(self) -> None:
+        """Write what waits, unless another thread writes, which then does so. Any thread.
+
+        Raises:
+            OSError: the socket is broken.
+        """
+        while self.waiting:
+            try:
+                del self._free[0]
+            except IndexError:
+                return
+            try:
+                if self.flush():
+                    return  # the rest has no room
+            finally:
+                self._free.append(None)
 
     def _wait_for_room(self, wanted: bool) -> None:
         # lock held: a frame that begins to wait now must not be forgotten
@@ -117,9 +173,9 @@ class StreamWriter:
             OSError: the socket is broken.
         """
         with self._lock:
-            if self._busy:
+            if self._writing:
                 return True
-            self._busy = True
+            self._writing = get_ident()
             while self._rest or self.waiting:
                 if not self._rest:
                     self._rest = self._next_batch()
@@ -129,7 +185,7 @@ class StreamWriter:
                 except BlockingIOError:
                     break
                 self._rest = self._rest[sent:]
-            self._busy = False
+            self._writing = 0
             waits = bool(self._rest or self.waiting)
             self._wait_for_room(waits)
             return waits
@@ -137,7 +193,7 @@ class StreamWriter:
     @property
     def interrupted(self) -> bool:
         """Return whether a write was interrupted, so that nobody knows how much has left. For the thread that wrote."""
-        return self._busy
+        return self._writing == get_ident()
 
     def close(self) -> None:
         """Take no more frames; those that wait are still written."""

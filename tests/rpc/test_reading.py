@@ -171,6 +171,36 @@ def test_a_thread_that_need_not_read_any_more_wakes_no_other_while_one_reads(lin
     assert line.readers == [threads[0], threads[2]] and not line.reading._followers
 
 
+def test_one_thread_writes_for_all_while_many_wait(line, queue, monkeypatch):
+    results, threads = queue
+    flushes = []
+
+    def flush():
+        flushes.append(threading.current_thread())
+        line.reading._unsent.clear()
+
+    line.reading._unsent, line.reading._flush = [], flush
+    monkeypatch.setattr(reading, "MANY", 2)
+    assert not line.reading.writes_soon(), "the thread that reads sleeps"
+
+    def deliver(frame):
+        """Send, as other threads do while this one reads."""
+        if line.reading.writes_soon():
+            line.reading._unsent.append(frame)
+        Line.deliver(line, frame)
+
+    line.reading._deliver = deliver
+    line.send(3)  # nobody waits for it: the thread reads on
+    wait_until(lambda: flushes)
+    assert flushes == [threads[0]]
+    for number in (0, 1, 2):
+        line.send(number)
+        wait_until(lambda number=number: number in results)
+    for thread in threads:
+        thread.join(20)
+    assert flushes[:2] == [threads[0]] * 2, "also when it has read what it waits for"
+
+
 def test_what_is_read_must_not_be_waited_for_meanwhile(line):
     """Code that runs in the reader's thread, as the agent's does, would wait for itself."""
     refused = []

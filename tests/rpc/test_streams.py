@@ -4,6 +4,7 @@ import asyncio
 import random
 import socket
 import struct
+import threading
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -193,6 +194,53 @@ def test_frames_that_may_wait_are_written_together(ends):
     assert read_all(reader) == [*frames[TOGETHER:], b"at once"]
     writer.send([b"waits"], 5, None, False)
     assert not writer.flush() and read_all(reader) == [b"waits"] and not told
+
+
+def test_a_thread_that_sends_does_not_wait_for_one_that_writes(ends):
+    """Else it would wait for the interpreter, too, and others would come and wait for the lock meanwhile."""
+    near, far = ends
+    writers = []
+
+    class Slow:
+        """Socket during whose first write another thread sends."""
+
+        def send(self, data):
+            writers.append(threading.current_thread())
+            if len(writers) == 1:
+                other = threading.Thread(target=writer.send, args=([b"second"], 6, None))
+                other.start()
+                other.join(20)
+                assert not other.is_alive() and len(writer.waiting) == 1
+            return near.send(data)
+
+    writer, reader = StreamWriter(Slow(), lambda wanted: None, int), StreamReader(far)
+    assert writer.send([b"first"], 5, None)
+    assert read_all(reader) == [b"first", b"second"]
+    assert writers == [threading.current_thread()] * 2 and not writer.waiting
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_frame_that_comes_after_the_end_while_others_wait_is_given_back(ends, at_once):
+    near, _ = ends
+    writer, handle = StreamWriter(near, lambda wanted: None, int), Handle()
+    writer.send([b"waits"], 5, None, False)
+    writer.close()
+    assert not writer.send([b"late"], 4, handle, at_once)
+    assert handle.in_hand and handle.waiting is None
+
+
+def test_an_interrupted_writer_is_known_to_the_thread_that_wrote():
+    class Interrupted:
+        def send(self, data):
+            raise KeyboardInterrupt
+
+    writer, seen = StreamWriter(Interrupted(), lambda wanted: None, int), []
+    with pytest.raises(KeyboardInterrupt):
+        writer.send([b"first"], 5, None)
+    other = threading.Thread(target=lambda: seen.append((writer.send([b"second"], 6, None), writer.interrupted)))
+    other.start()
+    other.join(20)
+    assert writer.interrupted and seen == [(True, False)]
 
 
 def test_the_loop_is_woken_to_look_only_when_calls_follow_one_another_for_a_while(ends):
