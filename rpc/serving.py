@@ -18,19 +18,17 @@ from ..core.futures import Future, collect_all, complete_once, run_callbacks
 from .codec import Codec
 from .control_channel import ControlChannel
 from .done import DoneAnswers
-from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
-from .messages import Incoming, Method, Outgoing, Topic
+from .messages import Incoming, Method, Topic
 from .peers import Peer, Peers, WorkerInfo
 from .pool import Idle
-from .replies import Reply, check_future, label_result, pack_failure
+from .replies import Replies, Reply, check_future, label_result, pack_failure
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
 from .wire.control import decode_ids
 from .wire.failures import traceback_text
-from .wire.frames import encode
 from .wire.header import Flag, Kind
 
 logger = logging.getLogger("telegrad.rpc")
@@ -84,6 +82,7 @@ class Server:
         self._cancelled: OrderedDict[CallKey, None] = OrderedDict()
         self.control = control
         self.cancellation_lock = threading.Lock()
+        self.replies = Replies(codec, flows, timers)
         self.done = DoneAnswers(flows, control, timers, self.waiting)
         control.on(Topic.CANCEL, self._on_cancel)
 
@@ -187,33 +186,6 @@ class Server:
             listener(key)
 
     # -- answers
-
-    def send(self, reply: Reply, connection: Connection) -> None:
-        """Send an answer on the connection of its request; it is queued if the caller does not read."""
-        self.codec.sending(reply)
-        sent = False
-        try:
-            parts = encode(reply)
-            flow: Flow = connection.flow or self.flows.of(connection)
-            sent = connection.send(parts) if flow.take(reply) else self._queue(reply, parts, flow)
-        finally:
-            if not sent:
-                self.codec.not_delivered(reply)
-
-    def _queue(self, reply: Reply, parts: list[Any], flow: Flow) -> bool:
-        # Any number may be queued: no further request of that caller starts meanwhile.
-        reply.drop_content()
-        deadline = reply.deadline
-        reply.timer = self.timers.call_at(deadline, self._expire, reply, flow) if deadline else None
-        return flow.send(reply, parts, self._unsent, waits=False)
-
-    def _expire(self, reply: Reply, flow: Flow) -> None:
-        if flow.cancel(reply):
-            self._unsent(reply)
-
-    def _unsent(self, reply: Outgoing) -> None:
-        reply.dequeued()
-        self.codec.not_delivered(reply)
 
     def served(self, call: ServerCall) -> None:
         """Note that a request was answered, or dropped because its caller gave up."""
@@ -445,6 +417,6 @@ class ServerCall(Incoming):
             if reply is None:
                 self._server.done.send(self.connection, self.call_id)
             else:
-                self._server.send(reply, self.connection)
+                self._server.replies.send(reply, self.connection)
         self._answered = True
         self._server.served(self)

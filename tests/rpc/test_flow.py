@@ -11,6 +11,7 @@ from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future, collect_all, thread_role, wait_all
 from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.flow import Flow
 from telegrad.rpc.lanes.ioloop import RefusesToBlock
 from telegrad.rpc.receiver import Receiver
 from telegrad.rpc.serving import Reply
@@ -273,6 +274,38 @@ def keep_answers(monkeypatch):
         read = getattr(Receiver, name)
         monkeypatch.setattr(Receiver, name, lambda *args, read=read: unread.append(partial(read, *args)))
     return unread
+
+
+def test_a_large_answer_without_room_is_not_copied(narrow, monkeypatch):
+    """Its thread waits: there is room as soon as the answers before it are known to be used."""
+    transmit, pieces = Flow._transmit, []
+
+    def record(self, message, parts):
+        if isinstance(message, Reply):
+            pieces.append(len(parts))
+        return transmit(self, message, parts)
+
+    monkeypatch.setattr(Flow, "_transmit", record)
+    gate.set()
+    assert rpc.rpc_sync("b", wait_at_gate, (1,)) == 1
+    assert rpc.rpc_sync("b", wait_at_gate, (np.ones(500 * KIB // 8),)).sum() == 500 * KIB // 8
+    assert len(pieces) == 1 and pieces[0] > 1
+
+
+def test_a_thread_that_waits_for_room_for_an_answer_is_free_at_its_deadline(narrow, monkeypatch, until):
+    _, b = narrow
+    unread = keep_answers(monkeypatch)
+    gate.set()
+    first = rpc.rpc_async("b", wait_at_gate, (1,))
+    until(lambda: unread)
+    with pytest.raises(RpcTimeoutError):
+        rpc.rpc_sync("b", wait_at_gate, (np.ones(500 * KIB // 8),), timeout=0.3)
+    until(lambda: b.debug_info()["serving"] == 0 and line(b, "a") == 0)
+    monkeypatch.undo()
+    unread[0]()
+    assert first.wait() == 1
+    assert rpc.rpc_sync("b", wait_at_gate, (2,)) == 2
+    until(lambda: not any(isinstance(each, Reply) for each in gc.get_objects()))
 
 
 def test_requests_of_a_caller_that_does_not_read_are_not_started(cluster, until, monkeypatch):
