@@ -35,10 +35,12 @@ AWAY_SECONDS = 1e-3  # after its turn, until the loop takes the socket back
 CONFIDENCE = 8  # so many vain spins in a row end the spinning
 LONG_SECONDS = 2 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
 LEAVING_SECONDS = 0.2e-3  # that the loop waits for the turn of a thread that leaves
-DISTRUST = 200  # short sleeps until it is tried again
+DISTRUST = 8  # short sleeps until it is tried again; after each long yield that follows soon four times as many
+MOST_DISTRUST = 200
 DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
 QUICK_SECONDS = 0.5e-3  # a request that takes longer is not waited for by those that come after it
 MANY = 4  # threads that wait for the one that reads: fewer write themselves
+NEVER = float("inf")
 READER = RefusesToBlock()  # role of a thread that gives frames to the agent: what it waited for would not be read
 
 
@@ -90,6 +92,7 @@ class SharedReading:
         self._closing: list[Callable[[], object]] = []
         self._copying = 0.0  # seconds that the peer needs for what it was sent last
         self._confidence = CONFIDENCE  # in spinning, which goes on while it is above 0
+        self._distrust = DISTRUST  # after the next long yield
         self._gave_up = 0.0  # when a thread last did not read on
 
     def by_loop(self) -> None:
@@ -272,6 +275,7 @@ class SharedReading:
         spin_until = now + spin_for + self._copying if spins else now
         self._copying = 0.0
         role = thread_role
+        yielded = now if spins else NEVER  # when this thread last did, and nothing else since
         if spins:  # nothing is there yet: a read in vain costs more, and the peer may need this core
             sched_yield()
         while not (done() or self._ended):
@@ -280,21 +284,26 @@ class SharedReading:
             if self._read_once():
                 if role.task is not None:
                     return True
+                yielded = NEVER
                 if awaited is None and spins:  # what came was done at once, as with some requests
                     now = time.monotonic()
                     spin_until = now + spin_for
                 continue
-            before, now = now, time.monotonic()
+            now = time.monotonic()
             if now < spin_until:
+                yielded = now
                 sched_yield()
                 continue
-            self._spun_in_vain(now, now - before)
+            self._spun_in_vain(now, now - yielded)
             if now >= until or not self._sleep(done, awaited, until, blocker):
                 return False
+            yielded = NEVER
             if not spins and time.monotonic() - now < SOON_SECONDS:
                 self._confidence += 1
         if self._confidence < CONFIDENCE and now < spin_until:
             self._confidence += 1
+            if self._confidence == CONFIDENCE:
+                self._distrust = DISTRUST
         return True
 
     def _read_once(self) -> bool:
@@ -336,7 +345,8 @@ class SharedReading:
     def _spun_in_vain(self, now: float, last_yield: float) -> None:
         self._gave_up = now
         if last_yield > LONG_SECONDS:
-            self._confidence = -DISTRUST
+            self._confidence = -self._distrust
+            self._distrust = min(4 * self._distrust, MOST_DISTRUST)
         elif self._confidence > 0:
             self._confidence -= 1
 

@@ -10,7 +10,7 @@ import pytest
 from helpers.threads import until as wait_until
 from telegrad.core.futures import Future, thread_role
 from telegrad.rpc.lanes import reading
-from telegrad.rpc.lanes.reading import CONFIDENCE, SharedReading
+from telegrad.rpc.lanes.reading import CONFIDENCE, DISTRUST, MOST_DISTRUST, SharedReading
 from telegrad.rpc.lanes.stream_reader import StreamReader
 from telegrad.rpc.lanes.stream_writer import StreamWriter
 
@@ -325,6 +325,35 @@ def test_spinning_ends_at_once_when_others_need_the_core(line, monkeypatch):
     for _ in range(5):
         line.reading.linger(lambda: False)
     assert len(yields) == 1
+
+
+def test_one_long_yield_ends_spinning_for_a_moment_and_several_for_long(line, monkeypatch):
+    spins = []
+    monkeypatch.setattr(reading, "sched_yield", lambda: spins.append(time.sleep(2 * reading.LONG_SECONDS)))
+
+    def sleeps_until_it_spins():
+        before, sleeps = len(spins), 0
+        while len(spins) == before:
+            line.reading._confidence += 1  # as a short sleep does
+            line.reading.linger(lambda: False)
+            sleeps += 1
+        return sleeps
+
+    line.reading.linger(lambda: False)
+    waits = [sleeps_until_it_spins() for _ in range(4)]
+    assert waits == [DISTRUST + 1, 4 * DISTRUST + 1, 16 * DISTRUST + 1, MOST_DISTRUST + 1]
+
+
+def test_what_a_thread_does_with_a_frame_is_no_long_yield(line, monkeypatch):
+    monkeypatch.setattr(reading, "LONG_SECONDS", 0.0)  # every yield would be
+    monkeypatch.setattr(reading, "SPIN_SECONDS", 0.0)
+    monkeypatch.setattr(reading, "sched_yield", int)
+    line.send(1)
+    thread = threading.Timer(0.05, line.send, [0])
+    thread.start()
+    assert line.futures[0].wait() == 0  # it read the other frame, then nothing, and slept
+    thread.join()
+    assert line.reading._confidence == CONFIDENCE - 1
 
 
 # -- calls that follow one another
