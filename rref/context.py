@@ -23,6 +23,7 @@ from .leaks import LeakReport
 from .numbers import Topic
 from .owner_table import Owned
 from .ownership import Ownership
+from .plain import frees_quietly
 from .transfers import Transfer
 
 logger = logging.getLogger("telegrad.rref")
@@ -161,7 +162,7 @@ class RRefContext:
                     self._tell(instruction)
         for to, its in messages.items():
             self.agent.control.post(self.agent.peers.at(to.rank), Topic.OWNERSHIP, p.encode_messages(its))
-        if freed:
+        if not all(map(frees_quietly, freed)):
             self.agent.threads.run_later(partial(self._clear, freed))
 
     def _tell(self, instruction: p.Confirmed | p.Failed | p.NeverCreated | p.NeverMade) -> None:

@@ -10,7 +10,6 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from ..core.extend import Tensor
 from ..core.futures import Future, complete_once
 from ..rpc.extend import (
     Flag,
@@ -29,11 +28,9 @@ from ..rpc.extend import (
 from .context import NUMBER, RRefContext
 from .ids import GlobalId
 from .numbers import Method
+from .plain import is_plain
 from .rref import RRef
 from .transfers import Transfer, created_by, decode_transfer, encode_transfer
-
-PLAIN_TYPES = frozenset({type(None), bool, int, float, complex})
-QUICK_BYTES = 65_536
 
 
 class ReferenceInterceptor(Interceptor):
@@ -159,20 +156,10 @@ def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
     """Answer with the value, as soon as it exists, in the thread that has made it; at once if nothing in it is user code."""
     value = context.value(GlobalId(*call.open()), context.key(call.sender))
     call.what = "to_here()"
-    if value.done() and not _is_plain(value):
+    if value.done() and not is_plain(value):
         context.agent.threads.functions.submit(partial(copy_context().run, call.reply_with, value, True))
     else:
         call.reply_with(value, is_future=True)
-
-
-def _is_plain(value: Future[Any]) -> bool:
-    """Return whether pickling a value that is there runs no user code, and takes no time."""
-    if value.exception() is not None:
-        return False
-    plain = value.value()
-    if type(plain) is Tensor:
-        return not plain.__dict__ and plain.nbytes <= QUICK_BYTES
-    return type(plain) in PLAIN_TYPES or (type(plain) in (str, bytes) and len(plain) <= QUICK_BYTES)
 
 
 def _storable(error: BaseException, worker: str) -> BaseException:

@@ -67,7 +67,19 @@ def test_confirmations_and_deletes_of_many_references_are_one_message_each(worke
     assert sent.count(Kind.CONTROL) == 1  # that the functions have run
     workers[0].timers.run_soon()
     assert sent.count(Kind.CONTROL) == 2 == sent.count(Kind.ACKNOWLEDGE)  # that the references are gone
-    assert sent.count("task") == 1  # which lets go of the values
+    assert sent.count("task") == 0  # numbers are let go by the thread that reads
+    for agent in workers:
+        assert not any(agent.debug_info()["references"].values())
+
+
+def test_confirmations_that_come_after_the_drops_make_one_message_too(workers, sent, until):
+    for _ in range(STEPS):
+        step()
+    workers[0].timers.run_soon()  # the drops wait for the confirmations
+    until(lambda: not workers[1].server.serving)
+    sent.clear()
+    workers[1].timers.run_soon()
+    assert sent.count(Kind.CONTROL) == 2 == sent.count(Kind.ACKNOWLEDGE)
     for agent in workers:
         assert not any(agent.debug_info()["references"].values())
 

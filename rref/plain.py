@@ -1,0 +1,32 @@
+"""Values in which nothing is a user's code: reading threads may pickle and free them."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import getweakrefcount
+
+from ..core.extend import Tensor
+from ..core.futures import Future
+
+PLAIN_TYPES = frozenset({type(None), bool, int, float, complex})
+QUICK_BYTES = 65_536
+
+
+def is_plain(value: Future[Any]) -> bool:
+    """Return whether pickling a value that is there runs no user code, and takes no time."""
+    if value.exception() is not None:
+        return False
+    plain = value.value()
+    if type(plain) is Tensor:
+        return not plain.__dict__ and plain.nbytes <= QUICK_BYTES
+    return type(plain) in PLAIN_TYPES or (type(plain) in (str, bytes) and len(plain) <= QUICK_BYTES)
+
+
+def frees_quietly(value: Future[Any] | None) -> bool:
+    """Return whether freeing a value runs no user code, and takes no time: no finalizer, and no function of a graph."""
+    if value is None:
+        return True
+    if not (value.done() and is_plain(value)):
+        return False
+    plain = value.value()
+    return type(plain) is not Tensor or (plain.grad_fn is None and not getweakrefcount(plain))
