@@ -171,7 +171,7 @@ class Caller:
     def _transmit(self, call: PendingCall, peer: Peer) -> bool:
         parts = encode(call)
         for _ in range(ROUTES):
-            connection = call.connection = self._connections.route(peer)
+            connection = call.connection = peer.latest = self._connections.route(peer)
             call.future.driver = connection.reading
             flow: Flow = connection.flow or self._flows.of(connection)
             if connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):

@@ -39,6 +39,7 @@ class ControlChannel:
         self._handlers: dict[int, ControlHandler] = {}
         self._alarms: dict[Peer, Alarm] = {}  # when messages to each peer are repeated, unless they are acknowledged
         self._drained: Future[None] | None = None
+        self._handling = _Handling()
         self._used: dict[Peer, None] = {}  # a set: peers to which something was posted, or from which something came
 
     def on(self, topic: int, handler: ControlHandler) -> None:
@@ -57,6 +58,9 @@ class ControlChannel:
         try:
             with peer.lock:
                 peer.control.post(payload, topic)
+                if (posted := self._handling.posted) is not None:
+                    posted[peer] = None
+                    return
                 messages = peer.control.unsent(self._timers.now())
                 due = peer.control.next_due()
             self._send_batch(peer, messages, due)
@@ -89,11 +93,19 @@ class ControlChannel:
 
     def _received(self, peer: Peer, frame: Any) -> None:
         self._used[peer] = None
-        for number, topic, payload in decode_control(frame):
-            with peer.lock:
-                fresh = peer.control.receive(number, topic)
-            if fresh:
-                self._deliver(peer, topic, payload)
+        outer = self._handling.posted
+        posted: dict[Peer, None] = {}
+        self._handling.posted = posted
+        try:
+            for number, topic, payload in decode_control(frame):
+                with peer.lock:
+                    fresh = peer.control.receive(number, topic)
+                if fresh:
+                    self._deliver(peer, topic, payload)
+        finally:
+            self._handling.posted = outer
+            for receiver in posted:
+                self.flush(receiver)
         with peer.lock:
             acknowledgements = peer.control.take_acks()
         if acknowledgements:
@@ -144,6 +156,12 @@ class ControlChannel:
             self._handlers[topic](peer, payload)
         except Exception:
             logger.exception("a control message of topic %d from worker %r could not be handled", topic, peer.info.name)
+
+
+class _Handling(threading.local):
+    """Peers to which the messages that a thread handles have made it post: what is for one peer leaves together, after them."""
+
+    posted: dict[Peer, None] | None = None
 
 
 def _next_due(peer: Peer) -> float | None:

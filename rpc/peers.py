@@ -107,6 +107,7 @@ class Peer:
         self.open = False  # the dialed connection has proven itself
         self.unopened: Connection | None = None  # the last one, if it ended before: what waits there can go by the next
         self.accepted: list[Connection] = []
+        self.latest: Connection | None = None  # that of the latest request, either way: threads read there, if anywhere
         self.broken_since: float | None = None  # less the time in which its system has answered a dialer
         self.answered_since: float | None = None  # by its system, on the connection that is being dialed
         self.redial_at: float | None = None
@@ -153,9 +154,15 @@ class Peer:
     def forget(self, connection: Connection) -> None:
         """Drop a connection that turned out to be closed before the lane reported it: the next call dials anew."""
         with self.lock:
+            self._no_longer_latest(connection)
             if self.dialed is connection:
                 self.unopened = None if connection.opened else connection
                 self.dialed, self.open = None, False
+
+    def _no_longer_latest(self, connection: Connection) -> None:
+        # lock held
+        if self.latest is connection:
+            self.latest = None
 
     def answered(self, now: float) -> None:
         """Note that its system answers a dialer: it is not silent, however long the handshake takes."""
@@ -181,6 +188,7 @@ class Peer:
             timeout: seconds of silence after which the peer counts as unreachable.
         """
         with self.lock:
+            self._no_longer_latest(connection)
             if connection in self.accepted:
                 self.accepted.remove(connection)
                 dialing = False

@@ -87,6 +87,7 @@ class Receiver:
             connection.close()
 
     def _request(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
+        peer.latest = connection
         call = decode(frame, owned, connection.number, ServerCall)
         call.flow, call.size = connection.flow or self._flows.of(connection), len(frame)
         if (call.extras and not self._codec.arrived(call)) or (peer.gone and not call.must_run):
