@@ -8,7 +8,7 @@ from functools import partial
 from multiprocessing import resource_tracker
 
 import pytest
-from helpers import programs, threads
+from helpers import forked, programs, threads
 from telegrad.rpc.extend import GrpcRpcBackendOptions, open_agents
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.lanes.sockets import KINDS
@@ -17,7 +17,7 @@ from telegrad.testing.leaks import Watch
 
 # Tests run side by side; threads of BLAS in the processes that they start would wait for one another, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-START_PROCESSES = {"job", "run_python"}  # fixtures
+START_PROCESSES = {"job", "forked_job", "run_python"}  # fixtures
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -117,6 +117,30 @@ def job(tmp_path):
         folder = tmp_path / str(len(started))
         folder.mkdir()
         started.append(programs.Job(folder, program, count, args, **environment))
+        return started[-1]
+
+    try:
+        with programs.ending_within(300):
+            yield start
+    finally:
+        for each in started:
+            each.end()
+
+
+@pytest.fixture(scope="session")
+def fork_server():
+    """The process from which the workers of ``forked_job`` are forked."""
+    with forked.fork_server() as server:
+        yield server
+
+
+@pytest.fixture
+def forked_job(fork_server, tmp_path):
+    """``forked_job(program, count, args)`` starts worker processes that need not import Telegrad; none outlives the test."""
+    started = []
+
+    def start(*args):
+        started.append(forked.ForkedJob(fork_server, tmp_path, *args))
         return started[-1]
 
     try:

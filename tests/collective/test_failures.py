@@ -194,8 +194,8 @@ def test_random_programs_with_failures(ranks, seed):
 @pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.parametrize("program", ["all_reduce", "backward", "pipeline"])
-def test_a_killed_rank_is_named_at_once(job, program):
-    killed = job("killed", 4, [program])
+def test_a_killed_rank_is_named_at_once(forked_job, program):
+    killed = forked_job("killed", 4, [program])
     killed.wait(60, codes=[0, 0, -9, 0])
     for rank in [0] if program == "pipeline" else [0, 1, 3]:
         assert "heard of rank2:" in killed.output(rank), killed.outputs()

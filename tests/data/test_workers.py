@@ -51,7 +51,14 @@ def plain(value):
 
 @pytest.mark.parametrize("width", [3, 30_000], ids=["inline", "segments"])
 @pytest.mark.parametrize(
-    "options", [{"batch_size": 4}, {"batch_size": None}, {"batch_size": 3, "drop_last": True}], ids=str
+    "options, context",  # how a worker starts does not decide how it batches
+    [
+        ({"batch_size": 4}, "fork"),
+        ({"batch_size": None}, "fork"),
+        ({"batch_size": 3, "drop_last": True}, "fork"),
+        ({"batch_size": 3, "drop_last": True}, "spawn"),
+    ],
+    ids=str,
 )
 def test_the_batches_are_those_of_one_process(context, programs, options, width):
     dataset = programs.Squares(10, width)

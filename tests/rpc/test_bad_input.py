@@ -99,8 +99,8 @@ def test_results_that_cannot_be_pickled(workers, how):
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_functions_that_end_their_process(job):
-    running = job("bad_endings", 2, args=("exits",))
+def test_functions_that_end_their_process(forked_job):
+    running = forked_job("bad_endings", 2, ("exits",))
     running.wait(codes=[0, 3])
     lines = running.output(0).splitlines()
     assert "SystemExit on worker 'w1': 3" in lines[0] and "KeyboardInterrupt on worker 'w1'" in lines[1]
@@ -109,8 +109,8 @@ def test_functions_that_end_their_process(job):
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_workers_of_two_versions_both_say_so(job):
-    running = job("bad_endings", 2, args=("versions",))
+def test_workers_of_two_versions_both_say_so(forked_job):
+    running = forked_job("bad_endings", 2, ("versions",))
     running.wait(codes=[9, 9])
     assert "it speaks another protocol than this worker; use one version of telegrad" in running.output(0)
     assert f"speaks protocol {PROTOCOL}, this worker {PROTOCOL + 1}; use one version of telegrad" in running.output(1)

@@ -353,9 +353,9 @@ def test_a_long_line_goes_message_by_message_without_nesting(cluster, until, mon
 
 @pytest.mark.processes
 @pytest.mark.parametrize("how", ["stopped", "slow"])
-def test_a_flood_to_a_worker_that_does_not_take_it_costs_little(job, tmp_path, how):
+def test_a_flood_to_a_worker_that_does_not_take_it_costs_little(forked_job, tmp_path, how):
     """3 GB of arguments to a worker that is stopped, or whose one thread is busy: both stay small, all calls fail by name."""
-    workers = job("flood", 2, [tmp_path, 1])
+    workers = forked_job("flood", 2, [tmp_path, 1])
     workers.read_until(0, "ready")
     if how == "stopped":
         workers.processes[1].send_signal(signal.SIGSTOP)

@@ -10,8 +10,8 @@ WAITERS = ("backward", "call", "call without a time-out", "to_here", "through w1
 
 
 @pytest.mark.parametrize(("how", "code"), [("kill", -signal.SIGKILL), ("exit", 3), ("leave", None), ("stop", None)])
-def test_everybody_who_waits_for_a_lost_worker_is_told(job, how, code):
-    running = job("loss", 3, [how])
+def test_everybody_who_waits_for_a_lost_worker_is_told(forked_job, how, code):
+    running = forked_job("loss", 3, [how])
     running.read_until(0, "over")
     running.read_until(1, "over")
     for waiter in WAITERS:
@@ -38,8 +38,8 @@ def test_everybody_who_waits_for_a_lost_worker_is_told(job, how, code):
         ("in_handler", 2),
     ],
 )
-def test_endings(job, scenario, count):
-    running = job("ending", count, [scenario])
+def test_endings(forked_job, scenario, count):
+    running = forked_job("ending", count, [scenario])
     running.wait()
     for rank in range(count):
         assert ("over" in running.output(rank)) or (scenario == "time_out" and rank == 1)
