@@ -15,6 +15,7 @@ from .results import Results, Row
 
 COLOURS = {"moonshot": "bold green", "yes": "green", "no": "red"}
 COLUMNS = 4  # of other contenders in a table
+NAMED = 3  # cases of a contender in which it failed for one reason; of more their number is told
 WIDTH = 130  # at least: a table that is broken cannot be read
 
 
@@ -82,15 +83,21 @@ def ratio_of(results: Results, rows: dict[str, Row], aim: Aim) -> float | None:
 
 
 def failures(results: Results) -> dict[str, list[str]]:
-    """Return all that is missing or failed by reason; the file has whole tracebacks."""
-    found: dict[str, list[str]] = {}
+    """Return who is missing, or failed where, by reason; the file has whole tracebacks."""
+    found: dict[str, dict[str, list[str]]] = {}
     for source in results.contenders:
         if source.missing:
-            found.setdefault(shorten(source.missing), []).append(source.name)
+            found.setdefault(shorten(source.missing), {})[source.name] = []
     for measured in results.measurements:
         if reason := measured.absent or measured.error:
-            found.setdefault(shorten(reason), []).append(f"{measured.contender} ({measured.case})")
-    return found
+            found.setdefault(shorten(reason), {}).setdefault(measured.contender, []).append(measured.case)
+    return {reason: [named(*item) for item in cases.items()] for reason, cases in found.items()}
+
+
+def named(contender: str, cases: list[str]) -> str:
+    """Return a contender's name with the cases in which it failed, or how many these are."""
+    text = ", ".join(cases) if len(cases) <= NAMED else f"{len(cases)} cases"
+    return f"{contender} ({text})" if cases else contender
 
 
 def shorten(text: str) -> str:

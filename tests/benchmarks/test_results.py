@@ -47,7 +47,9 @@ def test_failures_are_shown_by_reason_without_tracebacks():
     results = results_of(ours=[1.0])
     for case in ("a", "b"):
         results.record(case, "ours").error = "it ended:\nTraceback\nOSError: no"
-    assert failures(results) == {"it ended: OSError: no": ["ours (a)", "ours (b)"]}
+    for case in "abcd":
+        results.record(case, "theirs").absent = "it only copies"
+    assert failures(results) == {"it ended: OSError: no": ["ours (a, b)"], "it only copies": ["theirs (4 cases)"]}
 
 
 @pytest.mark.parametrize(
