@@ -147,10 +147,18 @@ class StreamWriter:
             except IndexError:
                 return
             try:
-                if self.flush():
-                    return  # the rest has no room
+                full = self.flush()
             finally:
                 self._free.append(None)
+            if full:
+                self._leave_to_loop()
+                return
+
+    def _leave_to_loop(self) -> None:
+        """Have the loop write what has no room. It may have done so already, and others have left frames since."""
+        with self._lock:
+            if self.waiting and not self._writing:
+                self._wait_for_room(True)
 
     def _wait_for_room(self, wanted: bool) -> None:
         # lock held: a frame that begins to wait now must not be forgotten
