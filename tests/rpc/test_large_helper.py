@@ -2,6 +2,8 @@
 
 import threading
 import time
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import pytest
 from telegrad.rpc.lanes.ioloop import LoopThread
@@ -22,6 +24,7 @@ def run(helper):
     """Have the helper run an action, and return the thread that ran it."""
     found, deadline = [], time.monotonic() + SECONDS
     helper.do(lambda: found.append(threading.current_thread()), lambda: found or time.monotonic() > deadline)
+    assert found, "it did not run"
     return found[0]
 
 
@@ -42,3 +45,41 @@ def test_no_action_is_lost_while_the_thread_ends(loop, monkeypatch):
     for thread in threads:
         thread.join(SECONDS)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_a_thread_that_ends_does_not_end_the_next_one(loop, monkeypatch):
+    monkeypatch.setattr(module, "LINGER_SECONDS", 1e-3)
+    threads, found, started = [], [], threading.Event()
+
+    class InTurn(threading.Thread):
+        """Thread that begins when the one before has ended."""
+
+        def start(self):
+            threads.append(self)
+            super().start()
+            if len(threads) > 1:
+                started.set()
+
+        def run(self):
+            if self is not threads[0]:
+                threads[0].join(SECONDS)
+            super().run()
+
+    class Actions(SimpleQueue):
+        """Queue to which the next action comes just after the first thread has found nothing in it."""
+
+        def empty(self):
+            result = super().empty()
+            if not started.is_set():
+                other.start()
+                started.wait(SECONDS)
+            return result
+
+    helper = HelperThread(loop)
+    helper._actions = Actions()
+    other = threading.Thread(target=lambda: found.append(run(helper)))
+    monkeypatch.setattr(module, "threading", SimpleNamespace(Thread=InTurn))
+    assert run(helper) is threads[0]
+    threads[0].join(SECONDS)
+    other.join(SECONDS)
+    assert found == [threads[1]]

@@ -35,9 +35,8 @@ class HelperThread:
         """
         done = Waiter()  # not an Event, whose lock an interrupt may leave taken, as that of ``Thread.start``
         self._actions.put(lambda: _run_for(done, action))
-        if (
-            not self._runs
-        ):  # looked at after the action is there: a thread that ends looks for actions after it has said so
+        # Looked at after the action is there: a thread that ends looks for actions after it has said so.
+        if not self._runs:
             call_on_loop(self._loop, self._start)
         while not needless():
             done.sleep(LOOK_SECONDS)
@@ -51,19 +50,21 @@ class HelperThread:
         threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
 
     def _run(self) -> None:
-        while self._runs:
+        while True:
             try:
                 action = self._actions.get(timeout=LINGER_SECONDS)
             except Empty:
                 self._runs = False
-                self._runs = not self._actions.empty()
+                if self._actions.empty():
+                    return  # and say nothing any more: another thread may have been started since
+                self._runs = True
                 continue
             if action is None:
                 self._runs = False
                 self.close()  # also for another one, if two were started
-            else:
-                action()
-                del action  # and what it holds, while this waits
+                return
+            action()
+            del action  # and what it holds, while this waits
 
 
 def _run_for(waiter: Waiter, action: Callable[[], object]) -> None:
