@@ -111,7 +111,10 @@ class Outbox:
         """Add an item, or ``None`` for the end. Any thread."""
         self._items.append(item)
         try:
-            self._leave()
+            if self._loop.get_debug():  # asyncio then refuses callbacks that other threads give to its futures
+                self._on_loop(self._leave)
+            else:
+                self._leave()
         except BaseException:  # Ctrl-C, say
             self._on_loop(self._recover)
             raise
@@ -128,13 +131,14 @@ class Outbox:
 
     def take_all(self) -> list[Any]:
         """Return all items, and keep none."""
-        items = list(self._items)
-        self._items.clear()
+        with self._lock:  # a thread that takes them for a message has looked how many there are
+            items = list(self._items)
+            self._items.clear()
         return items
 
     def clear(self) -> None:
         """Drop all items: the stream is no more."""
-        self._items.clear()
+        self.take_all()
 
     def _leave(self) -> None:
         """Write the next message, unless one is being written."""
@@ -158,6 +162,8 @@ class Outbox:
             left: asyncio.Future[Any] = writing.send(None)
         except StopIteration:
             self._writing, self._busy = None, False
+        except asyncio.CancelledError:  # gRPC says so if the stream was cancelled meanwhile
+            self._end(ConnectionResetError("the stream was cancelled"))
         except Exception as error:
             self._end(error)
         else:

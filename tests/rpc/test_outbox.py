@@ -193,6 +193,15 @@ def test_a_write_that_fails_ends_the_outbox(stream):
     assert len(made.messages) == 1
 
 
+def test_a_stream_that_is_cancelled_ends_the_outbox_quietly(stream, caplog):
+    made, box, over = stream
+    box.put(SmallFrame(b"first", None))
+    made.fail(asyncio.CancelledError())
+    with pytest.raises(ConnectionResetError, match="cancelled"):
+        over.result(30)
+    assert not caplog.records
+
+
 def test_frames_of_many_threads_leave_once_and_in_order(stream, until):
     made, box, over = stream
     threads = [
@@ -217,3 +226,40 @@ def test_frames_of_many_threads_leave_once_and_in_order(stream, until):
     assert over.result(30) is None
     for sender in range(4):
         assert [frame[1] for frame in received() if frame[0] == sender] == list(range(100))
+
+
+def test_in_asyncios_debug_mode_only_the_loop_writes(stream, until):
+    """Its loop refuses callbacks of other threads: those that are added to a future that is done already."""
+    made, box, _ = stream
+    box._loop.set_debug(True)
+    box.put(SmallFrame(b"first", None))
+    until(lambda: made.messages)
+    assert made.messages[0][1] is not threading.current_thread()
+
+
+def test_the_end_of_a_stream_waits_for_a_thread_that_takes_frames():
+    loop, begun, go_on = LoopThread("outbox"), threading.Event(), threading.Event()
+
+    def take(items):
+        begun.set()
+        assert go_on.wait(30)
+        return next_batch(items)
+
+    made, box = Stream(loop.loop), Outbox(loop.loop, take)
+    over = asyncio.run_coroutine_threadsafe(box.write_to(made.write), loop.loop)
+    loop.run(asyncio.sleep(0), 30)
+    sender = threading.Thread(target=box.put, args=(SmallFrame(b"first", None),))
+    ending = threading.Thread(target=box.clear)
+    try:
+        sender.start()
+        assert begun.wait(30)
+        ending.start()
+        ending.join(0.1)
+        assert ending.is_alive()
+    finally:
+        go_on.set()
+        sender.join(30)
+        ending.join(30)
+        over.cancel()
+        assert loop.stop(30)
+    assert len(made.messages) == 1
