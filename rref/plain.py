@@ -29,4 +29,11 @@ def frees_quietly(value: Future[Any] | None) -> bool:
     if not (value.done() and is_plain(value)):
         return False
     plain = value.value()
-    return type(plain) is not Tensor or (plain.grad_fn is None and not getweakrefcount(plain))
+    return type(plain) is not Tensor or not (getweakrefcount(plain) or _keeps_more(plain))
+
+
+def _keeps_more(tensor: Tensor) -> bool:
+    """Return whether a tensor keeps more than its numbers: a graph, hooks, a gradient, another tensor, a user's memory."""
+    array: Any = tensor._array
+    kept = (tensor.grad_fn, tensor._hooks, tensor._grad, tensor._view, tensor._views, array.base)
+    return any(each is not None for each in kept) or bool(getweakrefcount(array))

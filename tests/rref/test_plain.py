@@ -2,6 +2,7 @@
 
 import weakref
 
+import numpy as np
 import pytest
 import telegrad as tg
 from telegrad.core.futures import Future
@@ -49,6 +50,34 @@ def test_a_tensor_with_an_attribute_of_a_user_is_not():
     tensor = tg.ones(3)
     tensor.note = object()
     assert not frees_quietly(future_of(tensor))
+
+
+def with_a_hook():
+    tensor = tg.ones(3, requires_grad=True)
+    tensor.register_hook(print)
+    return tensor
+
+
+def with_a_gradient():
+    tensor = tg.ones(3, requires_grad=True)
+    tensor.grad = tg.ones(3)
+    return tensor
+
+
+@pytest.mark.parametrize(
+    "make",
+    [with_a_hook, with_a_gradient, lambda: tg.zeros(1_000_000)[:2], lambda: tg.from_numpy(np.ones(9)[:3])],
+    ids=["hook", "gradient", "view", "memory"],
+)
+def test_a_tensor_that_keeps_more_than_its_numbers_is_not(make):
+    assert not frees_quietly(future_of(make()))
+
+
+def test_a_tensor_whose_array_somebody_watches_is_not():
+    array = np.ones(3)
+    finalizer = weakref.finalize(array, int)
+    assert not frees_quietly(future_of(tg.from_numpy(array)))
+    finalizer.detach()
 
 
 def test_an_error_and_a_value_that_is_still_made_are_not():
