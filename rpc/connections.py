@@ -187,8 +187,7 @@ class Connections(LaneListener):
             # It is admitted to get this message: a refusal would look as if this address were another worker's.
             connection.close(expelled(peer.gone))
             return ""
-        with peer.lock:
-            peer.accepted.append(connection)
+        peer.admitted(connection)
         _call(self.on_change, peer)
         return ""
 

@@ -104,12 +104,20 @@ class ControlChannel:
                     self._deliver(peer, topic, payload)
         finally:
             self._handling.posted = outer
-            for receiver in posted:
-                self.flush(receiver)
+            self._flush_all(list(posted))
         with peer.lock:
             acknowledgements = peer.control.take_acks()
         if acknowledgements:
             self._send(peer, encode_acknowledgement(acknowledgements))
+
+    def _flush_all(self, peers: list[Peer]) -> None:
+        for position, peer in enumerate(peers):
+            try:
+                self.flush(peer)
+            except BaseException:  # nobody else would send what the others are to get
+                for other in peers[position:]:
+                    self._repeat_at(other, self._timers.now())
+                raise
 
     def acknowledged(self, peer: Peer, frame: Any) -> None:
         """Forget the messages that a peer has received."""

@@ -151,6 +151,11 @@ class Peer:
         trouble = self.trouble
         return None if trouble is None or self.linked else trouble.evidence
 
+    def where_it_reads(self) -> Connection | None:
+        """Return the connection of the latest request if it is open. The peer's threads read there, if anywhere."""
+        latest = self.latest  # a thread that had a request in hand as its connection ended may have set it after that
+        return latest if latest in self.accepted or (self.open and latest is self.dialed) else None
+
     def forget(self, connection: Connection) -> None:
         """Drop a connection that turned out to be closed before the lane reported it: the next call dials anew."""
         with self.lock:
@@ -169,10 +174,17 @@ class Peer:
         with self.lock:
             self.answered_since = now
 
+    def admitted(self, connection: Connection) -> None:
+        """Note that the peer has dialed: its last connection has ended, though this worker may not know yet."""
+        with self.lock:
+            self.accepted.append(connection)
+            self.latest = None
+
     def connected(self) -> None:
         """Note that the dialed connection is open."""
         with self.lock:
             self.open = True
+            self.latest = None
             self.broken_since = self.answered_since = self.redial_at = self.trouble = None
             self.cut = ""
             self.redials = 0

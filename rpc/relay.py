@@ -51,8 +51,8 @@ class Relay:
         return None
 
     def _direct(self, peer: Peer) -> Connection | None:
-        if (latest := peer.latest) is not None and latest.opened:
-            return latest  # where the frame wakes nobody: a thread of the peer reads, or was told to look
+        if (latest := peer.where_it_reads()) is not None:
+            return latest  # the frame wakes nobody there
         if not peer.open and (accepted := peer.accepted[-1:]):
             return accepted[0]
         if peer.trouble is None or peer.open:
