@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import threading
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import resource_tracker
 
@@ -111,12 +112,23 @@ def workers(cluster):
 @pytest.fixture
 def job(tmp_path):
     """``job(program, count, args)`` starts worker processes; none of them outlives the test."""
+
+    def make(number, program, count, args=(), **environment):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        return programs.Job(folder, program, count, args, **environment)
+
+    with _jobs(make) as start:
+        yield start
+
+
+@contextmanager
+def _jobs(make):
+    """Yield a function that makes a job and gives it its number; all of them end with the block."""
     started = []
 
-    def start(program, count, args=(), **environment):
-        folder = tmp_path / str(len(started))
-        folder.mkdir()
-        started.append(programs.Job(folder, program, count, args, **environment))
+    def start(*args, **options):
+        started.append(make(len(started), *args, **options))
         return started[-1]
 
     try:
@@ -137,18 +149,8 @@ def fork_server():
 @pytest.fixture
 def forked_job(fork_server, tmp_path):
     """``forked_job(program, count, args)`` starts worker processes that need not import Telegrad; none outlives the test."""
-    started = []
-
-    def start(*args):
-        started.append(forked.ForkedJob(fork_server, tmp_path, *args))
-        return started[-1]
-
-    try:
-        with programs.ending_within(300):
-            yield start
-    finally:
-        for each in started:
-            each.end()
+    with _jobs(lambda number, *args: forked.ForkedJob(fork_server, tmp_path, *args)) as start:
+        yield start
 
 
 @pytest.fixture
