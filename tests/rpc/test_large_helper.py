@@ -83,3 +83,32 @@ def test_a_thread_that_ends_does_not_end_the_next_one(loop, monkeypatch):
     threads[0].join(SECONDS)
     other.join(SECONDS)
     assert found == [threads[1]]
+
+
+def test_an_action_that_fails_is_logged_and_the_next_one_runs(loop, caplog):
+    helper, began = HelperThread(loop), []
+
+    def fail():
+        began.append(1)
+        raise MemoryError("no room")
+
+    helper.do(fail, lambda: False)  # it waits no longer than the action runs
+    assert run(helper) is not threading.current_thread()
+    assert "a large frame could not be written" in caplog.text and "no room" in caplog.text
+    helper.close()
+
+
+def test_a_thread_that_cannot_be_started_is_tried_again(loop, monkeypatch, caplog):
+    refused = []
+
+    class Refused(threading.Thread):
+        def start(self):
+            if not refused:
+                refused.append(self)
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+    monkeypatch.setattr(module, "threading", SimpleNamespace(Thread=Refused))
+    helper = HelperThread(loop)
+    assert run(helper) is not refused[0] and "it is tried again" in caplog.text
+    helper.close()

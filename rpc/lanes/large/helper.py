@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -10,6 +11,7 @@ from queue import Empty, SimpleQueue
 from ....core.futures import Waiter
 from ..ioloop import call_on_loop
 
+logger = logging.getLogger("telegrad.rpc")
 LINGER_SECONDS = 1.0  # the thread waits so long for the next action
 LOOK_SECONDS = 0.05  # how often the main thread looks whether it need not wait any more
 
@@ -27,7 +29,7 @@ class HelperThread:
         self._runs = False
 
     def do(self, action: Callable[[], object], needless: Callable[[], bool]) -> None:
-        """Have the thread run an action, and wait until it has done so.
+        """Have the thread run an action, and wait until it has ended; an exception is logged.
 
         Args:
             action: what to run.
@@ -35,19 +37,26 @@ class HelperThread:
         """
         done = Waiter()  # not an Event, whose lock an interrupt may leave taken, as that of ``Thread.start``
         self._actions.put(lambda: _run_for(done, action))
-        # Looked at after the action is there: a thread that ends looks for actions after it has said so.
-        if not self._runs:
-            call_on_loop(self._loop, self._start)
         while not needless():
-            done.sleep(LOOK_SECONDS)
+            # Looked at after the action is there: a thread that ends looks for actions after it has said so.
+            if not self._runs:
+                call_on_loop(self._loop, self._start)
+            if done.sleep(LOOK_SECONDS):
+                return
 
     def close(self) -> None:
         """End the thread, if there is one."""
         self._actions.put(None)
 
     def _start(self) -> None:
+        if self._runs:
+            return
         self._runs = True
-        threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
+        except RuntimeError:  # the system has no thread to give, which the next look tries again
+            self._runs = False
+            logger.warning("no thread can be started to write a large frame; it is tried again", exc_info=True)
 
     def _run(self) -> None:
         while True:
@@ -70,5 +79,7 @@ class HelperThread:
 def _run_for(waiter: Waiter, action: Callable[[], object]) -> None:
     try:
         action()
+    except Exception:
+        logger.exception("a large frame could not be written")
     finally:
         waiter.release()
