@@ -143,10 +143,14 @@ class DialedConnection(GrpcConnection):
         self.opened = True
         self.listener.connected(self)
         bulk = channel.stream_stream(BULK)(metadata=[(TOKEN, handshake.session_token())])
+        await first_of(self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_dialed_bulk(bulk))
+
+    async def _pump_dialed_bulk(self, bulk: Any) -> None:
         await bulk.wait_for_connection()  # other threads write to it, and cannot wait for that
-        await first_of(
-            self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_bulk(bulk.read, bulk.write)
-        )
+        await self._pump_bulk(bulk.read, bulk.write)
+        await asyncio.sleep(
+            CLOSE_SECONDS
+        )  # the acceptor ends both streams, and the other may still have frames to be read
 
     async def _open_socket(self, handshake: DialerHandshake) -> bool:
         kinds = self._lane.sockets

@@ -1,7 +1,12 @@
-"""Small calls by the gRPC lane: how often its loop is woken for them."""
+"""The gRPC lane's streams: how often the loop is woken for small calls, and which stream ends first."""
 
+import asyncio
+from types import SimpleNamespace
+
+import grpc
 from telegrad import rpc
-from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.rpc.lanes.grpc import DialedConnection, GrpcLane
+from telegrad.rpc.lanes.outbox import Outbox, next_chunk
 from telegrad.testing.cluster import in_process_cluster
 
 CALLS = 100
@@ -24,3 +29,31 @@ def test_frames_leave_without_the_loop(monkeypatch):
             rpc.rpc_sync("b", abs, (-1,))
         monkeypatch.undo()
     assert len(woken) < CALLS / 2  # two a call when each frame was handed over
+
+
+class EndedStream:
+    """Stream that the acceptor has ended, and that has brought nothing."""
+
+    async def wait_for_connection(self):
+        pass
+
+    async def read(self):
+        return grpc.aio.EOF
+
+    async def write(self, message):
+        raise AssertionError("there is nothing to write")
+
+
+def test_the_end_of_the_bulk_stream_leaves_time_to_read_the_last_frames():
+    async def run():
+        connection = DialedConnection.__new__(DialedConnection)
+        connection._bulk = Outbox(asyncio.get_running_loop(), next_chunk)
+        connection._resources = SimpleNamespace(buffers=SimpleNamespace(take=None))
+        pumping = asyncio.ensure_future(connection._pump_dialed_bulk(EndedStream()))
+        for _ in range(50):  # turns of the loop, in which another stream is read
+            await asyncio.sleep(0)
+        assert not pumping.done()
+        pumping.cancel()
+        await asyncio.gather(pumping, return_exceptions=True)
+
+    asyncio.run(run())

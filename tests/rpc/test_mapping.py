@@ -74,12 +74,17 @@ def test_items_may_be_endless_and_are_read_as_results_are_taken(workers):
     assert list(results) == []
 
 
-def test_few_calls_are_under_way_and_a_slow_one_does_not_stop_the_others(workers, begun, until):
+def test_few_calls_are_under_way_and_a_slow_one_does_not_stop_the_others(workers, begun, until, thread):
     gates = {number: Shelf.kept.setdefault(number, threading.Event()) for number in (0, 1)}
     results = rpc.map(["b", "c"], wait_at, range(10), per_worker=1, ordered=False)
-    gates[1].set()
+
+    def open_when_both_have_begun():
+        until(lambda: len(begun) == 2)
+        gates[1].set()
+
+    thread(open_when_both_have_begun)
     assert next(results) == 1
-    assert begun[:2] == [0, 1] or begun[:2] == [1, 0]
+    assert sorted(begun[:2]) == [0, 1]
     assert [next(results) for _ in range(8)] == list(range(2, 10))  # all by the worker that is free
     gates[0].set()
     assert list(results) == [0]
