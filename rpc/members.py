@@ -65,6 +65,11 @@ class MemberList:
         present = self._by_rank.get(worker.rank)
         return present is not None and present.identity == worker.identity
 
+    def has_left(self, worker: WorkerRecord) -> bool:
+        """Return whether another agent of the worker's process has its place in a job that is complete: that job ends."""
+        present = self._by_rank.get(worker.rank) if self.complete else None
+        return present is not None and present.process_id == worker.process_id and not self.has(worker)
+
     @property
     def complete(self) -> bool:
         """Return whether all have joined."""

@@ -94,6 +94,8 @@ class RendezvousHost:
             if members.world_size == 0:
                 records = WorkerRecords.of(await self._admit_late(handshake.peer, world_size))
                 reply = JoinReply(workers=records.encode()).SerializeToString()
+            elif members.has_left(handshake.peer):
+                return  # without an answer: it tries again, until rank 0 has left this job too
             else:
                 self._join(members, handshake.peer, world_size, context)
                 await self._send_notices(members, context)
@@ -229,7 +231,9 @@ class _Joining:
             if not reply.waiting:
                 return reply
             self._notice(reply.waiting)
-        raise ConnectionResetError("rank 0 closed the connection, or its process died, before all had joined")
+        raise ConnectionResetError(
+            "rank 0 closed the connection before all had joined: its process died, or is still in the job before"
+        )
 
     def _notice(self, text: str) -> None:
         logger.warning("worker %r waits for rank 0 at %s: %s", self._me.record.name, self._address, text)

@@ -117,8 +117,10 @@ class SocketAcceptor:
             sockets.prepare(visitor)
             secured = visitor if kind == "unix" or self._tls is None else TlsSocket(visitor, self._tls, None)
             take = await asyncio.wait_for(self._check(secured), HANDSHAKE_SECONDS)
-        except Exception:
-            self._refused(f"{kind} socket", "it opened a socket that belongs to no connection")
+        except Exception as error:
+            # One that hung up may be a worker that has ended meanwhile, as long as sockets of connections are to come.
+            if not (isinstance(error, ConnectionError) and self._expected):
+                self._refused(f"{kind} socket", "it opened a socket that belongs to no connection")
             return False
         take(secured, kind)
         return True

@@ -136,6 +136,16 @@ def test_a_member_that_has_joined_again_does_not_leave_with_its_first_connection
     assert members.complete and not members.leave(another, "third")
 
 
+def test_a_process_that_joins_anew_has_left_a_complete_job():
+    members = MemberList(2)
+    first, again = (WorkerRecord(name="w1", rank=1, process_id=7, identity=each) for each in (b"1", b"2"))
+    members.join(first, 2)
+    assert not members.has_left(again), "it is not complete: two workers have one rank"
+    members.join(WorkerRecord(name="w0", rank=0, process_id=6, identity=b"0"), 2)
+    assert members.has_left(again) and not members.has_left(first)
+    assert not members.has_left(WorkerRecord(name="w1", rank=1, process_id=8, identity=b"3")), "another process"
+
+
 # -- ways that do not
 
 

@@ -14,6 +14,7 @@ from telegrad.core.errors import RpcError
 from telegrad.rpc.extend import make_lanes
 from telegrad.rpc.lanes import socket_setup, sockets
 from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.rpc.security import SocketTokens
 from telegrad.testing.check_lane import pair
 
 REASON = "it opened a socket that belongs to no connection"
@@ -181,3 +182,14 @@ def test_calls_go_on_over_a_new_connection_after_the_socket_broke():
             except RpcError:  # the call that was under way
                 continue
         assert lane_of(a, "w1")[0] == "unix"
+
+
+def test_a_visitor_that_hangs_up_while_sockets_are_to_come_is_no_stranger(until):
+    with agents_with(["unix"], ["unix"]) as (_, b):
+        acceptor = b.connections.lanes["grpc"]._socket_acceptor
+        tokens = SocketTokens(b"n" * 16, b"d" * 32, b"a" * 32)
+        acceptor.expect(tokens, lambda *given: None)
+        visit(b.record.addresses[1]).close()
+        with visit(b.record.addresses[1]) as visitor:  # one that lies is still counted
+            visitor.sendall(b"x" * 48)
+            until(lambda: b.connections.refusals.counts() == {REASON: 1})
