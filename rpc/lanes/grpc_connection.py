@@ -18,6 +18,7 @@ from typing import Any
 
 import grpc
 
+from ...core.errors import SerializationError
 from .base import SCATTERED, Connection, FrameHandle, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
@@ -171,7 +172,11 @@ class GrpcConnection(Connection):
 
     def _received_small(self, frame: Any) -> None:
         if frame and frame[0] & SCATTERED and self._large is not None:
-            self._large.received(memoryview(frame))
+            try:
+                self._large.received(memoryview(frame))
+            except SerializationError:
+                if not self.closed:
+                    raise  # else its segments went with the connection, while a thread was reading
         else:
             self.listener.received(self, frame, True)
 

@@ -4,7 +4,10 @@ import asyncio
 from types import SimpleNamespace
 
 import grpc
+import pytest
 from telegrad import rpc
+from telegrad.core.errors import SerializationError
+from telegrad.rpc.lanes.base import SCATTERED
 from telegrad.rpc.lanes.grpc import DialedConnection, GrpcLane
 from telegrad.rpc.lanes.outbox import Outbox, next_chunk
 from telegrad.testing.cluster import in_process_cluster
@@ -57,3 +60,15 @@ def test_the_end_of_the_bulk_stream_leaves_time_to_read_the_last_frames():
         await asyncio.gather(pumping, return_exceptions=True)
 
     asyncio.run(run())
+
+
+def test_a_frame_whose_segments_went_with_its_connection_is_dropped():
+    def received(data):
+        raise SerializationError("its segment is not there")
+
+    connection = DialedConnection.__new__(DialedConnection)
+    connection._large, connection.closed = SimpleNamespace(received=received), True
+    connection._received_small(bytes([SCATTERED]))
+    connection.closed = False
+    with pytest.raises(SerializationError):
+        connection._received_small(bytes([SCATTERED]))
