@@ -159,15 +159,9 @@ class Peer:
     def forget(self, connection: Connection) -> None:
         """Drop a connection that turned out to be closed before the lane reported it: the next call dials anew."""
         with self.lock:
-            self._no_longer_latest(connection)
             if self.dialed is connection:
                 self.unopened = None if connection.opened else connection
                 self.dialed, self.open = None, False
-
-    def _no_longer_latest(self, connection: Connection) -> None:
-        # lock held
-        if self.latest is connection:
-            self.latest = None
 
     def answered(self, now: float) -> None:
         """Note that its system answers a dialer: it is not silent, however long the handshake takes."""
@@ -200,7 +194,6 @@ class Peer:
             timeout: seconds of silence after which the peer counts as unreachable.
         """
         with self.lock:
-            self._no_longer_latest(connection)
             if connection in self.accepted:
                 self.accepted.remove(connection)
                 dialing = False
@@ -247,7 +240,7 @@ class Peer:
                 return False
             self.gone = reason
             self.cut = ""
-            self.redial_at = self.trouble = self.unopened = None
+            self.redial_at = self.trouble = self.unopened = self.latest = None
             self.control.peer_lost()
             return True
 

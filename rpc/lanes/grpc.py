@@ -148,9 +148,8 @@ class DialedConnection(GrpcConnection):
     async def _pump_dialed_bulk(self, bulk: Any) -> None:
         await bulk.wait_for_connection()  # other threads write to it, and cannot wait for that
         await self._pump_bulk(bulk.read, bulk.write)
-        await asyncio.sleep(
-            CLOSE_SECONDS
-        )  # the acceptor ends both streams, and the other may still have frames to be read
+        # The acceptor ends both streams, and the other may still have frames to be read.
+        await asyncio.sleep(CLOSE_SECONDS)
 
     async def _open_socket(self, handshake: DialerHandshake) -> bool:
         kinds = self._lane.sockets
