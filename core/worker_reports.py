@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import multiprocessing
 import os
 import sys
 import threading
@@ -20,6 +19,7 @@ from contextlib import suppress
 from enum import Enum
 
 from .errors import WorkerLostError
+from .multiprocessing_children import is_multiprocessing_child
 
 VARIABLE = "TELEGRAD_REPORTS"
 MOST_TRACEBACK_CHARACTERS = 1 << 22  # the end is kept
@@ -63,6 +63,9 @@ class Reporter:
             # rpc/ has registered its exit handler before, so this one is called first.
             self._watching = True
             atexit.register(self._process_exits)
+            # Exit handlers run when all threads that are not daemons have ended, and one may never do that.
+            with suppress(RuntimeError):  # the main thread has ended already
+                threading._register_atexit(self._report_uncaught)  # type: ignore[attr-defined]  # as concurrent.futures does
         self._write({"kind": "joined", "name": name})
 
     def left(self, agreed: bool) -> None:
@@ -136,7 +139,7 @@ def attach(descriptor: int, rank: int) -> Reporter:
 
 def reporter() -> Reporter | None:
     """Return this process's reporter; None if no launcher started this process itself."""
-    if _reporter is None and VARIABLE in os.environ and multiprocessing.parent_process() is None:
+    if _reporter is None and VARIABLE in os.environ and not is_multiprocessing_child():
         _attach_inherited(os.environ[VARIABLE])
     return _reporter if _reporter is not None and _reporter.is_own_process else None
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..core.late_imports import late_imports
 from . import functional as functional
 from . import init as init
 from . import utils as utils
@@ -175,9 +176,4 @@ if TYPE_CHECKING:
     from ..collective import parallel as parallel
 else:
     # It uses process groups, which are on a layer above.
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name != "parallel":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return import_module("..collective.parallel", __name__)
+    __getattr__ = late_imports(__name__, {"parallel": "..collective.parallel"})

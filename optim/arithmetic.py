@@ -26,7 +26,7 @@ def in_blocks(*arrays: Array) -> Iterable[tuple[Array, ...]]:
 
 def _blocks(flat: list[Array], size: int) -> Iterator[tuple[Array, ...]]:
     for start in range(0, size, BLOCK):
-        yield tuple(array[start : start + BLOCK] for array in flat)
+        yield tuple([array[start : start + BLOCK] for array in flat])
 
 
 def one_number(array: Array) -> Array:

@@ -1,8 +1,8 @@
 """Automatic differentiation: nodes and edges, the engine that runs them backward, and the functions of users."""
 
-import importlib
 from typing import TYPE_CHECKING
 
+from ..late_imports import late_imports
 from . import forward_ad, functional, graph
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .checkpointing import checkpoint, checkpoint_sequential
@@ -27,6 +27,8 @@ from .variable import Variable
 
 if TYPE_CHECKING:
     from . import profiler
+else:
+    __getattr__ = late_imports(__name__, {"profiler": ".profiler"})  # it imports futures and asyncio
 
 __all__ = [
     "Edge",
@@ -61,9 +63,3 @@ __all__ = [
     "reached",
     "set_grad_enabled",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name == "profiler":  # imported on demand, because it imports futures and asyncio
-        return importlib.import_module(".profiler", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -149,7 +149,10 @@ class Future(Generic[T]):
             run_callbacks(callbacks or [])  # none if it was cancelled
 
         self._when_done(run)
-        return result
+        try:
+            return result
+        finally:
+            del result  # as in run(), which may have run here
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
         """Run ``callback(self)`` on completion; its result is not used, and an exception in it is logged.

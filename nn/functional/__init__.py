@@ -18,6 +18,7 @@ from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .multi_head import *  # noqa: F403
 from .normalization import *  # noqa: F403
+from .piecewise import *  # noqa: F403
 from .pixels import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .softmax import *  # noqa: F403

@@ -335,7 +335,8 @@ def test_wait_all_keeps_nothing_in_a_cycle(no_collector):
     assert kept() is None
 
 
-def test_a_callback_that_raised_keeps_nothing_in_a_cycle(no_collector):
+@pytest.mark.parametrize("before", [False, True])
+def test_a_callback_that_raised_keeps_nothing_in_a_cycle(no_collector, before):
     thing = Thing()
     kept = weakref.ref(thing)
 
@@ -344,12 +345,14 @@ def test_a_callback_that_raised_keeps_nothing_in_a_cycle(no_collector):
             held = thing
             raise ValueError(held)
 
-        future = Future()
+        future = done(1) if before else Future()
         future.then(callback)
         return future
 
-    scope(thing).set_result(1)
-    del thing
+    future = scope(thing)
+    if not before:
+        future.set_result(1)
+    del thing, future
     assert kept() is None
 
 
