@@ -5,7 +5,6 @@
 it is first used, so that a program pays only for what it needs (``core`` needs NumPy, ``rpc`` gRPC).
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
 from .core import Function as Function
@@ -23,6 +22,7 @@ from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
 from .core.import_aliases import ImportAliases
+from .core.late_imports import late_imports
 
 __version__ = "0.1.0"
 
@@ -151,14 +151,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "RemoteModule": ".rref",
     }
 
-    def __getattr__(name: str) -> object:
-        place = _LATER.get(name)
-        if place is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = importlib.import_module(place, __name__)
-        value = module if place == f".{name}" else getattr(module, name)
-        globals()[name] = value  # asked for once
-        return value
+    __getattr__ = late_imports(__name__, _LATER)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_LATER})

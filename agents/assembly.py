@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from ..autograd_dist.extend import AutogradInterceptor, Contexts, StepQueue, backward_from, serve_passes
+from ..autograd_dist.extend import AutogradInterceptor, Contexts, StepQueue, backward_from, serve_passes, serve_steps
 from ..collective.extend import serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
@@ -82,6 +82,7 @@ def add_parts(agent: Agent, options: GrpcRpcBackendOptions | None) -> None:
     agent.add_part(contexts)
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
+    serve_steps(agent)
     # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.
     profiler = ProfilerInterceptor(agent)
     agent.add_part(profiler)

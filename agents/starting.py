@@ -64,9 +64,13 @@ def init_rpc(
         raise RpcError(
             f"this process is worker {agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
         )
-    init_backend(
-        chosen, store=None, name=name, rank=rank, world_size=world_size, rpc_backend_options=rpc_backend_options
-    )
+    try:
+        init_backend(
+            chosen, store=None, name=name, rank=rank, world_size=world_size, rpc_backend_options=rpc_backend_options
+        )
+    except RpcError as error:
+        # Frames of the rendezvous say nothing to the caller.
+        raise error.with_traceback(None) from error.__cause__
 
 
 def init_rpc_async(

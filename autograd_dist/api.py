@@ -14,16 +14,17 @@ from ..core.extend import Node, Tensor, gradient_edge, leaf_with
 from ..core.futures import Future
 from ..core.profiler import record_function
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
-from .backward_pass import BackwardPass, Feeds
+from .backward_pass import BackwardPass
 from .contexts import Context, Contexts, contexts_of, current_context
+from .local_pass import Feeds
 
 
 @contextmanager
 def context() -> Iterator[int]:
     """Context in which remote calls are recorded for a backward (``torch.distributed.autograd.context``).
 
-    Use it in a ``with`` block. When the block ends, also by an exception, all workers forget the context: its graph and its
-    gradients.
+    Use it in a ``with`` block. When the block ends, also by an exception, all workers forget the context, with its graph and
+    its gradients.
 
     Yields:
         The id of the context, for ``backward``, ``get_gradients`` and ``DistributedOptimizer.step``.
@@ -58,14 +59,14 @@ def context() -> Iterator[int]:
 def backward(
     context_id: int, roots: Sequence[Tensor], retain_graph: bool = False, *, mode: Literal["smart", "fast"] = "smart"
 ) -> None:
-    """Compute the gradients of ``roots`` on every worker that took part, into the context; blocks until all are there.
+    """Compute the gradients of ``roots`` on every worker that took part, into the context. Blocks until all are computed.
 
     Args:
         context_id: the id that ``autograd_dist.context()`` gave.
         roots: scalar tensors (one element, any number of dimensions) of this worker that require grad.
         retain_graph: keep the arrays that the graph saved, so that another backward can use it.
-        mode: "smart": what was sent in the context and does not contribute to the roots is left out. "fast", as PyTorch calls
-            its only mode: it is an error, which names it. Both send the same messages where everything contributes.
+        mode: "smart" leaves out tensors that were sent in the context and do not contribute to the roots. In "fast", as PyTorch
+            calls its only mode, such a tensor is an error, which names it. Both send the same messages if all contribute.
 
     Raises:
         RpcError: there is no such context.
@@ -95,20 +96,34 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
         context_id: the id that ``autograd_dist.context()`` gave.
 
     Returns:
-        For each leaf that a backward of the context reached, its gradient: of the leaf's shape and dtype. The leaves' ``.grad``
-        is not touched. Gradients of rows of a table that was looked up with ``sparse=True``, and those of sparse leaves, are
-        sparse.
+        For each leaf that a backward of the context reached, its gradient, of the leaf's shape and dtype. The leaves' ``.grad``
+        does not change. Gradients of an embedding table with ``sparse=True``, and those of sparse leaves, are sparse. Looking
+        up another tensor raises a ``KeyError`` that says so.
 
     Raises:
         RpcError: there is no such context.
     """
-    found: dict[Tensor, Tensor] = {}
+    found = _Gradients()
     for leaf, gradient in contexts_of(current_agent()).find(context_id).graph.gradients().items():
         # A sparse gradient is a tensor already. The elements of a sparse leaf are a leaf that users do not see.
         value = gradient if isinstance(gradient, Tensor) else Tensor(gradient)
         sparse: Any = leaf_with(leaf)
         found[sparse] = value if sparse is leaf else sparse.with_values(value)
     return found
+
+
+class _Gradients(dict[Tensor, Tensor]):
+    """Gradients by leaf. The usual ``KeyError`` would print all elements of the tensor."""
+
+    def __missing__(self, leaf: object) -> Tensor:
+        if not isinstance(leaf, Tensor):
+            raise KeyError(
+                f"the keys of get_gradients() are leaf tensors of this worker; you gave {type(leaf).__name__}"
+            )
+        raise KeyError(
+            f"no backward of this context reached this tensor of shape {tuple(leaf.shape)} on this worker; "
+            "write .get(tensor) if it need not take part"
+        )
 
 
 def backward_async(
@@ -142,14 +157,13 @@ def _prepare(
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(roots)
-    roots_fed = [node for node, _ in feeds]
-    make = partial(BackwardPass, agent, context.graph, keep_graph=retain_graph, smart=mode == "smart", roots=roots_fed)
+    make = partial(BackwardPass, agent, context.graph, keep_graph=retain_graph, smart=mode == "smart", roots=feeds)
     fresh = context.passes.begin(make)
     return fresh, feeds, _Description(contexts, context)
 
 
 def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
-    """Differentiate from a reference's value at its owner (``RRef.backward``).
+    """Run backward from a reference's value at its owner (``RRef.backward``).
 
     Args:
         reference: a reference to a scalar tensor.
@@ -170,7 +184,7 @@ def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
 
 
 class _Description:
-    """Description of a backward for the error of a timeout: made only then, when its partners are known."""
+    """Description of a backward for the error of a timeout. The text is made only then, when its partners are known."""
 
     def __init__(self, contexts: Contexts, context: Context) -> None:
         self._contexts = contexts
@@ -202,4 +216,4 @@ def _feeds(roots: Sequence[Tensor]) -> Feeds:
         gradients = feeds.setdefault(node, [None] * node.num_inputs)
         one = np.ones(root._array.shape, root._array.dtype)
         gradients[slot] = one if gradients[slot] is None else gradients[slot] + one
-    return list(feeds.items())
+    return feeds

@@ -1,37 +1,33 @@
 """Driver of one backward pass on one worker: requests and answers of other workers, and the end.
 
-Entries arrive in requests and answers; the thread that brings them runs the nodes that they make ready, and what that gives for
-other workers leaves in one message to each. Answers list the messages for which each worker got nothing, so that the root can
-ask their receivers, and name them if there is no answer to that.
+Entries arrive in requests and answers. The thread that brings them runs the nodes that become ready. Then the entries for
+other workers leave, in one message to each. Answers list the messages for which a worker got nothing. So the root can
+ask their receivers, and name these messages in an error.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from ..core.errors import PassStoppedError, RpcTimeoutError
 from ..core.extend import Node
 from ..core.futures import Future, complete_once, wait_for_any
 from ..rpc.extend import Agent, ServerCall
 from .graph import ContextGraph, ReceiveNode, current_gatherer
-from .local_pass import Entry, Kind, LocalPass, Unfed
+from .local_pass import Entry, Feeds, Kind, LocalPass, Unfed
 from .pass_messages import Reports, open_answer, pack_answer
 from .pass_requests import PassRequests
 from .termination import Answer, Ask, Instruction, Over, Termination
 
-Feeds: TypeAlias = Sequence[tuple[Node, Sequence[Any]]]
-
-
-# Bytes of gradients that do not wait for more to the same worker while other nodes are ready to run here: that worker can run
-# at the same time. Smaller ones do: for them, a message costs more than the nodes that it would overlap with.
+# Gradients of so many bytes are sent while other nodes are ready to run here, so that both workers run at the same time.
+# Smaller gradients wait for others to the same worker: a message of their own takes longer than the nodes that would run.
 LARGE = 65536
-SOON_SECONDS = 2e-3  # that a thread which has worked on a request waits for an answer
+# A thread that has worked on a request waits so long for an answer. Its place in the pool is free during that time.
+SOON_SECONDS = 50e-3
 
 
 class BackwardPass:
@@ -39,10 +35,10 @@ class BackwardPass:
 
     Args:
         agent: the worker's agent.
-        graph: what to differentiate.
-        pass_id: the same on all workers; it begins with the rank of the root.
-        keep_graph: keep what the nodes saved, for another pass.
-        smart: leave out what takes no part; otherwise that is an error.
+        graph: the graph to differentiate.
+        pass_id: id of the pass, the same on all workers; it begins with the rank of the root.
+        keep_graph: keep the saved values of the nodes, for another pass.
+        smart: leave out messages that take no part; otherwise they are an error.
         roots: nodes that ``begin`` will feed, at the worker that starts the pass.
     """
 
@@ -53,7 +49,7 @@ class BackwardPass:
         pass_id: tuple[int, int, int],
         keep_graph: bool = False,
         smart: bool = True,
-        roots: Sequence[Node] = (),
+        roots: Collection[Node] = (),
     ) -> None:
         self._agent = agent
         self._smart = smart
@@ -72,21 +68,21 @@ class BackwardPass:
     # -- the root
 
     def begin(self, feeds: Feeds, waits: bool = False) -> list[Future[Any]]:
-        """Feed the roots and run; for the result see ``_work``."""
+        """Feed the roots and run; return the futures of the answers (see ``_work``)."""
         with self._lock:
             self._termination.started()
         return self._work(partial(self.part.take, (), feeds), waits=waits)
 
     def run(self, feeds: Feeds, seconds: float, what: object) -> None:
-        """Feed the roots, and block until all is over; this thread waits for answers and works on them itself.
+        """Feed the roots, and block until the pass is over. This thread waits for answers and works on them itself.
 
         Args:
             feeds: nodes and their gradients; the nodes are the ``roots`` of the constructor.
-            seconds: the time-out; 0 for none.
+            seconds: the time-out; 0 for no limit.
             what: its text names the pass in the error of a time-out.
 
         Raises:
-            RpcTimeoutError: it took longer.
+            RpcTimeoutError: the pass took longer.
             Exception: the error with which the pass failed.
         """
         deadline = time.monotonic() + seconds if seconds else None
@@ -94,23 +90,25 @@ class BackwardPass:
             answers = self.begin(feeds, waits=True)
             while answers and not self.finished.done():
                 answers = self._take_first(answers, deadline)
-            _wait(self.finished, deadline)
+            if not self.finished.done():
+                _wait(self.finished, deadline)
         except TimeoutError:
             options = "GrpcRpcBackendOptions(rpc_timeout=)"
             late = RpcTimeoutError(f"{what} got no answer within {seconds:g} s; give it longer with {options}")
             self.stop(late)
-            complete_once(self.finished, error=late)  # it may have failed elsewhere, and the error did not come
+            complete_once(self.finished, error=late)  # in case it has failed elsewhere, and the error did not arrive
         except BaseException as error:
             self.stop(error)
             raise
         self.finished.value()
 
     def _take_first(self, answers: list[Future[Any]], deadline: float | None) -> list[Future[Any]]:
-        """Wait for one of the answers, work on those that are there, and return those still to come."""
+        """Wait for one of the answers, work on all that have arrived, and return those still to come."""
         if len(answers) == 1:
             _wait(answers[0], deadline)
-        else:  # the pass may fail before any comes
-            wait_for_any([*answers, self.finished], None if deadline is None else max(deadline - time.monotonic(), 0.0))
+            return self._answered(answers[0], waits=True)
+        # The pass may fail before any answer comes.
+        wait_for_any([*answers, self.finished], None if deadline is None else max(deadline - time.monotonic(), 0.0))
         left = [answer for answer in answers if not answer.done()]
         for answer in answers:
             if answer not in left:
@@ -120,7 +118,7 @@ class BackwardPass:
     # -- requests and answers
 
     def received(self, call: ServerCall, entries: Sequence[Entry]) -> None:
-        """Take a request with entries; its answer acknowledges it."""
+        """Take a request with entries. Its answer acknowledges it."""
         with self._lock:
             failure = self._failure
             if failure is None:
@@ -132,9 +130,10 @@ class BackwardPass:
         self._work_on(self._work(partial(self.part.take, entries), call, waits=True))
 
     def _work_on(self, answers: list[Future[Any]]) -> None:
-        """Read the answer that this thread waits for, if it comes soon; a later one, or several, where they arrive.
+        """Wait for the answer if there is only one, and work on it here if it comes soon.
 
-        So nothing is handed to another thread on the way through many workers, and yet no thread is held for long.
+        A later answer, or one of several, is worked on in the thread in which it arrives. So in a chain of many workers no
+        other thread is woken, and no thread waits for long.
         """
         while len(answers) == 1:
             (answer,) = answers
@@ -153,7 +152,7 @@ class BackwardPass:
 
     def _take_answer(self, answer: Future[Any]) -> None:
         if (error := answer.exception()) is not None:
-            # It shows where it was raised, elsewhere, and not where this thread waited.
+            # Its cause shows where it was raised, on another worker. The frames of this thread's wait are dropped.
             self._failed_elsewhere(error.with_traceback(None))
         else:
             entries, reports = open_answer(answer.value())
@@ -171,15 +170,15 @@ class BackwardPass:
     def _work(
         self, action: Callable[[], None], call: ServerCall | None = None, waits: bool = False
     ) -> list[Future[Any]]:
-        """Run ``action``, and send what comes of it.
+        """Run ``action``, and send the resulting entries.
 
         Args:
             action: works on entries.
             call: the request that brought them.
-            waits: this thread can wait for answers and work on them; otherwise they are worked on where they arrive.
+            waits: this thread can wait for answers and work on them. Otherwise the threads in which they arrive work on them.
 
         Returns:
-            The futures of the answers that it is to wait for.
+            The futures of the answers for which this thread must wait.
         """
         token = current_gatherer.set(self)
         try:
@@ -205,21 +204,18 @@ class BackwardPass:
         return []
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
-        """Take the gradients of received tensors, for their sender. The graph task calls it."""
-        self.part.gather(node, gradients)
-        if self.part.task.has_ready:
-            size = sum(gradient.nbytes for gradient in gradients or () if isinstance(gradient, np.ndarray))
-            if size >= LARGE:
-                self._send_now()
+        """Take the gradients of received tensors, for their sender. The graph task calls this."""
+        if self.part.gather(node, gradients) >= LARGE and self.part.task.has_ready:
+            self._send_now()
 
     def _send_now(self) -> None:
-        """Send what there is for others, while this thread goes on."""
+        """Send the entries for other workers now, while this thread goes on."""
         with self._lock:
             instructions = [] if self._failure else self._noted(self._termination.sent(self.part.outgoing()))
         self._carry_out(instructions, waits=False)
 
     def _noted(self, instructions: list[Instruction[ServerCall]]) -> list[Instruction[ServerCall]]:
-        # lock held: whoever stops the pass from now on tells those that are about to be asked.
+        # lock held: a thread that stops the pass from now on also tells the workers that are about to be asked.
         for each in instructions:
             if type(each) is Ask:
                 self._asked.add(each.to)
@@ -235,7 +231,7 @@ class BackwardPass:
                     self._reply(instruction)
                 else:
                     futures.append(self._requests.ask(instruction.to, instruction.work))
-            except Exception as error:  # a gradient of a type that cannot be sent; the agent was closed
+            except Exception as error:  # a gradient has a type that cannot be sent, or the agent was closed
                 self.stop(error)
         if waits:
             return futures
@@ -274,7 +270,7 @@ class BackwardPass:
         return []
 
     def _query(self, unfed: Sequence[tuple[int, Unfed]], waits: bool) -> list[Future[Any]]:
-        """Ask the receivers of messages for which nothing came: the pass may not have reached them, or not yet."""
+        """Ask the receivers of messages for which nothing came: the pass may not have reached these workers."""
 
         def tell() -> None:
             for sender, each in unfed:
@@ -289,7 +285,7 @@ class BackwardPass:
         return self._work(tell, waits=waits)
 
     def stop(self, error: BaseException) -> None:
-        """Fail the pass, unless it is over or has failed, here and at the workers that this one asked, which tell others."""
+        """Fail the pass, unless it is over or has failed: here, and at the workers that this one asked, which tell others."""
         with self._lock:
             if self._failure is not None or self.finished.done():
                 return
@@ -304,14 +300,14 @@ class BackwardPass:
     def _failed_elsewhere(self, error: BaseException) -> None:
         with self._lock:
             if isinstance(self._failure, PassStoppedError):
-                self._failure = error  # the news came before it
+                self._failure = error  # the news came before the error itself
         self.stop(error)
 
     def _end_failed(self) -> None:
         """Answer the request that engaged this worker with the error, or end the pass at its root.
 
-        Requests that threads work on are left to them. Of a failure elsewhere the news may come before the error, which is in
-        an answer: so there must be none to come.
+        A request on which a thread works is answered by that thread. The news of a failure on another worker may come before
+        the error, which is in an answer. So after such news, this waits until no answer is still to come.
         """
         with self._lock:
             termination, failure = self._termination, self._failure
@@ -332,8 +328,6 @@ def _wait(future: Future[Any], deadline: float | None) -> None:
     Raises:
         TimeoutError: the deadline has passed.
     """
-    if future.done():
-        return
     try:
         future.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Contexts: the part of a distributed forward and backward that each worker keeps, and the driver of their lifetimes."""
+"""Contexts: each worker's part of a distributed forward and backward, and the driver of the contexts' lifetimes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .graph import ContextGraph
 from .lifetimes import (
     Arrived,
     Closed,
-    Creator,
     Event,
     Left,
     Lifetime,
@@ -27,26 +26,25 @@ from .lifetimes import (
     Release,
     Send,
     WorkerLost,
-    split_id,
+    add_message,
+    make_creator,
 )
 from .local_pass import Kind
 from .numbers import Method, Topic
 from .pass_messages import open_request, pack_answer
 from .passes import Passes, PassId
 
-RELEASE, ORPHAN = 1, 2  # the kind of a control message
-# How long the news that contexts have ended may wait for more, so that short steps do not send a message each, nor wake the
-# I/O loop.
+RELEASE, ORPHAN = 1, 2  # kinds of control messages
+# The news that a context has ended waits so long for more news. So short steps share a message, and wake the I/O loop less.
 BATCH_SECONDS = 0.02
 
 
 class Context(Lifetime):
-    """One context on one worker: its lifetime, its graph, and its backward passes.
+    """Context on one worker: its lifetime, its graph, and its backward passes.
 
     Args:
-        context_id: see ``Lifetime``.
-        parent: see there.
-        rank: the worker.
+        context_id, parent: see ``Lifetime``.
+        rank: rank of the worker.
     """
 
     def __init__(self, context_id: int, parent: int | None, rank: int) -> None:
@@ -59,12 +57,15 @@ current_context: ContextVar[Context | None] = ContextVar("telegrad_autograd_cont
 
 
 class Contexts:
-    """The contexts of one agent: gives events to the machine under a lock, and carries its instructions out outside of it."""
+    """Contexts of one agent. It gives events to ``Lifetimes`` under a lock, and carries the instructions out."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.message_ids = itertools.count(1)
-        self.lifetimes = Lifetimes(Creator(agent.number, agent.record.incarnation), partial(Context, rank=agent.number))
+        self.lifetimes = Lifetimes(
+            make_creator(agent.number, agent.record.incarnation), partial(Context, rank=agent.number)
+        )
+        self._live = self.lifetimes.live
         self._lock = threading.Lock()
         self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by rank
         agent.control.on(Topic.CONTEXT, self._on_message)
@@ -92,10 +93,10 @@ class Contexts:
         """Return a live context.
 
         Raises:
-            RpcError: there is none.
-            ContextTypeError: that is no id.
+            RpcError: there is no such context here.
+            ContextTypeError: ``context_id`` is no id.
         """
-        context = self.get(context_id) if isinstance(context_id, int) else None
+        context = self._live.get(context_id) if isinstance(context_id, int) else None
         if context is None:
             kind = RpcError if isinstance(context_id, int) else ContextTypeError
             raise kind(
@@ -105,22 +106,22 @@ class Contexts:
         return context
 
     def check_not_over(self, context_id: int) -> None:
-        """Refuse an id of this worker's own that is over, and what is no id; of other workers' contexts it may know nothing.
+        """Raise if an id is that of a context of this worker which is over. Other workers' contexts may be unknown here.
 
         Raises:
             RpcError: the context is over.
-            ContextTypeError: that is no id.
+            ContextTypeError: ``context_id`` is no id.
         """
-        if not isinstance(context_id, int) or split_id(context_id)[0] == self.lifetimes.me:
+        if not isinstance(context_id, int) or context_id >> 32 == self.lifetimes.me:
             self.find(context_id)
 
     def join(self, context_id: int, sender: int) -> Context | None:
-        """Return the context of a message that arrived, made if it is new here; ``None`` if it has ended."""
-        context = self.get(context_id)
+        """Return the context of a message that arrived; make it if it is new here. ``None`` if it has ended."""
+        context = self._live.get(context_id)
         if context is not None:
             return context
         self._handle(Arrived(context_id, sender))
-        return self.get(context_id)
+        return self._live.get(context_id)
 
     def reach(self, context: Context, to: int) -> bool:
         """Note that a message of the context goes to ``to``; False if the context has ended."""
@@ -128,7 +129,7 @@ class Contexts:
             return self.lifetimes.reach(context, to)
 
     def partners(self, context: Context) -> list[int]:
-        """Return the ranks of the workers that this one brought into the context, or was brought in by."""
+        """Return the ranks of this worker's parent in the context, and of the workers to which it sent messages of it."""
         parent = set() if context.parent is None else {context.parent}
         with self._lock:
             return sorted(context.reached | parent)
@@ -139,8 +140,7 @@ class Contexts:
 
     def get(self, context_id: int) -> Context | None:
         """Return the live context of that id; ``None`` if there is none here."""
-        with self._lock:
-            return self.lifetimes.get(context_id)
+        return self._live.get(context_id)
 
     def _on_message(self, peer: Peer, payload: bytes) -> None:
         for given in ContextMessages.FromString(payload).messages:
@@ -152,9 +152,9 @@ class Contexts:
         stopped = PassStopped.FromString(payload)
         if (context := self.get(stopped.context)) is None:
             return
-        with suppress(AutogradError):  # it is over
+        with suppress(AutogradError):  # raised if the pass is over
             pass_id = PassId(stopped.root, stopped.number, stopped.oldest)
-            # It may overtake the request that brings the pass here, so the part is made if need be.
+            # This message may overtake the first request of the pass, so the part is made here if it does not exist.
             part = context.passes.join(pass_id, partial(BackwardPass, self.agent, context.graph))
             part.stop(PassStoppedError(f"the backward was stopped by worker {peer.info.name!r}: {stopped.reason}"))
 
@@ -168,7 +168,7 @@ class Contexts:
             for each in instructions:
                 if type(each) is Send:
                     first = first or not self._batches
-                    self._batches.setdefault(each.to, []).append(each.message)
+                    add_message(self._batches.setdefault(each.to, []), each.message)
         if first:
             self.agent.timers.call_later(BATCH_SECONDS, self._send_batches)
 
@@ -201,9 +201,9 @@ def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
     context_id, pass_id, keep_graph, smart, entries = open_request(call.open())
     call.what = "a backward"
     context = contexts.get(context_id)
-    if context is None and all(kind == Kind.QUERY for kind, *_ in entries):  # it has yet to come here
+    if context is None and all(kind == Kind.QUERY for kind, *_ in entries):  # no message of it has arrived yet
         call.reply(pack_answer([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {}))
         return
-    context = context or contexts.find(context_id)  # which raises an error that says so
+    context = context or contexts.find(context_id)  # raises an error if there is no context
     make = partial(BackwardPass, contexts.agent, context.graph, keep_graph=keep_graph, smart=smart)
     context.passes.join(PassId(*pass_id), make).received(call, entries)

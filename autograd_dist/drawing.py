@@ -1,7 +1,7 @@
 """``draw``: a picture of the graph of a context, on all workers that it reached.
 
-Each worker is a box of its own; results are at the top, leaves at the bottom, and an edge from worker to worker is a message
-whose tensors require grad. A node is in a row below all nodes that use it, also those on other workers.
+Each worker is a box. Results are at the top, leaves at the bottom. An edge from worker to worker is a message whose tensors
+require grad. A node is in a row below all nodes that use it, also below those on other workers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def draw(
         context_id: the id that ``autograd_dist.context()`` gave.
         path: a file to write the picture to, as SVG.
         params: leaves by the names to show: tensors of this worker, or references to leaves of others.
-        roots: results of this worker, losses say, whose graphs belong to the picture; the context knows of what was sent.
+        roots: results of this worker, such as a loss, whose graphs belong to the picture. The context itself knows only the
+            graphs of tensors that were sent.
 
     Returns:
         The picture: SVG.
@@ -48,7 +49,7 @@ def draw(
     contexts_of(agent).find(context_id)
     if isinstance(roots, Tensor) or not all(isinstance(root, Tensor) for root in roots):
         raise TypeError("roots must be a list of tensors; write draw(context_id, path, params, [loss])")
-    token = current_context.set(None)  # the calls that gather it are no part of it
+    token = current_context.set(None)  # the calls that gather the graph must not be part of it
     try:
         parts = _gather(agent, context_id, _by_owner(agent, params or {}), roots)
     finally:
@@ -105,7 +106,7 @@ def svg_of(parts: Mapping[int, Part]) -> str:
 
 
 def edges_of(parts: Mapping[int, Part]) -> list[tuple[Place, Place]]:
-    """Return the pairs (node, node that its gradients go to), those of messages from worker to worker too."""
+    """Return the pairs (node, node to which its gradients go), also those of messages from worker to worker."""
     sends = {
         node.message_id: (rank, number)
         for rank, part in parts.items()
@@ -122,7 +123,7 @@ def edges_of(parts: Mapping[int, Part]) -> list[tuple[Place, Place]]:
 
 
 def _worker_box(name: str, left: float, right: float, bottom: float) -> str:
-    from html import escape  # brings a table of all of HTML's names, which only a picture needs
+    from html import escape  # here, because it loads a table of all of HTML's names, which only a picture needs
 
     size = f'width="{right - left:g}" height="{bottom - MARGIN:g}"'
     box = f'<rect x="{left:g}" y="{MARGIN}" {size} rx="12" fill="#FAFAFA" stroke="#BBB"/>'

@@ -1,8 +1,9 @@
-"""For those who put an agent together: the parts that make it answer gradients."""
+"""Interface for composition roots: the parts with which an agent has distributed autograd."""
 
 from .api import backward_from
 from .contexts import Contexts, serve_passes
 from .interceptor import AutogradInterceptor
 from .step_queue import StepQueue
+from .step_requests import serve_steps
 
-__all__ = ["AutogradInterceptor", "Contexts", "StepQueue", "backward_from", "serve_passes"]
+__all__ = ["AutogradInterceptor", "Contexts", "StepQueue", "backward_from", "serve_passes", "serve_steps"]

@@ -1,8 +1,8 @@
-"""The part of a context's graph on one worker: send and receive nodes, and the gradients of its leaves.
+"""Part of a context's graph on one worker: send and receive nodes, and the gradients of its leaves.
 
-Each message that carries tensors requiring grad has a send node on the sender's side and a receive node on the receiver's,
-matched by (context, message) id. In the backward the receive node hands the gradients that came to it to the pass, which sends
-them, and the send node is a root that is fed when they arrive.
+Each message that carries tensors requiring grad has a send node at its sender and a receive node at its receiver,
+matched by (context, message) id. In the backward the receive node gives its gradients to the pass, which sends them. The send
+node is a root that is fed when they arrive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..core.profiler import record_function
 
 
 def make_message_id(sender: int, number: int) -> int:
-    """Return the id of a worker's message number ``number``, unique among the messages of a context."""
+    """Return the id of a worker's message of that number; it is unique among the messages of a context."""
     return sender << 48 | number
 
 
@@ -28,12 +28,12 @@ def sender_of(message_id: int) -> int:
 
 
 class SendNode(Node):
-    """The tensors of one message, on the side that sent them; gradients pass through to where each came from.
+    """Node of the tensors of one message, at its sender. Gradients pass through it to the nodes that made the tensors.
 
     Args:
-        edges: for each tensor, the node that made it and its output.
-        message_id: the message.
-        receiver: rank of the worker that got it.
+        edges: for each tensor, the node that made it and the number of the node's output.
+        message_id: id of the message.
+        receiver: rank of the message's receiver.
     """
 
     __slots__ = ("message_id", "receiver")
@@ -44,7 +44,7 @@ class SendNode(Node):
         self.receiver = receiver
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
-        """Hand each tensor its gradient."""
+        """Return the gradient of each tensor."""
         if profiles.get():
             with record_function("distributed::autograd::SendRpcBackward"):
                 return grads
@@ -52,12 +52,12 @@ class SendNode(Node):
 
 
 class ReceiveNode(Node):
-    """The tensors of one message, on the side that received them; their gradients travel back to the sender.
+    """Node of the tensors of one message, at its receiver. Their gradients travel back to the sender.
 
     Args:
-        context_id: the context of the message.
-        message_id: the message.
-        sender: rank of the worker that sent it.
+        context_id: id of the message's context.
+        message_id: id of the message.
+        sender: rank of the message's sender.
         tensors: number of tensors that require grad.
     """
 
@@ -70,10 +70,10 @@ class ReceiveNode(Node):
         self.sender = sender
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
-        """Hand the gradients to the pass.
+        """Give the gradients to the pass.
 
         Raises:
-            AutogradError: no distributed backward is under way, or one of another context.
+            AutogradError: this is no distributed backward, or one of another context.
         """
         gatherer = current_gatherer.get()
         if gatherer is None:
@@ -98,23 +98,23 @@ class Gatherer(Protocol):
     """Gatherer of the gradients that leave a worker."""
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:
-        """Take the gradients of received tensors; ``None`` says that these take no part in the pass."""
+        """Take the gradients of received tensors; ``None`` if the tensors take no part in the pass."""
         ...
 
 
-# Of the distributed backward that this thread works for.
+# Gatherer of the distributed backward for which this thread works.
 current_gatherer: ContextVar[Gatherer | None] = ContextVar("telegrad_gatherer", default=None)
 
 
 class ContextGraph:
-    """The send and receive nodes of a context on one worker, and the gradients that were accumulated there."""
+    """Send and receive nodes of a context on one worker, and the gradients that were accumulated there."""
 
     def __init__(self, context_id: int) -> None:
         self.context_id = context_id
         self._lock = threading.Lock()  # guards the tables below; nothing else runs while it is held
         self._sends: dict[int, SendNode] = {}  # by message id
         self._receives: dict[int, ReceiveNode] = {}  # by message id
-        self._gradients: dict[int, tuple[Tensor, Array]] = {}  # by the leaf's id(): a subclass may define __hash__
+        self._gradients: dict[int, tuple[Tensor, Array]] = {}  # by id() of the leaf: a subclass may define __hash__
 
     def add_send(self, node: SendNode) -> None:
         """Expect gradients for a message."""
@@ -122,13 +122,13 @@ class ContextGraph:
             self._sends[node.message_id] = node
 
     def forget_send(self, message_id: int) -> None:
-        """Expect no gradients for a message: it did not arrive."""
+        """Expect no gradients for a message, because it did not arrive."""
         with self._lock:
             former = self._sends.pop(message_id, None)
-        del former  # the graph behind it dies outside the lock
+        del former  # here, so that its graph is freed without the lock
 
     def send(self, message_id: int) -> SendNode | None:
-        """Return the send node of a message."""
+        """Return the send node of a message; ``None`` if there is none."""
         with self._lock:
             return self._sends.get(message_id)
 
@@ -143,7 +143,7 @@ class ContextGraph:
             self._receives[node.message_id] = node
 
     def receive(self, message_id: int) -> ReceiveNode | None:
-        """Return the receive node of a message."""
+        """Return the receive node of a message; ``None`` if there is none."""
         with self._lock:
             return self._receives.get(message_id)
 
@@ -153,9 +153,10 @@ class ContextGraph:
             return list(self._receives.values())
 
     def accumulate(self, leaf: Tensor, gradient: Array) -> None:
-        """Add to the gradient of a leaf of this worker; its ``.grad`` is not touched.
+        """Add to the gradient of a leaf of this worker. The leaf's ``.grad`` does not change.
 
-        The sum is made without the lock, for it may be a user's code, and again if another thread added meanwhile.
+        The sum is computed without the lock, because it may be a user's code. If another thread has added a gradient during
+        that time, the sum is computed again.
         """
         first = (leaf, gradient)
         with self._lock:

@@ -1,4 +1,4 @@
-"""The graph of a context on one worker, as data that travels: for pictures."""
+"""Graph of a context on one worker as data that can be sent, for pictures."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class PartNode:
     Attributes:
         kind: "leaf", "operation", "send" or "receive".
         label: two lines of text.
-        below: numbers of the nodes that its gradients go to.
-        message_id: of a send or receive node; 0 for others.
+        below: numbers of the nodes to which its gradients go.
+        message_id: id of the message of a send or receive node; 0 for other nodes.
     """
 
     kind: str
@@ -34,9 +34,9 @@ class Part:
     """Graph of a context on one worker.
 
     Attributes:
-        worker: its name.
-        nodes: each before those that its gradients go to.
-        others: ranks of the workers that it got messages from, or sent some to.
+        worker: name of the worker.
+        nodes: the nodes, each before those to which its gradients go.
+        others: ranks of the workers from which it got messages, or to which it sent some.
     """
 
     worker: str

@@ -1,10 +1,10 @@
-"""Autograd in messages: a message that is sent inside a context carries its id, and its tensors stay connected."""
+"""Autograd in messages: a message that is sent inside a context carries the context's id, and its tensors stay connected."""
 
 from __future__ import annotations
 
 import struct
 
-from ..core.extend import Tensor, attach, gradient_edge, is_grad_enabled
+from ..core.extend import gradient_edge, is_grad_enabled
 from ..rpc.extend import Incoming, Interceptor, Kind, Outgoing
 from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts, current_context
@@ -12,7 +12,7 @@ from .graph import ReceiveNode, SendNode, make_message_id
 from .numbers import Method
 
 NUMBER = 2
-# Context id, message id (0: no tensor of it requires grad). In a request ``pack_mode()`` follows.
+# Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` follows.
 EXTRA = struct.Struct("<QQ")
 
 
@@ -27,7 +27,7 @@ class AutogradInterceptor(Interceptor):
         self.contexts = contexts
 
     def sending(self, message: Outgoing) -> None:
-        """Note the context, and keep a send node for the tensors that require grad."""
+        """Put the context's id into the message, and keep a send node for the tensors that require grad."""
         context = current_context.get()
         assert context is not None  # see ``needs``
         if message.method == Method.PROPAGATE or not self.contexts.reach(context, message.to):
@@ -46,13 +46,13 @@ class AutogradInterceptor(Interceptor):
         return message_id
 
     def not_delivered(self, message: Outgoing) -> None:
-        """Expect no gradients for the message."""
+        """Expect no gradients for a message that was not delivered."""
         context, message_id = message.notes.get(NUMBER, (None, 0))
         if context is not None:
             context.graph.forget_send(message_id)
 
     def opening(self, message: Incoming) -> None:
-        """Enter the context, and put the tensors that require grad behind a receive node."""
+        """Enter the context, and make the tensors that require grad outputs of a receive node."""
         extra = message.extras.get(NUMBER)
         if extra is None:
             return
@@ -70,15 +70,15 @@ class AutogradInterceptor(Interceptor):
 
 
 def _connect(message: Incoming, context: Context, message_id: int) -> None:
+    """Make the tensors that require grad outputs of a receive node. They are new leaves, which nothing else refers to."""
     marked = [index for index, flag in enumerate(message.requires_grad) if flag]
     node = ReceiveNode(context.id, message_id, message.sender, len(marked))
     context.graph.add_receive(node)
     for slot, index in enumerate(marked):
-        message.tensors[index] = attach(message.arrays[index], node, slot)
+        message.tensors[index]._edge = (node, slot)
 
 
 def _detach(message: Incoming) -> None:
-    """Take tensors of a sender under ``no_grad``: results of them must not wait for gradients that never come."""
-    for index, flag in enumerate(message.requires_grad):
-        if flag:
-            message.tensors[index] = Tensor(message.arrays[index])
+    """Let no tensor require grad: the sender was under ``no_grad``, so no gradients will be sent back."""
+    for tensor in message.tensors:
+        tensor._requires_grad = False

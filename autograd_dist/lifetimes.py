@@ -1,12 +1,12 @@
 """Lifetimes of contexts on one worker: which are live, which have ended, and which workers must be told. A pure state machine.
 
-A context id has 64 bits: worker 16, incarnation 16, counter 32, so ids of different workers and incarnations never meet. A
+A context id has 64 bits: worker 16, incarnation 16, counter 32. So ids of different workers and incarnations differ. A
 worker's *parent* in a context is the worker from which it got the first message of it. The parents form a tree whose root is
-the creator; when the creator leaves the context, each worker passes ``Release`` on to those that it may have brought in. A
+the creator. When the creator leaves the context, each worker passes ``Release`` on to the workers whose parent it may be. A
 worker that loses its parent reports ``Orphan`` to the creator. The contexts of a lost creator have ended.
 
-Ended numbers are kept as intervals. Only the creator knows the numbers that never left it, so its ``Release`` says since which
-number all have ended: a worker has at most about as many intervals as the creator has contexts open at the same time.
+Ended numbers are kept as intervals. Only the creator knows the contexts of which no other worker was told. So its ``Release``
+says from which number on all have ended. A worker then has at most about as many intervals as the creator has open contexts.
 
 Control messages arrive exactly once, in any order.
 """
@@ -20,25 +20,23 @@ from ..core.errors import IllegalEventError
 from ..rpc.extend import IntervalSet
 
 
-class Creator(NamedTuple):
-    """The worker that made a context: its rank and incarnation."""
-
-    rank: int
-    incarnation: int
+def make_creator(rank: int, incarnation: int) -> int:
+    """Return the *creator*, the upper half of the ids of a worker's contexts."""
+    return rank << 16 | incarnation
 
 
-def make_id(creator: Creator, number: int) -> int:
+def make_id(creator: int, number: int) -> int:
     """Return the 64-bit id of a creator's context number ``number``."""
-    return creator.rank << 48 | creator.incarnation << 32 | number
+    return creator << 32 | number
 
 
-def split_id(context_id: int) -> tuple[Creator, int]:
+def split_id(context_id: int) -> tuple[int, int]:
     """Return the creator and the number of a context."""
-    return Creator(context_id >> 48, context_id >> 32 & 0xFFFF), context_id & 0xFFFFFFFF
+    return context_id >> 32, context_id & 0xFFFFFFFF
 
 
 class Lifetime:
-    """Lifetime of one live context: its parent (the creator has none), and the workers that may know of it from here."""
+    """Lifetime of one live context: its parent (the creator has none), and the workers whose parent this one may be."""
 
     def __init__(self, context_id: int, parent: int | None) -> None:
         self.id = context_id
@@ -50,25 +48,40 @@ class Lifetime:
 
 
 class Release(NamedTuple):
-    """The context has ended, and so have all of its creator from number ``since`` to its own."""
+    """The context has ended, and so have all contexts of its creator from number ``since`` to its own."""
 
     context: int
     since: int
 
+    def covers(self, other: Message) -> bool:
+        """Return whether this message makes another one needless."""
+        if type(other) is not Release or other.since < self.since:
+            return False
+        return 0 <= self.context - other.context <= (self.context & 0xFFFFFFFF) - self.since
+
 
 class Orphan(NamedTuple):
-    """The sender has lost its parent in the context: the creator has to tell it the end."""
+    """The sender has lost its parent in the context, so the creator must tell it when the context ends."""
 
     context: int
 
 
 Message: TypeAlias = Release | Orphan
 
+
+def add_message(batch: list[Message], message: Message) -> None:
+    """Add a message to a batch for one worker."""
+    if batch and type(message) is Release and message.covers(batch[-1]):
+        batch[-1] = message
+    else:
+        batch.append(message)
+
+
 # -- events
 
 
 class Arrived(NamedTuple):
-    """A message of a context that is not live here arrived."""
+    """A message arrived whose context is not live here."""
 
     context: int
     sender: int
@@ -94,7 +107,7 @@ class WorkerLost(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The agent ends: later messages bring no context back."""
+    """The agent ends. Later messages make no contexts."""
 
 
 Event: TypeAlias = Arrived | Left | Received | WorkerLost | Closed
@@ -110,7 +123,7 @@ class Send(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The context has ended here. Drop it outside of the driver's lock: it may hold a user's objects."""
+    """Drop the context, without the driver's lock: it has ended here, and may hold a user's objects."""
 
     context: Lifetime
 
@@ -120,33 +133,33 @@ C = TypeVar("C", bound=Lifetime)
 
 
 class Lifetimes(Generic[C]):
-    """The contexts that one worker knows of.
+    """Contexts that one worker knows.
 
     Args:
-        me: the worker.
+        me: the worker as a creator (``make_creator``).
         make: makes the record of a context, from its id and its parent.
+
+    Attributes:
+        live: the live contexts by id; read only, also without a lock.
     """
 
-    def __init__(self, me: Creator, make: Callable[[int, int | None], C]) -> None:
+    def __init__(self, me: int, make: Callable[[int, int | None], C]) -> None:
         self.me = me
+        self.rank = me >> 16
         self._make = make
-        self._live: dict[int, C] = {}
-        self._ended: dict[Creator, IntervalSet] = {}
+        self.live: dict[int, C] = {}
+        self._ended: dict[int, IntervalSet] = {}  # by creator
         self._lost: set[int] = set()
         self._last = 0
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self.live)
 
     def __iter__(self) -> Iterator[C]:
-        return iter(list(self._live.values()))
+        return iter(list(self.live.values()))
 
-    def get(self, context_id: int) -> C | None:
-        """Return the live context of that id."""
-        return self._live.get(context_id)
-
-    def ended(self) -> dict[Creator, IntervalSet]:
+    def ended(self) -> dict[int, IntervalSet]:
         """Return the numbers of ended contexts, by creator."""
         return self._ended
 
@@ -157,9 +170,9 @@ class Lifetimes(Generic[C]):
 
     def reach(self, context: C, to: int) -> bool:
         """Note that a message of the context is about to go to the worker ``to``; False if the context has ended."""
-        if self._live.get(context.id) is not context:
+        if self.live.get(context.id) is not context:
             return False
-        if to not in (self.me.rank, context.parent, context.id >> 48):
+        if to not in (self.rank, context.parent, context.id >> 48):
             context.reached.add(to)
         return True
 
@@ -186,7 +199,7 @@ class Lifetimes(Generic[C]):
     # -- events
 
     def _arrived(self, context_id: int, sender: int) -> list[Instruction]:
-        if context_id in self._live or self._has_ended(context_id):
+        if context_id in self.live or self._has_ended(context_id):
             return []
         context = self._add(context_id, sender)
         return [self._report_orphan(context)] if sender in self._lost else []
@@ -195,21 +208,27 @@ class Lifetimes(Generic[C]):
         creator, number = split_id(context_id)
         if creator != self.me:
             raise IllegalEventError(
-                f"context {context_id} is worker {creator.rank}'s: worker {self.me.rank} cannot end it"
+                f"context {context_id} is worker {creator >> 16}'s: worker {self.rank} cannot end it"
             )
         ended = self._ended_of(self.me)
         ended.add(number)
-        return self._end(context_id, ended.start_of(number), self.me.rank)
+        return self._end(context_id, ended.start_of(number), self.rank)
 
     def _released(self, sender: int, message: Release) -> list[Instruction]:
         creator, number = split_id(message.context)
-        if creator.rank not in self._lost and not self._closed:
+        if creator >> 16 not in self._lost and not self._closed:
             self._ended_of(creator).add_range(min(message.since, number), number + 1)
-        return self._end(message.context, message.since, sender)
+        # All contexts that it covers, because no other release is sent for them. In order, so that releases that are passed
+        # on cover one another too.
+        last, instructions = message.context, list[Instruction]()
+        first = last - number + min(message.since, number)
+        for context_id in sorted([each for each in self.live if first <= each <= last]):
+            instructions += self._end(context_id, message.since, sender)
+        return instructions
 
     def _orphaned(self, sender: int, context_id: int) -> list[Instruction]:
         creator, number = split_id(context_id)
-        context = self._live.get(context_id)
+        context = self.live.get(context_id)
         if context is not None:
             context.reached.add(sender)
         elif creator == self.me and number in self._ended_of(creator):
@@ -221,42 +240,43 @@ class Lifetimes(Generic[C]):
         instructions: list[Instruction] = []
         for context in self:
             creator, number = split_id(context.id)
-            if creator.rank == rank:
-                # Passed on: workers without a connection to the creator hear of its loss late, or never.
+            if creator >> 16 == rank:
+                # Passed on, because workers without a connection to the creator are told of its loss late, or never.
                 instructions += self._end(context.id, number, rank)
             elif context.parent == rank:
                 instructions.append(self._report_orphan(context))
-        for creator in [creator for creator in self._ended if creator.rank == rank]:
+        for creator in [creator for creator in self._ended if creator >> 16 == rank]:
             del self._ended[creator]
         return instructions
 
     def _close(self) -> list[Instruction]:
         self._closed = True
-        live, self._live = list(self._live.values()), {}
-        return [Ended(context) for context in live]
+        ended: list[Instruction] = [Ended(context) for context in self]
+        self.live.clear()
+        return ended
 
     # -- small parts
 
     def _add(self, context_id: int, parent: int | None) -> C:
-        context = self._live[context_id] = self._make(context_id, parent)
+        context = self.live[context_id] = self._make(context_id, parent)
         return context
 
     def _has_ended(self, context_id: int) -> bool:
         creator, number = split_id(context_id)
-        if self._closed or creator == self.me or creator.rank in self._lost:
+        if self._closed or creator == self.me or creator >> 16 in self._lost:
             return True
         return creator in self._ended and number in self._ended[creator]
 
-    def _ended_of(self, creator: Creator) -> IntervalSet:
+    def _ended_of(self, creator: int) -> IntervalSet:
         ended = self._ended.get(creator)
         if ended is None:
             ended = self._ended[creator] = IntervalSet()
-            ended.add(0)  # no context has this number: the first ones join it
+            ended.add(0)  # no context has this number; the first intervals then join it
         return ended
 
     def _end(self, context_id: int, since: int, source: int) -> list[Instruction]:
-        # source: the worker from which this one knows, and which need not be told.
-        context = self._live.pop(context_id, None)
+        # source: the worker that told this one, which need not be told.
+        context = self.live.pop(context_id, None)
         if context is None:
             return []
         if not context.reached:
@@ -265,4 +285,4 @@ class Lifetimes(Generic[C]):
 
     def _report_orphan(self, context: C) -> Send:
         creator, _ = split_id(context.id)
-        return Send(creator.rank, Orphan(context.id))
+        return Send(creator >> 16, Orphan(context.id))

@@ -1,4 +1,4 @@
-"""``LocalOptimizer``: the part of a distributed optimizer on one worker that owns parameters."""
+"""``LocalOptimizer``: part of a distributed optimizer on one worker that owns parameters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .step_queue import StepQueue
 class LocalOptimizer:
     """Optimizer of the parameters of one worker, and its schedulers.
 
-    Unless ``hogwild``, it moves twins of the parameters, tensors of its own. When a step is complete each parameter gets the
-    new array at once, so that whoever uses a parameter meanwhile never sees one that is changed in place.
+    Unless ``hogwild``, it updates *twins* of the parameters, which are tensors of its own. When a step is complete, each
+    parameter gets its twin's array. So other threads that use a parameter never see it change in place.
 
     Args:
         optimizer_class: see ``DistributedOptimizer``.
@@ -36,12 +36,16 @@ class LocalOptimizer:
         self.optimizer = optimizer_class(self.twins, *args, **kwargs)
         self.hogwild = hogwild
         for parameter in self.parameters if hogwild else ():
-            ignore_changes(parameter)  # others' backward passes go on while a step writes into it
+            ignore_changes(parameter)  # backward passes of others go on while a step writes into it
         self.schedulers: list[Any] = []
+        self._number = current_agent().part(StepQueue).add(self)
 
-    @functions.async_execution
+    def number(self) -> int:
+        """Return the number by which requests for steps name this optimizer."""
+        return self._number
+
     def step(self, context_id: int) -> Future[None]:
-        """Do one step with the gradients of a context; no other step of this worker runs meanwhile."""
+        """Do one step with the gradients of a context. Steps of one worker run one at a time."""
         return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
 
     def _step(self, context_id: int) -> None:
@@ -50,8 +54,8 @@ class LocalOptimizer:
         moved = [(parameter, twin) for parameter, twin, gradient in rows if gradient is not None]
         for parameter, twin in moved:
             twin._replace(parameter._array.copy())
-        # The optimizer's own step, which a user may have written, reads .grad and writes in place.
-        former = [twin._grad for twin in self.twins]  # not .grad, which would copy one that is shared with others
+        # The optimizer's own step, which may be a user's code, reads .grad and writes in place.
+        former = [twin._grad for twin in self.twins]  # not .grad, which would copy an array that others share
         try:
             for twin, gradient in zip(self.twins, gradients):
                 twin._grad = _as_tensor(gradient)
@@ -68,9 +72,7 @@ class LocalOptimizer:
         """Make a scheduler of this optimizer, and return its number.
 
         Args:
-            scheduler_class: see ``DistributedOptimizer.schedule``.
-            args: see there.
-            kwargs: see there.
+            scheduler_class, args, kwargs: see ``DistributedOptimizer.schedule``.
         """
         self.schedulers.append(scheduler_class(self.optimizer, *args, **kwargs))
         return len(self.schedulers) - 1
@@ -80,9 +82,9 @@ class LocalOptimizer:
         """Call a method between steps; the future holds its result.
 
         Args:
-            scheduler: the number of the scheduler whose method it is; ``None`` for the optimizer.
-            method: its name.
-            args: its arguments.
+            scheduler: number of the scheduler; ``None`` for the optimizer.
+            method: name of the method.
+            args: arguments of the method.
         """
         target = self.optimizer if scheduler is None else self.schedulers[scheduler]
         result: list[Any] = []
@@ -95,7 +97,7 @@ def _as_tensor(gradient: Any) -> Tensor | None:
 
 
 def _twin(parameter: Tensor) -> Tensor:
-    """Return a leaf over the parameter's array; an optimizer refuses what is no leaf, so that is returned as it is."""
+    """Return a leaf over the parameter's array. A parameter that is no leaf is returned: the optimizer refuses it."""
     return parameter.detach().requires_grad_() if parameter.is_leaf else parameter
 
 

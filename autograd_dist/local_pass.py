@@ -1,17 +1,18 @@
-"""The part of a backward pass that happens on one worker: entries with gradients come in, entries for other workers go out.
+"""Part of a backward pass on one worker: entries with gradients come in, entries for other workers go out.
 
-A pass expects gradients for every send node of the context. In SMART mode those that nothing needs are left out: a worker that
-the pass reaches walks its graph, and tells the senders of the messages that the walk did not reach that these take no part;
-nodes that only such messages lead to are left out too, and so on to the workers before. So no round of messages before the
-backward has to find out what takes part, as in PyTorch's design of this mode, and a pass in which everything is used has the
-messages of FAST mode.
+A pass expects gradients for every send node of the context. In SMART mode the send nodes that take no part are left out. A
+worker that the pass reaches walks its graph, and tells the senders of messages that the walk did not reach that these take no
+part. Nodes to which only such messages lead are left out too, and so on at the workers before. So there is no round of messages
+before the backward that finds out what takes part, as in PyTorch's design of this mode. A pass in which everything is used has
+the same messages as in FAST mode.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from ..core.errors import AutogradError
@@ -24,15 +25,18 @@ class Kind:
 
     FED = 0  # gradients of the tensors of a message
     UNUSED = 1  # the tensors of a message take no part
-    QUERY = 2  # nothing came for a message that you received: do its tensors take part?
+    QUERY = 2  # do the tensors of a message take part? Its sender has got nothing for it from its receiver
 
 
-# Kind, message id, and for ``FED`` a gradient or ``None`` for each tensor: what workers tell one another about a message.
+# What workers tell one another about a message: kind, message id, and for ``FED`` a gradient or ``None`` for each tensor.
 Entry: TypeAlias = tuple[int, int, Sequence[Array | Tensor | None]]
+
+Feeds: TypeAlias = Mapping[Node, Sequence[Any]]  # gradients of nodes
+NO_FEEDS: Feeds = MappingProxyType({})
 
 
 class Unfed(NamedTuple):
-    """A message whose send node got nothing: its id, the rank of its receiver, and the number of its tensors."""
+    """Message whose send node got nothing: its id, the rank of its receiver, and the number of its tensors."""
 
     message_id: int
     receiver: int
@@ -40,13 +44,13 @@ class Unfed(NamedTuple):
 
 
 class LocalPass:
-    """One pass on one worker.
+    """Part of one pass on one worker.
 
     Args:
-        rank: the worker.
-        graph: the context's graph there.
-        keep_graph: keep what the nodes saved, for another pass.
-        smart: leave out what takes no part.
+        rank: rank of the worker.
+        graph: the context's graph on this worker.
+        keep_graph: keep the saved values of the nodes, for another pass.
+        smart: leave out nodes that take no part.
         roots: nodes that are fed with ``feeds`` of ``take``, at the worker that starts the pass.
     """
 
@@ -56,7 +60,7 @@ class LocalPass:
         graph: ContextGraph,
         keep_graph: bool,
         smart: bool,
-        roots: Sequence[Node] = (),
+        roots: Collection[Node] = (),
     ) -> None:
         self._rank = rank
         self._graph = graph
@@ -64,17 +68,17 @@ class LocalPass:
         self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
         self._roots = roots
         self._sends = graph.sends()
-        self._early: deque[tuple[Sequence[Entry], Sequence[Any]]] | None = deque()  # what came before the walk
+        self._early: deque[tuple[Sequence[Entry], Feeds]] | None = deque()  # entries until the end of the walk
         self._walking = False
         self._outgoing: dict[int, list[Entry]] = {}  # by rank
-        self._unused: set[int] = set()  # messages of which we told their senders that they take no part
+        self._unused: set[int] = set()  # messages whose senders were told that they take no part
         self._lock = threading.Lock()
 
-    def take(self, entries: Sequence[Entry], feeds: Sequence[tuple[Node, Sequence[Any]]] = ()) -> None:
-        """Take what came, and run the nodes that it makes ready; nothing waits.
+    def take(self, entries: Sequence[Entry], feeds: Feeds = NO_FEEDS) -> None:
+        """Take entries, and run the nodes that they make ready. It does not wait for other workers.
 
         Args:
-            entries: from other workers.
+            entries: entries from other workers.
             feeds: the ``roots`` and their gradients.
 
         Raises:
@@ -85,24 +89,24 @@ class LocalPass:
             self.task.run()
 
     def stop(self, reason: str) -> None:
-        """Run no more nodes; what a node does that runs now is in vain."""
+        """Run no more nodes. The result of a node that runs now is dropped."""
         self.task.stop(reason)
 
     def outgoing(self) -> dict[int, list[Entry]]:
-        """Return the entries for other workers since the last call, by rank."""
+        """Remove and return the entries for other workers, by rank."""
         with self._lock:
             outgoing, self._outgoing = self._outgoing, {}
         return outgoing
 
     def unfed(self) -> list[Unfed]:
-        """Return the messages for which nothing came yet."""
+        """Return the messages for which nothing has come yet."""
         if not (nodes := self.task.unfed()):
             return []
         sends = [node for node in nodes if isinstance(node, SendNode)]
         return [Unfed(node.message_id, node.receiver, node.num_inputs) for node in sends]
 
-    def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:
-        """Take the gradients of received tensors, for their sender."""
+    def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> int:
+        """Take the gradients of received tensors, for their sender; return their bytes."""
         if node.context_id != self._graph.context_id:
             raise AutogradError(
                 f"the graph mixes contexts: a tensor received in context {node.context_id} is differentiated in context "
@@ -110,11 +114,16 @@ class LocalPass:
             )
         if gradients is None:
             self._tell_unused(node.message_id, node.sender)
-        else:
-            self.tell(node.sender, (Kind.FED, node.message_id, list(gradients)))
+            return 0
+        self.tell(node.sender, (Kind.FED, node.message_id, list(gradients)))
+        size = 0
+        for gradient in gradients:
+            if gradient is not None and not isinstance(gradient, Tensor):
+                size += gradient.nbytes
+        return size
 
     def tell(self, rank: int, entry: Entry) -> None:
-        """Add an entry for a worker; one for this worker is taken at once."""
+        """Add an entry for a worker. An entry for this worker itself is taken at once."""
         if rank == self._rank:
             self._apply(entry)
             return
@@ -130,9 +139,9 @@ class LocalPass:
             return
         node = self._graph.send(message_id)
         if kind == Kind.UNUSED and sender_of(message_id) != self._rank:
-            self.tell(sender_of(message_id), entry)  # the answer to a query of ours, of a worker that knows no context
+            self.tell(sender_of(message_id), entry)  # answer to a query of this worker, from one without the context
         elif kind == Kind.UNUSED:
-            # One that this pass does not expect was sent after it came here, by a forward that goes on meanwhile.
+            # A message that this pass does not expect was sent after the pass came here, by a forward that goes on.
             if node is not None and self.task.reaches(node):
                 self.task.feed(node, None)
         elif node is not None:
@@ -144,7 +153,7 @@ class LocalPass:
             )
 
     def _answer(self, message_id: int) -> None:
-        """Say that a message takes no part, if so; also one that has not arrived. Otherwise its gradients are to come."""
+        """Tell the sender that a message takes no part, if it does not, or has not arrived. Otherwise gradients will come."""
         node = self._graph.receive(message_id)
         if node is None or not self.task.reaches(node):
             self._tell_unused(message_id, sender_of(message_id))
@@ -153,16 +162,16 @@ class LocalPass:
         with self._lock:
             told = message_id in self._unused
             self._unused.add(message_id)
-        if not told:  # by the walk that the query brought about
+        if not told:  # the walk, which a query may cause, may have told it already
             self.tell(sender, (Kind.UNUSED, message_id, ()))
 
     # -- the walk
 
-    def _walk_first(self, entries: Sequence[Entry], feeds: Sequence[tuple[Node, Sequence[Any]]]) -> bool:
-        """Feed the task. The first thread walks its graph before, without a lock, and feeds what others bring meanwhile.
+    def _walk_first(self, entries: Sequence[Entry], feeds: Feeds) -> bool:
+        """Feed the task. The first thread walks the graph first, without a lock, and then feeds the entries of other threads.
 
         Returns:
-            Whether this thread has to run the task: not if it left its entries to the first one.
+            Whether this thread must run the task. False if it left its entries to the first thread.
         """
         with self._lock:
             walked = self._early is None
@@ -181,8 +190,8 @@ class LocalPass:
             self._feed(*each)
         return True
 
-    def _feed(self, entries: Sequence[Entry], feeds: Sequence[tuple[Node, Sequence[Any]]]) -> None:
-        for node, gradients in feeds:
+    def _feed(self, entries: Sequence[Entry], feeds: Feeds) -> None:
+        for node, gradients in feeds.items():
             self.task.feed(node, gradients)
         for entry in entries:
             self._apply(entry)

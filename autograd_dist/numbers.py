@@ -1,10 +1,11 @@
-"""Numbers of the methods and topics of distributed autograd. Those from 32 to 47 are this package's."""
+"""Numbers of the methods and topics of distributed autograd. This package uses 32 to 47."""
 
 
 class Method:
-    """Method numbers: what a request asks for."""
+    """Method numbers of requests."""
 
     PROPAGATE = 32
+    STEP = 33
 
 
 class Topic:

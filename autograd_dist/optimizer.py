@@ -1,16 +1,18 @@
-"""``DistributedOptimizer``: update parameters on the workers that own them, with the gradients of a context."""
+"""``DistributedOptimizer``: updates parameters on the workers that own them, with the gradients of a context."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..core.errors import RpcError
-from ..core.futures import Future, collect_all, wait_for_outcomes
+from ..core.futures import Future, collect_all, copy_error, wait_for_outcomes
 from ..rpc.extend import current_agent
 from ..rref import RRef, remote
 from .contexts import contexts_of
 from .local_optimizer import LocalOptimizer
+from .step_requests import request_step
 
 
 class DistributedOptimizer:
@@ -20,9 +22,9 @@ class DistributedOptimizer:
         optimizer_class: ``optim.SGD``, ``optim.Adam``, ... One is made on every worker that owns a parameter.
         params_rref: references to the parameters.
         args: positional arguments for ``optimizer_class``.
-        hogwild: update the parameters' memory in place, so that all who share it see every step at once (Hogwild, Niu et al.
-            2011). Otherwise a step replaces a parameter's array, and a backward that is under way sees the values that its
-            forward saw.
+        hogwild: update the parameters' memory in place, so that all that share it see every step at once (Hogwild, Niu et al.
+            2011). Otherwise a step replaces a parameter's array, and a backward that is under way sees the same values as its
+            forward.
         kwargs: keyword arguments for ``optimizer_class``.
 
     Raises:
@@ -58,16 +60,16 @@ class DistributedOptimizer:
         by_owner = _by_owner(params_rref)
         self.remote_optimizers = [
             remote(rank, LocalOptimizer, (optimizer_class, references, args, kwargs, hogwild))
-            # This worker's last: it steps in this thread, while the others do theirs.
+            # This worker's comes last: it steps in this thread, while the others step.
             for rank, references in sorted(by_owner.items(), key=lambda item: item[1][0].is_owner())
         ]
-        # Waits for the constructors, and raises what they raised.
-        self._gather(lambda optimizer: optimizer._get_type(blocking=False), "making the optimizer")
+        # Wait for the constructors, and raise their errors.
+        self._numbers = self._gather(lambda optimizer: optimizer.rpc_async().number(), "making the optimizer")
 
     def step(self, context_id: int) -> None:
         """Update every parameter that has a gradient in the context, on all workers at the same time.
 
-        A worker whose optimizer raises keeps its parameters as they were; the others step.
+        A worker whose optimizer raises keeps its parameters as they were. The other workers step.
 
         Args:
             context_id: the id that ``autograd_dist.context()`` gave, after ``backward``.
@@ -78,7 +80,7 @@ class DistributedOptimizer:
             Exception: the error of an optimizer's step on a worker.
         """
         contexts_of(current_agent()).check_not_over(context_id)
-        self._gather(lambda optimizer: _step(optimizer, context_id), "the step")
+        self._gather(lambda optimizer: self._step(optimizer, context_id, in_this_thread=True), "the step")
 
     def step_async(self, context_id: int) -> Future[None]:
         """Return the future of ``step``, for ``await``.
@@ -87,9 +89,21 @@ class DistributedOptimizer:
             context_id: as for ``step``.
         """
         contexts_of(current_agent()).check_not_over(context_id)
-        # This worker's own step is a call as well: it computes in another thread.
-        asked = self._ask(lambda optimizer: optimizer.rpc_async().step(context_id))
-        return collect_all(asked.values()).then(lambda _: _results(asked, "the step")).then(_nothing)
+        # This worker's own step is a request too, so that another thread does it.
+        asked = self._ask(lambda optimizer: self._step(optimizer, context_id, in_this_thread=False))
+        return collect_all(asked.values()).then(partial(self._stepped, asked))
+
+    def _stepped(self, asked: Mapping[str, Future[Any]], _: object) -> None:
+        # A method, so that the future keeps this optimizer: the requests keep no reference to those on the workers.
+        _results(asked, "the step")
+
+    def _step(self, optimizer: RRef, context_id: int, in_this_thread: bool) -> Future[None]:
+        agent, owner = current_agent(), optimizer.owner()
+        if not (in_this_thread and optimizer.is_owner()):
+            return request_step(agent, agent.peers.at(owner.id), self._numbers[owner.name], context_id)
+        # Without a message: this thread would only wait for the thread that does the step.
+        done = agent.threads.new_context().run(optimizer.local_value().step, context_id)
+        return agent.caller.with_deadline(done, agent.rpc_timeout, f"the optimizer's step on worker {agent.name!r}")
 
     # -- learning rates and state
 
@@ -115,7 +129,7 @@ class DistributedOptimizer:
         return self._call(names, "state_dict", dict.fromkeys(names, ()))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Load what ``state_dict`` returned.
+        """Load a result of ``state_dict``.
 
         Args:
             state_dict: for each worker that owns parameters, its optimizer's state.
@@ -140,7 +154,7 @@ class DistributedOptimizer:
         """Ask every worker at the same time, and return the answers by the workers' names.
 
         Raises:
-            Exception: the error, if one worker failed, or all that failed with the same.
+            Exception: the error, if one worker failed, or if all errors are the same.
             RpcError: several workers failed; it lists their errors.
         """
         futures = self._ask(ask)
@@ -166,15 +180,15 @@ class DistributedScheduler:
         }
 
     def step(self, *args: Any) -> None:
-        """Do a step of every scheduler; no optimizer's step runs meanwhile.
+        """Do a step of every scheduler. No optimizer steps on the same worker at the same time.
 
         Args:
-            args: what the schedulers' ``step`` takes: the metric for ``ReduceLROnPlateau``.
+            args: arguments of the schedulers' ``step``: the metric for ``ReduceLROnPlateau``.
         """
         self._call("step", args)
 
     def get_last_lr(self) -> dict[str, list[float]]:
-        """Return the present learning rates of each worker's groups, by the worker's name."""
+        """Return the current learning rates of each worker's groups, by the worker's name."""
         return self._call("get_last_lr", ())
 
     def state_dict(self) -> dict[str, Any]:
@@ -182,7 +196,7 @@ class DistributedScheduler:
         return self._call("state_dict", ())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Load what ``state_dict`` returned.
+        """Load a result of ``state_dict``.
 
         Args:
             state_dict: for each worker that owns parameters, its scheduler's state.
@@ -215,22 +229,10 @@ def _results(answers: Mapping[str, Future[Any]], what: str) -> dict[str, Any]:
         listed = "; ".join(f"on {name!r} {type(error).__name__}: {error}" for name, error in errors.items())
         raise RpcError(f"{what} failed on {len(errors)} workers: {listed}") from next(iter(errors.values()))
     if errors:
-        raise next(iter(errors.values()))
+        # A copy: the traceback refers to frames that have the futures, and with these the error itself. That would be a cycle.
+        error = next(iter(errors.values()))
+        raise copy_error(error).with_traceback(error.__traceback__)
     return {name: future.value() for name, future in answers.items()}
-
-
-def _nothing(done: Future[Any]) -> None:
-    done.value()  # or its error
-
-
-def _step(optimizer: RRef, context_id: int) -> Future[Any]:
-    if not optimizer.is_owner():
-        future: Future[Any] = optimizer.rpc_async().step(context_id)
-        return future
-    # Without a message: this thread would only wait for the one that does it.
-    agent = current_agent()
-    done = agent.threads.new_context().run(optimizer.local_value().step, context_id)
-    return agent.caller.with_deadline(done, agent.rpc_timeout, f"the optimizer's step on worker {agent.name!r}")
 
 
 def _by_worker(state_dict: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Requests and answers of a backward pass, as they travel: numbers in a text, and the gradients as tensors.
+"""Encoding of requests and answers of a backward pass: a text of numbers, and the gradients as tensors.
 
-This is the form of a call by name whose arguments are tensors, which needs no pickle (``rpc/wire/bare.py``); only sparse
-gradients do. A text of numbers costs less than a pickle of them, on both sides.
+This is the form of a call by name whose arguments are tensors, which needs no pickle (``rpc/wire/bare.py``). Only sparse
+gradients need one. A text of numbers is faster than a pickle of them, on both sides.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 from ..core.extend import Tensor
 from .local_pass import Entry, Unfed
 
+SMALL_BYTES = 4096  # largest gradient that is copied
 Body: TypeAlias = tuple[str, tuple[Tensor, ...], dict[str, Any]]
-# By worker: how often it became idle, and the messages for which nothing had come then. The latest report of each counts.
+# By worker: how often it became idle, and the messages for which nothing had come then. The latest report counts.
 Reports: TypeAlias = dict[int, tuple[int, list[Unfed]]]
 
 
@@ -22,10 +23,10 @@ class PassRequest(NamedTuple):
 
     Attributes:
         context_id: the context.
-        pass_id: root worker, number, and the oldest pass of it that went on (``PassId``).
-        keep_graph: keep what the nodes saved.
-        smart: leave out what takes no part.
-        entries: what the worker is told.
+        pass_id: see ``PassId``.
+        keep_graph: keep the saved values of the nodes.
+        smart: leave out nodes that take no part.
+        entries: entries for the worker.
     """
 
     context_id: int
@@ -35,10 +36,15 @@ class PassRequest(NamedTuple):
     entries: Sequence[Entry]
 
 
-def pack_request(request: PassRequest) -> Body:
-    """Return the body of a request."""
-    numbers = [request.context_id, *request.pass_id, int(request.keep_graph), int(request.smart)]
-    return _body(numbers, request.entries)
+def pack_request(
+    context_id: int, pass_id: tuple[int, int, int], keep_graph: bool, smart: bool, entries: Sequence[Entry]
+) -> Body:
+    """Return the body of a request.
+
+    Args:
+        context_id, pass_id, keep_graph, smart, entries: see ``PassRequest``.
+    """
+    return _body([context_id, *pass_id, int(keep_graph), int(smart)], entries)
 
 
 def open_request(body: Body) -> PassRequest:
@@ -49,7 +55,7 @@ def open_request(body: Body) -> PassRequest:
 
 
 def pack_answer(entries: Sequence[Entry], reports: Reports) -> Body | None:
-    """Return the body of an answer; ``None`` if there is nothing to say."""
+    """Return the body of an answer; ``None`` if there are no entries and no reports."""
     if not (entries or reports):
         return None
     numbers: list[int] = []
@@ -73,7 +79,7 @@ def open_answer(body: Body | None) -> tuple[Sequence[Entry], Reports]:
 
 
 def _body(numbers: list[int], entries: Sequence[Entry]) -> Body:
-    """Return the numbers, and behind them those of the entries: kind, message, and for each gradient whether there is one."""
+    """Return the body: the numbers, then for each entry its kind, message, and which gradients exist, then the gradients."""
     tensors: list[Tensor] = []
     numbers = [len(numbers), *numbers]
     for kind, message_id, gradients in entries:
@@ -81,9 +87,12 @@ def _body(numbers: list[int], entries: Sequence[Entry]) -> Body:
         for gradient in gradients:
             if gradient is None:
                 numbers.append(0)
-            else:
-                numbers.append(1)
-                tensors.append(gradient if isinstance(gradient, Tensor) else Tensor(gradient))
+                continue
+            numbers.append(1)
+            if isinstance(gradient, Tensor):
+                tensors.append(gradient)
+            else:  # a small one is copied: to find out its layout, and what shares its memory, takes longer
+                tensors.append(Tensor(gradient.copy() if gradient.nbytes <= SMALL_BYTES else gradient))
     return " ".join(map(str, numbers)), tuple(tensors), {}
 
 

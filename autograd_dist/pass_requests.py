@@ -13,9 +13,9 @@ from ..proto.autograd_dist_pb2 import PassStopped
 from ..rpc.extend import Agent, Peer
 from .local_pass import Entry, Kind, Unfed
 from .numbers import Method, Topic
-from .pass_messages import PassRequest, pack_request
+from .pass_messages import pack_request
 
-MOST_CHARACTERS = 4096  # of the reason why a pass was stopped
+MOST_CHARACTERS = 4096  # of the reason with which a pass is stopped
 
 
 class PassRequests:
@@ -24,9 +24,7 @@ class PassRequests:
     Args:
         agent: the worker's agent.
         context_id: the context.
-        pass_id: see ``PassRequest``.
-        keep_graph: see there.
-        smart: see there.
+        pass_id, keep_graph, smart: see ``PassRequest``.
     """
 
     def __init__(
@@ -51,12 +49,12 @@ class PassRequests:
         return answer.then(_answer_or_nothing)
 
     def _request(self, peer: Peer, entries: Sequence[Entry]) -> Future[Any]:
-        body = pack_request(PassRequest(self._context_id, self._pass_id, self._keep_graph, self._smart, entries))
-        # No deadline of its own: an answer may take as long as the rest of the pass, which has one at its root.
+        body = pack_request(self._context_id, self._pass_id, self._keep_graph, self._smart, entries)
+        # Without a deadline: an answer may take as long as the rest of the pass, and the pass has a deadline at its root.
         what = _Description(self._context_id, peer)
-        request = partial(self._agent.caller.request, peer, Method.PROPAGATE, body, 0.0, what, _label)
         if not profiles.get():
-            return request()
+            return self._agent.caller.begin(peer, Method.PROPAGATE, body, 0.0, what, _label).future
+        request = partial(self._agent.caller.request, peer, Method.PROPAGATE, body, 0.0, what, _label)
         return record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
 
     def tell_stopped(self, rank: int, reason: str) -> None:
@@ -86,7 +84,7 @@ class PassRequests:
 
 
 class _Description:
-    """Description of a request for errors, made only then."""
+    """Description of a request, for errors. The text is made only then."""
 
     def __init__(self, context_id: int, peer: Peer) -> None:
         self._context_id = context_id
@@ -101,5 +99,5 @@ def _label(body: Any) -> list[tuple[str, Any]]:
 
 
 def _answer_or_nothing(answer: Future[Any]) -> Any:
-    """Return the answer of a worker that takes no part: nothing if it was lost."""
+    """Return the answer of a worker that takes no part; ``None`` if the worker was lost."""
     return None if isinstance(answer.exception(), WorkerLostError) else answer.value()

@@ -1,7 +1,7 @@
-"""Backward passes of one context on one worker: any number at a time, also of one root.
+"""Backward passes of one context on one worker: any number at a time, also from one root.
 
-A worker keeps its part of a pass until it hears that the pass is over: each pass names the oldest one of its root that was not
-over when it began, so parts of those before can go. Nothing is sent for it.
+A worker keeps its part of a pass until it knows that the pass is over. Each pass names the oldest pass of its root that was
+not over when it began, so parts of earlier passes can be dropped. No message is needed for that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .backward_pass import BackwardPass
 
 
 class PassId(NamedTuple):
-    """A pass: the rank of its root worker, its number there in the context, and the oldest pass that went on when it began."""
+    """Id of a pass: rank of its root, its number at the root, and number of the root's oldest pass that was not over then."""
 
     root: int
     number: int
@@ -26,13 +26,13 @@ class Passes:
     """Parts of a context's passes on one worker.
 
     Args:
-        rank: the worker.
+        rank: rank of the worker.
     """
 
     def __init__(self, rank: int) -> None:
         self._rank = rank
         self._parts: dict[PassId, BackwardPass] = {}
-        self._oldest: dict[int, int] = {}  # by root
+        self._oldest: dict[int, int] = {}  # by root: number of its oldest pass that may not be over
         self._last = 0  # number of the latest pass of this worker
         self._lock = threading.Lock()
 
@@ -44,11 +44,11 @@ class Passes:
             pass_id = PassId(self._rank, self._last, oldest)
             over = self._forget(pass_id)
             part = self._parts[pass_id] = make(pass_id)
-        del over  # the graphs behind them die outside the lock
+        del over  # here, so that their graphs are freed without the lock
         return part
 
     def join(self, pass_id: PassId, make: Callable[[PassId], BackwardPass]) -> BackwardPass:
-        """Return this worker's part of a pass, made if it is new here.
+        """Return this worker's part of a pass; make it if the pass is new here.
 
         Raises:
             AutogradError: the pass is over.
@@ -77,7 +77,7 @@ class Passes:
         ]
 
     def _forget(self, fresh: PassId) -> list[BackwardPass]:
-        # lock held. A pass that began earlier may come here later, and know less.
+        # lock held. A pass that began earlier may arrive later, and name an older pass.
         oldest = self._oldest[fresh.root] = max(fresh.oldest, self._oldest.get(fresh.root, 0))
         if not self._parts:
             return []

@@ -7,37 +7,55 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
 
 from ..core.futures import Future
 from ..rpc.extend import Agent
 
 
 class StepQueue:
-    """Queue that runs the optimizer steps of one agent one at a time. It is not a lock: a step that waits holds no thread."""
+    """Queue that runs the optimizer steps of one agent, one at a time. It is no lock, so a step that waits holds no thread.
+
+    Attributes:
+        optimizers: the optimizers of this worker, by number (``add``). References keep them alive; this table does not.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self._steps: deque[tuple[Callable[[], None], Future[None]]] = deque()
         self._running = False
         self._lock = threading.Lock()
         self._agent = agent
+        self._numbers = count(1)
+        self.optimizers: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+    def add(self, optimizer: Any) -> int:
+        """Add an optimizer of this worker, and return the number by which requests name it."""
+        number = next(self._numbers)
+        self.optimizers[number] = optimizer
+        return number
 
     def submit(self, step: Callable[[], None]) -> Future[None]:
-        """Run ``step`` after those before it, in this thread or in one that runs steps already; returns its future.
+        """Run ``step`` after those before it, in this thread or in one that runs steps already; return its future.
 
-        It runs with the context variables (agent, profiler) of this call, whoever's thread runs it.
+        It runs with the context variables (agent, profiler) of this call, in any thread.
         """
         done: Future[None] = Future()
         self._steps.append((partial(copy_context().run, step), done))
-        while not done.done() and (job := self._next_step()) is not None:
-            self._run(*job)
+        while not done.done() and self._run_next():
+            pass
         if self._steps and not self._running:
-            # Others came meanwhile, and more may come for ever: return first, so that the caller of this step gets its answer.
+            # Other steps have come, and more may come all the time. Return first, so that this step's caller gets its answer.
             self._agent.threads.run_later(self._run_rest)
-        return done
+        try:
+            return done
+        finally:
+            del done  # as in ``_run_next``
 
     def _run_rest(self) -> None:
-        while (job := self._next_step()) is not None:
-            self._run(*job)
+        while self._run_next():
+            pass
 
     def _next_step(self) -> tuple[Callable[[], None], Future[None]] | None:
         with self._lock:
@@ -46,7 +64,11 @@ class StepQueue:
             self._running = True
             return self._steps.popleft()
 
-    def _run(self, step: Callable[[], None], done: Future[None]) -> None:
+    def _run_next(self) -> bool:
+        """Run the next step; return False if there is none, or another thread runs one."""
+        if (job := self._next_step()) is None:
+            return False
+        step, done = job
         error: BaseException | None = None
         try:
             step()
@@ -54,7 +76,12 @@ class StepQueue:
             error = problem
         finally:
             self._running = False
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
+        try:
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+        finally:
+            # The error's traceback refers to this frame: without this, future -> error -> frame -> future is a cycle.
+            del job, done, error
+        return True

@@ -1,12 +1,12 @@
 """Detection that a backward over many workers has finished: a diffusing computation, after Dijkstra and Scholten (1980).
 
-A pure state machine of one worker in one pass. Work travels as requests, and each request is answered: the answer
-acknowledges it. An idle worker becomes *engaged* by its first request, and answers that one only when it is idle again and
-all its own requests are answered; it answers others as soon as the thread that they brought has nothing more to do. So the
-root has all its answers exactly when nothing runs anywhere. A worker may be engaged again later.
+A pure state machine of one worker in one pass. Work travels as requests, and the answer to a request acknowledges it. An idle
+worker becomes *engaged* by its first request. It answers that request only when it is idle again and all its own requests are
+answered. It answers other requests as soon as the thread that works on them has nothing more to do. So the root has all its
+answers exactly when no thread of any worker has work. A worker may be engaged again later.
 
-Work for the worker that a request came from goes into the answer. The asker stays engaged until it has the answer and has
-done the work in it, so that work needs no acknowledgement of its own: a call and its backward are two round trips in all.
+Work for the sender of a request goes into the answer. The sender stays engaged until it has the answer and has
+done the work in it, so this work needs no acknowledgement of its own. A call and its backward are two round trips in all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Work: TypeAlias = list[Any]
 
 
 class Request(Protocol):
-    """Request that arrived; the machine needs to know its sender's rank."""
+    """Request that arrived. The machine needs only its sender's rank."""
 
     sender: int
 
@@ -28,7 +28,7 @@ R = TypeVar("R", bound=Request)
 
 @dataclass(slots=True)  # Python 3.10 has no generic named tuples
 class Answer(Generic[R]):
-    """Answer a request, with work for its sender. ``last``: this worker is idle, and all its requests are answered."""
+    """Answer a request, with work for its sender. ``last``: this worker is idle, and all its own requests are answered."""
 
     request: R
     work: Work
@@ -53,7 +53,7 @@ class Termination(Generic[R]):
     """Part of one worker in a diffusing computation.
 
     Args:
-        is_root: this worker starts the computation.
+        is_root: whether this worker starts the computation.
     """
 
     __slots__ = ("awaited", "busy", "engaged", "is_root", "parent")
@@ -62,7 +62,7 @@ class Termination(Generic[R]):
         self.is_root = is_root
         self.engaged = False
         self.parent: R | None = None
-        self.awaited = 0  # our requests that are not answered
+        self.awaited = 0  # requests of this worker that are not answered
         self.busy = 0  # threads at work
 
     def started(self) -> None:
@@ -77,12 +77,12 @@ class Termination(Generic[R]):
             self.engaged, self.parent = True, request
 
     def answered(self) -> None:
-        """Note that an answer came and a thread begins to work on what is in it."""
+        """Note that an answer came and a thread begins to work on its work."""
         self.awaited -= 1
         self.busy += 1
 
     def sent(self, outgoing: dict[int, Work]) -> list[Instruction[R]]:
-        """Note that work for others leaves while a thread goes on; return the requests to send.
+        """Note that work for other workers leaves while a thread goes on; return the requests to send.
 
         Args:
             outgoing: the work, by rank.
@@ -94,11 +94,11 @@ class Termination(Generic[R]):
         """Note that a thread has nothing more to do.
 
         Args:
-            request: the request that it worked on; ``None`` if it was started, or worked on an answer.
-            outgoing: work for other workers that came up meanwhile, by rank.
+            request: the request on which it worked; ``None`` if it was started, or worked on an answer.
+            outgoing: new work for other workers, by rank.
 
         Returns:
-            Messages to send, and ``Over`` at the root when there is nothing left to do anywhere.
+            Messages to send, and ``Over`` at the root when there is no work left on any worker.
         """
         self.busy -= 1
         instructions: list[Instruction[R]] = []
@@ -107,7 +107,7 @@ class Termination(Generic[R]):
         back = outgoing.pop(self.parent.sender, []) if self.parent is not None else []
         if self.busy or self.awaited or outgoing:
             if back and self.parent is not None:
-                outgoing[self.parent.sender] = back  # others are waited for first: it must not wait with them
+                outgoing[self.parent.sender] = back  # as a request, because the answer must wait for others
             return [*instructions, *self.sent(outgoing)]
         return [*instructions, *self._settle(back)]
 

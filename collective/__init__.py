@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..core.late_imports import late_imports
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -41,14 +42,7 @@ if TYPE_CHECKING:
     from . import parallel as parallel
 else:
     # The first may start an agent, which consists of parts of all layers; the others need nn.
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name in ("optim", "parallel"):
-            return import_module(f".{name}", __name__)
-        if name != "init_process_group":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return import_module("..agents", __name__).init_process_group
+    __getattr__ = late_imports(__name__, {"init_process_group": "..agents", "optim": ".optim", "parallel": ".parallel"})
 
 
 class GroupMember:

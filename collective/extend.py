@@ -1,9 +1,17 @@
 """For those who put agents and groups together."""
 
-from .agent_group import AgentGroup
+from typing import TYPE_CHECKING
+
+from ..core.late_imports import late_imports
 from .failures import serve_groups
 from .group import ProcessGroup
-from .mpi_group import MpiGroup, mpi
 from .registry import DEFAULT_TIMEOUT, registry, seconds
+
+if TYPE_CHECKING:
+    from .agent_group import AgentGroup
+    from .mpi_group import MpiGroup, mpi
+else:  # agents that are in no group do without
+    _PLACES = {"AgentGroup": "..agent_group", "MpiGroup": "..mpi_group", "mpi": "..mpi_group"}
+    __getattr__ = late_imports(__name__, _PLACES)
 
 __all__ = ["DEFAULT_TIMEOUT", "AgentGroup", "MpiGroup", "ProcessGroup", "mpi", "registry", "seconds", "serve_groups"]

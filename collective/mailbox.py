@@ -7,12 +7,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.errors import AgentClosedError
+from ..core.errors import AgentClosedError, CollectiveError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, Peer, ServerCall
 from .numbers import Method
 
 MOST_FAILURES = 1024  # that are kept, of collectives that this process may not have reached
+MOST_DESTROYED = 1024  # groups whose names are kept, because messages of them may still come
 
 
 class Key(NamedTuple):
@@ -47,6 +48,7 @@ class Mailbox:
         self._arrived: dict[Key, tuple[Message, Callable[[Any], None]]] = {}
         self._awaited: dict[Key, Future[Message]] = {}
         self._failed: OrderedDict[tuple[str, Any], BaseException] = OrderedDict()
+        self._destroyed: OrderedDict[str, BaseException] = OrderedDict()  # by group: what those get who still take
         agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self._closed)
 
@@ -66,11 +68,11 @@ class Mailbox:
     def take(self, key: Key) -> Future[Message]:
         """Return a future of a message. Each is taken once.
 
-        The future fails with ``WorkerLostError`` when its sender is lost, and with the collective.
+        The future fails with ``WorkerLostError`` when its sender is lost, with the collective, and when the group is destroyed.
         """
         future: Future[Message] = Future()
         with self._lock:
-            failure = self._failed.get((key.group, key.place))
+            failure = self._failed.get((key.group, key.place), self._destroyed.get(key.group))
             arrived = self._arrived.pop(key, None)
             if arrived is None and failure is None:
                 self._awaited[key] = future
@@ -123,13 +125,16 @@ class Mailbox:
         return [(key, message) for key, message in found if place is None or key.place == place]
 
     def forget(self, group: str) -> None:
-        """Drop the messages and errors of a group that was destroyed."""
-        self._drop(lambda key: key.group == group)
+        """Drop the messages and errors of a group that was destroyed, and messages that come later. Names are used once."""
+        error = CollectiveError(f"group {group!r} was destroyed on worker {self._agent.name!r}")
         with self._lock:
-            for key in [key for key in self._awaited if key.group == group]:
-                del self._awaited[key]
+            self._destroyed[group] = error
+            if len(self._destroyed) > MOST_DESTROYED:
+                self._destroyed.popitem(last=False)
             for name in [name for name in self._failed if name[0] == group]:
                 del self._failed[name]
+        self._drop(lambda key: key.group == group)
+        self._fail(lambda key: key.group == group, error)
 
     def cancel(self, key: Key) -> None:
         """Wait for a message no longer."""
@@ -142,7 +147,7 @@ class Mailbox:
         key, message = Key(*key), Message(*message)
         with self._lock:
             future = self._awaited.pop(key, None)
-            dropped = (key.group, key.place) in self._failed
+            dropped = (key.group, key.place) in self._failed or key.group in self._destroyed
             if future is None and not dropped:
                 self._arrived[key] = message, call.reply
         if future is not None or dropped:

@@ -68,10 +68,10 @@ class WorkerTable(_message.Message):
     BY_NAME_FIELD_NUMBER: _ClassVar[int]
     RANKED_FIELD_NUMBER: _ClassVar[int]
     records: bytes
-    lengths: bytes
-    by_name: bytes
+    lengths: _containers.RepeatedScalarFieldContainer[int]
+    by_name: _containers.RepeatedScalarFieldContainer[int]
     ranked: bool
-    def __init__(self, records: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., by_name: _Optional[bytes] = ..., ranked: bool = ...) -> None: ...
+    def __init__(self, records: _Optional[bytes] = ..., lengths: _Optional[_Iterable[int]] = ..., by_name: _Optional[_Iterable[int]] = ..., ranked: bool = ...) -> None: ...
 
 class GroupMessage(_message.Message):
     __slots__ = ("joined", "known")

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..core.late_imports import late_imports
 from . import backend_registry, functions
 from .api import (
     _set_rpc_timeout,
@@ -19,31 +20,26 @@ from .current_call import CurrentCall, current_call
 from .gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
 from .mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
-from .peers import WorkerInfo
 from .streaming import Stream, stream
 from .tls import TlsFiles
+from .worker_info import WorkerInfo
 
 if TYPE_CHECKING:
     from ..agents import init_rpc, init_rpc_async
     from ..profiler_dist import _server_process_global_profile
     from ..rref import RRef, remote
 else:
-    # The only names of higher layers: users look for them here, as in PyTorch. They are imported when asked for.
-    _HIGHER = {
-        "init_rpc": "..agents",
-        "init_rpc_async": "..agents",
-        "RRef": "..rref",
-        "remote": "..rref",
-        "_server_process_global_profile": "..profiler_dist",
-    }
-
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name not in _HIGHER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_HIGHER[name], __name__), name)
-        return value
+    # The only names of higher layers: users look for them here, as in PyTorch.
+    __getattr__ = late_imports(
+        __name__,
+        {
+            "init_rpc": "..agents",
+            "init_rpc_async": "..agents",
+            "RRef": "..rref",
+            "remote": "..rref",
+            "_server_process_global_profile": "..profiler_dist",
+        },
+    )
 
 
 __all__ = [

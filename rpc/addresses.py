@@ -1,4 +1,4 @@
-"""Addresses "host:port", each in one spelling: both ends of a handshake compare them as text. And which may be used how.
+"""Addresses "host:port" in one spelling, because both ends of a handshake compare them as text; and the check of exposure.
 
 Without TLS a worker listens on, and dials, the loopback interface only, unless its user has written ``insecure=True``.
 """
@@ -27,7 +27,9 @@ def usual_address(address: str) -> str:
     """
     host, _, port = address.rpartition(":")
     if not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
-        raise RendezvousError(f"{port!r} is not a port; use a number from 1 to 65535")
+        raise RendezvousError(
+            f"{port!r} is not a port; MASTER_PORT (or init_method=) must have a number from 1 to 65535"
+        )
     return join_address(host, int(port))
 
 
@@ -45,7 +47,7 @@ def join_address(host: str, port: int, wildcard: bool = False) -> str:
     host = host.removeprefix("[").removesuffix("]").lower()
     if host in EVERY_ADDRESS and not wildcard:
         logger.warning(
-            "%s stands for every address of this machine, and others cannot dial it; %s is used", host, LOOPBACK
+            "%s means every address of this machine, which other workers cannot dial; %s is used", host, LOOPBACK
         )
         host = LOOPBACK
     if not host or any(character in host for character in "/@[]% "):
@@ -57,7 +59,7 @@ def join_address(host: str, port: int, wildcard: bool = False) -> str:
 
 
 def port_of(address: str) -> int:
-    """Return the port of "host:port", also behind a scheme."""
+    """Return the port of "host:port"; a scheme may stand before it."""
     return int(address.rpartition(":")[2])
 
 
@@ -67,15 +69,16 @@ def host_of(address: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is an address of the loopback interface. Other names than "localhost" are not looked up."""
+    """Return whether a host is an address of the loopback interface. No name but "localhost" is one: names are not resolved."""
     found = _ip(host)
     return found is not None and found.is_loopback
 
 
-def check_exposure(host: str, secured: bool) -> None:
+def check_exposure(argument: str, host: str, secured: bool) -> None:
     """Check that a worker may listen at, or dial, this host.
 
     Args:
+        argument: names what gave the host, in the error.
         host: name or address.
         secured: the worker has TLS, or its user has written ``insecure=True``.
 
@@ -84,14 +87,18 @@ def check_exposure(host: str, secured: bool) -> None:
     """
     if not secured and not is_loopback(host):
         raise RendezvousError(
-            f"{host!r} is not an address of this machine alone, and without TLS anybody on the way could read and change what "
-            f"workers say: start the job with `telegrad run --nnodes`, give GrpcRpcBackendOptions(tls=TlsFiles(...)), or write "
-            f"insecure=True if you trust everybody on that network; on one machine use 127.0.0.1"
+            f"{argument} is {host!r}: for a job on one machine write 127.0.0.1 or localhost. A job on several machines needs "
+            f"TLS, or anybody on the way could read and change what workers say: start it with `telegrad run --nnodes`, give "
+            f"GrpcRpcBackendOptions(tls=TlsFiles(...)), or write insecure=True if you trust everybody on that network"
         )
 
 
-def host_towards(address: str) -> str:
+def host_towards(address: str, argument: str = "the host") -> str:
     """Return the address of this machine from which it reaches "host:port".
+
+    Args:
+        address: of the other end.
+        argument: names what gave it, in errors.
 
     Raises:
         RendezvousError: the host is not known, or no network leads there; all addresses tried are listed.
@@ -102,15 +109,15 @@ def host_towards(address: str) -> str:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)
     except OSError as error:
         raise RendezvousError(
-            f"the host {host!r} has no address ({error.strerror}); check its name, or /etc/hosts"
-        ) from error
+            f"{argument} {host!r} has no address ({error.strerror}); check its name, or /etc/hosts"
+        ) from None
     for family, _, _, _, target in found:
         tried.append(str(target[0]))
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect(target)  # sends nothing, and looks the route up
+            probe.connect(target)  # sends nothing; the system looks up the route
             return str(probe.getsockname()[0])
     raise RendezvousError(
-        f"no network of this machine leads to {host!r} ({', '.join(tried)}); check its interfaces and routes"
+        f"no network of this machine leads to {argument} {host!r} ({', '.join(tried)}); check its interfaces and routes"
     )
 
 

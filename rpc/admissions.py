@@ -1,8 +1,8 @@
 """Workers that join a dynamic group: a pure state machine of its rank 0.
 
-Each newcomer gets a number, which is never used again. It is admitted when every other member knows it: so whomever it calls
-answers. A member that is lost need not know it. Two may join at the same time: of two newcomers the later one knows the
-earlier from the start, and the earlier one is told of the later.
+Each newcomer gets a number, which is never used again. It is admitted when every other member knows it, so that every worker
+it calls will answer. A lost member does not have to know it. Two workers may join at the same time: the later one gets the
+earlier in its list of members, and the earlier one is told of the later.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Admissions:
             )
         if self._next >= MOST_NUMBERS:
             raise RendezvousError(
-                f"{self._next} workers have joined this group since it began, the most that can; start a new one"
+                f"{self._next} workers have joined this group since it began, and no more can join; start a new group"
             )
 
     def _aware(self, numbers: list[int], by: int) -> list[Instruction]:

@@ -1,6 +1,6 @@
-"""``Agent``: one worker's end of everything. It makes the components of ``rpc`` and connects them.
+"""``Agent``: everything that one worker needs for RPC. It makes the components of ``rpc`` and connects them.
 
-Clock, executor and lanes come from outside, so that a simulator can run many agents on one thread; every blocking function
+Clock, executor and lanes are given to it, so that a simulator can run many agents on one thread. Every blocking function
 for users is ``wait()`` on a future that a component returned. Higher layers add methods (``server.serve``), control topics
 (``control.on``), interceptors (``codec.intercept``) and handlers of losses (``losses.on_lost``); ``agents/`` lists them.
 """
@@ -29,7 +29,8 @@ from .lanes.base import Lane
 from .lanes.ioloop import acquire_loop, release_loop
 from .losses import Losses
 from .options import GrpcRpcBackendOptions
-from .peers import Peer, Peers, WorkerInfo
+from .peer import Peer
+from .peers import Peers
 from .pool import Executor
 from .receiver import Receiver
 from .relay import Relay
@@ -42,6 +43,7 @@ from .tls import own_tls
 from .waits import Waits
 from .wire.control import goodbye
 from .wire.function_names import main_script
+from .worker_info import WorkerInfo
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")
@@ -107,7 +109,7 @@ class Agent:
         self._io_loop = io_loop
         self._shares_loop = False
         self._parts: dict[type, object] = {}
-        # Taken by the one who closes; a signal handler could find a lock held by its own thread.
+        # Emptied by the thread that closes. No lock: a signal handler may close while its own thread would hold it.
         self._may_close = [True]
         self.state = AgentState(name, rank)
         self.record = WorkerRecord(
@@ -127,10 +129,10 @@ class Agent:
         self._connect_components()
 
     def _make_components(self, lanes: Iterable[Lane], options: GrpcRpcBackendOptions) -> None:
-        """Make the components, each of those before it."""
+        """Make the components; each is given some of those made before it."""
         state, peers, timers, threads = self.state, self.peers, self.timers, self.threads
         limit = Amount(options.window_bytes, options.window_messages)
-        self.codec = Codec(options.max_message_bytes)
+        self.codec = Codec(options.max_message_bytes, self.name)
         self.flows = Flows(limit, timers.now, lambda call: self.server.resume(call))
         self.connections = Connections(state, self.credentials, peers, lanes, self.flows, timers, options)
         relay = Relay(state, peers, self.connections, lambda rank: self.losses.next_hop(rank))
@@ -144,8 +146,9 @@ class Agent:
         self.connections.under_way = (self.caller.table.calls, self.server.waiting)
 
     def _connect_components(self) -> None:
-        """Let the components hear of one another's events, in this order."""
-        self.connections.on_change.append(self.losses.link_changed)
+        """Connect the components' events to their handlers; the order of the handlers matters."""
+        self.connections.on_opened.append(self.losses.opened)
+        self.connections.on_ended.append(self.losses.ended)
         self.connections.on_dialed += [self.caller.redialed, lambda peer, _: self.control.flush(peer)]
         self.losses.on_cut += [self.caller.link_cut, self.control.reroute]
         self.losses.on_lost += [self.caller.peer_lost, self.server.caller_lost]
@@ -157,7 +160,7 @@ class Agent:
         self.connections.listen(address)
 
     def joined(self, records: Iterable[WorkerRecord], dynamic: bool) -> None:
-        """Take the workers of the job, and the number that this one has among them, before the parts of higher layers are made.
+        """Take the workers of the job and this worker's number. Called before the parts of higher layers are made.
 
         Args:
             records: the workers that the rendezvous has found, this one included.
@@ -168,7 +171,7 @@ class Agent:
         self.number = self.state.number = self.record.number = self.peers.mine().number
 
     def start(self, records: Iterable[WorkerRecord] | None = None) -> None:
-        """Begin to work: the workers of the job are known, by ``joined`` or ``records``."""
+        """Begin to work; the workers of the job are those of ``joined``, or ``records``."""
         if records is not None:
             self.peers.fill(records)
         if self._io_loop is None:
@@ -200,9 +203,8 @@ class Agent:
         if self in running_agents:
             running_agents.remove(self)
         if (launcher := reporter()) and self.connections.known.done():
-            launcher.left(
-                agreed=self.state.leaving
-            )  # first: the launcher must know before peers can fail because of it
+            # First: the launcher must know before peers can fail because of it.
+            launcher.left(agreed=self.state.leaving)
         last = goodbye(reason, agreed=self.state.leaving) if farewell else None
         for peer in self.peers.met():
             for connection in peer.connections():
@@ -212,7 +214,7 @@ class Agent:
             try:
                 action()
             except Exception:
-                logger.exception("worker %r closes, and a part of it failed to", self.name)
+                logger.exception("worker %r closes; a part of it could not be closed", self.name)
         self._stop_threads()
 
     def _stop_threads(self) -> None:
@@ -221,7 +223,7 @@ class Agent:
             release_loop()
         self.connections.close()
         if late := self.threads.close():
-            logger.warning("worker %r closed while user functions still run in %s", self.name, ", ".join(late))
+            logger.warning("worker %r closed while user functions still run: %s", self.name, ", ".join(late))
 
     def _expel(self, reason: str) -> None:
         for handler in self.on_expelled:
@@ -232,7 +234,7 @@ class Agent:
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Agent]:
-        """Calls inside the block go through this agent."""
+        """Let calls inside the block go through this agent."""
         token = agent_variable.set(self)
         try:
             yield self
@@ -249,7 +251,7 @@ class Agent:
     # -- parts of higher layers
 
     def add_part(self, part: object) -> None:
-        """Carry a part of a higher layer, which ``part`` finds by its type."""
+        """Keep a part of a higher layer; ``part`` finds it by its type."""
         self._parts[type(part)] = part
 
     def part(self, kind: type[T]) -> T:
@@ -262,7 +264,7 @@ class Agent:
         assert isinstance(part, kind)
         return part
 
-    # -- looking
+    # -- state, for users and tests
 
     def info(self) -> WorkerInfo:
         """Return the name and rank of this worker."""
@@ -274,11 +276,11 @@ class Agent:
         return self.caller.table.open() + serving + self.control.open() + self.threads.callbacks()
 
     def activity(self) -> int:
-        """Return how many requests were sent or accepted so far; it shows whether anything happened since the last look."""
+        """Return how many requests were sent or accepted so far. If it has not changed, there was no activity."""
         return self.caller.table.sent + self.server.accepted
 
     def debug_info(self) -> dict[str, Any]:
-        """Return the work that goes on here, for people and tests."""
+        """Return what this agent is doing, for people and tests."""
         return {
             "worker": self.name,
             "rank": self.rank,

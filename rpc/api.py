@@ -1,4 +1,4 @@
-"""Functions that users call. Each finds its agent through ``current_agent``; blocking is ``wait()`` on a future."""
+"""Functions that users call. Each finds its agent by ``current_agent``, and blocks only in ``wait()`` of a future."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .calling import call_function
 from .current import current_agent
 from .gathering import collected
 from .options import UNSET_RPC_TIMEOUT, check_timeout
-from .peers import WorkerInfo
 from .shutdown import shut_down
+from .worker_info import WorkerInfo
 
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:
@@ -19,7 +19,7 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
 
     Args:
         graceful: wait until every live worker has called ``shutdown`` and no work is left anywhere; otherwise end now.
-        timeout: seconds to wait for the others; 0 waits as long as they live.
+        timeout: seconds to wait for the others; 0 waits for as long as they live.
 
     Raises:
         RpcTimeoutError: some workers did not call ``shutdown`` in time; the message names them. The agent is closed.
@@ -83,10 +83,10 @@ def rpc_sync(
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """Return the worker of that name; without one, this worker.
+    """Return the worker of that name; without a name, this worker.
 
     Raises:
-        UnknownWorkerError: there is none.
+        UnknownWorkerError: no worker has that name.
     """
     agent = current_agent()
     return agent.info() if worker_name is None else agent.peers.find(worker_name).info
@@ -111,20 +111,20 @@ def get_rpc_timeout() -> float:
 
 
 def _set_rpc_timeout(seconds: float) -> None:
-    """Change the timeout of this worker's calls that have none of their own, in seconds; 0 is for ever.
+    """Set the timeout, in seconds, of this worker's calls that are given none; 0 is for ever.
 
     Raises:
-        ValueError: it is negative, or no number.
+        ValueError: ``seconds`` is negative, or no number.
     """
     current_agent().rpc_timeout = check_timeout("the timeout", seconds)
 
 
 def debug_info() -> dict[str, Any]:
-    """Return what goes on at this worker: calls under way, references, contexts, peers, threads.
+    """Return the state of this worker: calls under way, references, contexts, peers, threads.
 
-    It has PyTorch's keys (``agent.num_idle_threads``, ``num_owner_rrefs``, ``num_autograd_contexts``, …), with numbers, and
-    others. ``"waiting"`` says in words why each call waits that was made more than half a second ago; for that the callees are
-    asked, which takes a second at most.
+    The dictionary has PyTorch's keys (``agent.num_idle_threads``, ``num_owner_rrefs``, ``num_autograd_contexts``, …), whose
+    values are numbers, and others. ``"waiting"`` says in words why each call waits that was made more than half a second ago.
+    To know that, this worker asks the callees, which takes a second at most.
 
     Example:
         >>> from telegrad import rpc

@@ -1,6 +1,7 @@
 """Backends that ``init_rpc`` can start, and the options of each (``torch.distributed.rpc.backend_registry``).
 
-A backend is a pair of functions under a name. The gRPC agent is one; others can be added, and found by ``BackendType.NAME``.
+A backend is a pair of functions with a name. The gRPC agent is a backend. Others can be registered, and are then found as
+``BackendType.NAME``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class BackendValue(NamedTuple):
 
 
 class _Backends(type):
-    """Class whose attributes are its instances, as in an ``Enum``, and which gets more of them."""
+    """Class whose attributes are its instances, as in an ``Enum``; instances can be added at any time."""
 
     __members__: Mapping[str, BackendType]
 
@@ -51,11 +52,11 @@ _members: dict[str, BackendType] = {}
 
 
 class BackendType(metaclass=_Backends):
-    """Kinds of agents that ``init_rpc`` starts. ``register_backend`` makes them.
+    """Kind of agent that ``init_rpc`` can start, made by ``register_backend``.
 
     Attributes:
-        name: in upper case, as a rule.
-        value: its functions.
+        name: the backend's name, usually in upper case.
+        value: the backend's functions.
     """
 
     GRPC: ClassVar[BackendType]
@@ -94,7 +95,7 @@ def register_backend(
         init_backend_handler: see ``BackendValue``.
 
     Raises:
-        RpcError: there is one of that name.
+        RpcError: a backend of that name is registered already.
         TypeError: the name is no identifier, or a handler cannot be called.
     """
     if not isinstance(backend_name, str) or not backend_name.isidentifier():
@@ -138,7 +139,7 @@ def construct_rpc_backend_options(
         backend: the backend.
         rpc_timeout: see ``RpcBackendOptions``.
         init_method: see ``RpcBackendOptions``.
-        kwargs: its other options.
+        kwargs: the backend's other options.
 
     Raises:
         ArgumentKindError: there is no such backend.
@@ -151,7 +152,7 @@ def init_backend(backend: BackendType, *args: Any, **kwargs: Any) -> Any:
 
     Args:
         backend: the backend.
-        args, kwargs: for its handler.
+        args, kwargs: passed on to the backend's handler.
 
     Raises:
         ArgumentKindError: there is no such backend.

@@ -16,7 +16,8 @@ from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
 from .messages import Incoming, Outgoing, Topic
-from .peers import Peer, Peers
+from .peer import Peer
+from .peers import Peers
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
@@ -80,9 +81,9 @@ class Caller:
         """Send a request; the future holds the answer.
 
         Args:
-            peer: whom to ask.
-            method: which handler answers.
-            body: what it gets; captured before this returns.
+            peer: the callee.
+            method: number of the method, whose handler answers.
+            body: the request's content; captured before this returns.
             timeout: seconds; 0 for none.
             what: its text names the request in error messages: "the call of f on 'b'".
             labels: names the parts of the body in error messages.
@@ -125,7 +126,7 @@ class Caller:
         except BaseException as error:
             self._interrupted(call, error)
             if not isinstance(error, Exception):
-                raise  # Ctrl-C while it waited for room, say
+                raise  # for example Ctrl-C, while it waited for room
         finally:
             call.pickled = call.tensors = call.references = call.buffers = ()  # ``drop_content``, without a call
         if peer.gone or self._state.closed or not sent:
@@ -135,15 +136,15 @@ class Caller:
     def with_deadline(
         self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
     ) -> Future[Any]:
-        """Return ``source``, or ``then(seconds left)`` after it, failing after ``seconds`` (0: never) with ``RpcTimeoutError``.
+        """Return a future of the outcome of ``source``, or of ``then(seconds left)`` after it, with a time-out.
 
-        ``str(what)`` names the wait in errors; it is made only for them.
+        After ``seconds`` (0: never) it fails with ``RpcTimeoutError``.
 
         Args:
             source: the future to wait for.
             seconds: the time-out; 0 for none.
-            what: its text names the wait in errors.
-            then: begins the next wait, with the seconds that are left.
+            what: its text names the wait in errors; the text is made only for them.
+            then: begins a second wait, with the seconds that are left.
         """
         if source.done() and then is None:
             return source
@@ -165,7 +166,7 @@ class Caller:
         left = max(call.deadline - self._timers.now(), 1e-3) if call.deadline else 0.0
         try:
             then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
-        except Exception as problem:  # it could not be asked for: the agent was closed this instant, say
+        except Exception as problem:  # it could not begin, for example because the agent was closed at that moment
             complete_once(call.future, error=problem)
 
     def _transmit(self, call: PendingCall, peer: Peer) -> bool:
@@ -176,22 +177,22 @@ class Caller:
             flow: Flow = connection.flow or self._flows.of(connection)
             if connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
                 return True
-            flow.put_back(call)  # it may go on with the next connection
+            flow.put_back(call)  # that flow control may go on with the next connection
             peer.forget(connection)
             call.connection = None
         return False
 
     def _interrupted(self, call: PendingCall, error: BaseException) -> None:
-        """Fail a call during whose sending an error came."""
+        """Fail a call whose sending raised an error."""
         if self.table.take(call.call_id):
-            # Its traceback holds the frames of who called, and the references in them: one that keeps the error
-            # would keep itself.
+            # The traceback holds the caller's frames and the references in them: a reference that keeps the error would
+            # keep itself alive.
             self.fail(call, error.with_traceback(None))
         if call.in_hand and call.connection is not None:
             self._flows.of(call.connection).put_back(call)
 
     def _not_sent(self, call: PendingCall, peer: Peer) -> None:
-        """Fail a call that did not go out, or whose end nobody will see: its peer or this agent ended while it was sent."""
+        """Fail a call that was not sent, or whose peer or agent ended while it was sent: no other thread would fail it."""
         if not self.table.take(call.call_id):
             return
         if peer.gone:
@@ -212,14 +213,14 @@ class Caller:
     def complete(self, message: Incoming) -> None:
         """Complete the call that ``message`` answers.
 
-        Runs in a reader's thread. What cannot run user code is opened here, so that a waiting caller is woken without a stop
-        in another thread. The rest is opened by the thread that waits for it, if that is the reader, or else in a thread made
-        for it, like all callbacks.
+        Runs in a reader's thread. An answer that cannot run user code is opened here, so that no other thread is between this
+        one and the waiting caller. Other answers are opened by the thread that waits for them, if that is the reader, or else
+        in a thread made for it, like all callbacks.
         """
         call = self.table.take(message.call_id)
         if call is None:
             message.flow.used(message.size)
-            return  # it timed out or failed meanwhile; references in the answer are dropped with the message
+            return  # it timed out or failed before; references in the answer are dropped with the message
         try:
             if call.extras:
                 self._codec.delivered(call)
@@ -232,7 +233,7 @@ class Caller:
                     thread_role.task = task
                 else:
                     self._threads.run_later(task)
-        except BaseException:  # Ctrl-C, say: nobody else would complete it
+        except BaseException:  # such as Ctrl-C: no other thread would complete it
             self._read_in_vain(call)
             raise
 
@@ -245,7 +246,7 @@ class Caller:
             callbacks = None
             try:
                 callbacks = call.future.try_finish()
-                # After that: an interceptor would need a callback, and a thread for it, to hear of the end.
+                # The future is complete before this, so that an interceptor needs no callback, and no thread for it.
                 if call.extras:
                     self._codec.delivered(call)
                 if callbacks:
@@ -282,27 +283,27 @@ class Caller:
     def _finish(self, call: PendingCall, value: Any = None, error: BaseException | None = None) -> None:
         callbacks = None
         try:
-            callbacks = call.future.try_finish(value, error)  # its user may have completed it
+            callbacks = call.future.try_finish(value, error)  # its user may have completed it before
             if callbacks:
                 self._call_back(callbacks)
-        except BaseException:  # Ctrl-C, say: nobody else would run them
+        except BaseException:  # such as Ctrl-C: no other thread would run them
             self._call_back(callbacks or call.future.try_finish(value, error))
             raise
 
     def _call_back(self, callbacks: list[Callable[[], object]] | None) -> None:
-        """Run callbacks in a thread for them, unless that was asked for before."""
+        """Run callbacks, if there are any, in a thread made for them."""
         if callbacks:
             self._threads.run_later(partial(run_callbacks, callbacks))
 
     def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
-        self._finish(call, error=error)  # first: interceptors, which hear of the message next, can see that
+        self._finish(call, error=error)  # first: interceptors, which are called next, look at the future
         if call.to >= 0:
             self._cancel(call)
             self._codec.not_delivered(call)
 
     def _cancel(self, call: PendingCall) -> None:
-        """Drop what waits to be sent; if it was sent, tell the callee that nobody waits for the answer."""
+        """Drop a call that waits to be sent; if it was sent, tell the callee that nobody waits for the answer."""
         flow: Flow | None = None if (connection := call.connection) is None else connection.flow
         if flow is None or flow.cancel(call):
             return
@@ -312,7 +313,7 @@ class Caller:
 
     def cancel(self, future: Future[Any]) -> bool:
         """Fail the call under way, or the wait, that a future belongs to (``core.futures.Canceller``)."""
-        # A look at all calls: to cancel is rare, and every call would pay for an index.
+        # This looks at all calls: cancels are rare, and an index would cost time in every call.
         found = self.table.find(lambda call: call.future is future)
         return any(self.give_up(call, RpcCancelledError(f"{call.what} was cancelled")) for call in found)
 
@@ -322,14 +323,14 @@ class Caller:
         try:
             if (taken := self.table.take(call.call_id)) is not None:
                 self.fail(taken, error)
-        except BaseException:  # Ctrl-C, say: nobody else would fail it
+        except BaseException:  # such as Ctrl-C: no other thread would fail it
             if taken is not None:
                 self.fail(taken, error)
             raise
         return taken is not None
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
-        """Fail the calls under way that fulfil a condition."""
+        """Fail the calls under way for which ``condition`` is true."""
         for call in self.table.find(condition):
             self.give_up(call, error(call))
 
@@ -351,7 +352,8 @@ class Caller:
     def redialed(self, peer: Peer, connection: Connection) -> None:
         """Fail the calls on former connections to a peer: ``connection`` is open now.
 
-        Those that others rely on stay: their answer is a control message, and their sender asks whether they arrived.
+        Calls with ``Flag.KEEP`` stay, because other workers may rely on them: their answer is a control message, and their
+        sender asks whether they arrived.
         """
         self.fail_where(
             lambda call: (
@@ -373,5 +375,5 @@ class Caller:
 
     def _whereabouts(self, call: PendingCall) -> str:
         if call.to < 0:
-            return ""  # it waits for something that happens here, or for several workers
+            return ""  # it waits for an event at this worker, or for several workers
         return " (it may still run there)" if self._peers.at(call.to).open else " (no connection was open)"

@@ -1,4 +1,4 @@
-"""Calls of user functions: how they are asked for and how they are answered."""
+"""Calls of user functions: the request of the caller and the answer of the callee."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..core.futures import Future
 from .agent import Agent
 from .messages import Method
 from .options import UNSET_RPC_TIMEOUT, check_timeout
-from .peers import Peer
-from .serving import ServerCall
+from .peer import Peer
+from .server_call import ServerCall
 from .wire.function_names import reference, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,9 +20,9 @@ MARK = "_telegrad_async_execution"
 
 
 def async_execution(function: F) -> F:
-    """Mark a function that returns a ``Future``: the caller gets the future's value once somebody completes it.
+    """Mark a function that returns a ``Future``: the caller gets the future's value when it is complete.
 
-    No thread of the callee is held meanwhile. Put it above ``@staticmethod`` or ``@classmethod`` where there is one.
+    No thread of the callee waits for it. Put this decorator above ``@staticmethod`` or ``@classmethod``.
     """
     target = getattr(function, "__func__", function)
     if not callable(target):
@@ -72,7 +72,9 @@ def text_of(name: str, worker: str) -> str:
 
 
 def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
-    """Return the body of a request to run a function (it, by name where possible, and its arguments), and its name for people.
+    """Return the body of a request to run a function, and the function's name for people.
+
+    The body has the function, by its name where possible, and its arguments.
 
     Args:
         peer: the callee.
@@ -114,7 +116,7 @@ def event_name(api: str, function: Any, agent: Agent, peer: Peer) -> str:
 
 
 def label_parts(body: tuple[Any, Any, Any]) -> list[tuple[str, Any]]:
-    """Names for the parts of a request, for error messages."""
+    """Return the parts of a request and their names in error messages."""
     function, args, kwargs = body
     parts = [] if isinstance(function, str) else [(f"the function {name_of(function)!r}", function)]
     parts += [(f"argument {index}", value) for index, value in enumerate(args)]
@@ -122,7 +124,7 @@ def label_parts(body: tuple[Any, Any, Any]) -> list[tuple[str, Any]]:
 
 
 def resolve_timeout(agent: Agent, timeout: float) -> float:
-    """Seconds for one call: its own, or the agent's.
+    """Return the time-out of one call in seconds: its own, or the agent's.
 
     Raises:
         ValueError: it is negative, or no number.
@@ -132,15 +134,25 @@ def resolve_timeout(agent: Agent, timeout: float) -> float:
     return check_timeout("timeout", timeout)
 
 
-def open_request(body: tuple[Any, Any, Any]) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-    """Return the function and arguments of a request that arrived."""
+def open_request(body: tuple[Any, Any, Any], worker: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """Return the function and arguments of a request that arrived.
+
+    Args:
+        body: of the request.
+        worker: name of this worker, for errors.
+    """
     function, args, kwargs = body
-    return resolve(function) if isinstance(function, str) else function, args, kwargs
+    return resolve(function, worker) if isinstance(function, str) else function, args, kwargs
 
 
-def serve_call(call: ServerCall) -> None:
-    """Answer ``Method.CALL``."""
-    function, args, kwargs = open_request(call.open())
+def serve_call(worker: str, call: ServerCall) -> None:
+    """Answer ``Method.CALL``.
+
+    Args:
+        worker: name of this worker.
+        call: the request.
+    """
+    function, args, kwargs = open_request(call.open(), worker)
     call.what = getattr(function, "__qualname__", None) or repr(function)
     result = function(*args, **kwargs)
     del args, kwargs
@@ -149,4 +161,4 @@ def serve_call(call: ServerCall) -> None:
 
 def serve_calls(agent: Agent) -> None:
     """Let an agent answer calls."""
-    agent.server.serve(Method.CALL, serve_call)
+    agent.server.serve(Method.CALL, partial(serve_call, agent.name))

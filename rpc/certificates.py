@@ -1,6 +1,6 @@
-"""Certificates of a job: an authority that signs them, and the reading of those that were given.
+"""Certificates of a job: an authority that signs them, and the check of certificates that users give.
 
-The only module that imports ``cryptography``, which takes 70 ms: import it where TLS is used, not before.
+This is the only module that imports ``cryptography``, which takes 70 ms. So import this module only where TLS is used.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ..core.errors import AuthenticationError
 
-VALID_DAYS = 30.0  # no connection can be made after that: the longest that a job may take
-SKEW_DAYS = 1 / 24  # by which another host's clock may be behind
+VALID_DAYS = 30.0  # longest time that a job may take: after that its workers cannot make connections
+SKEW_DAYS = 1 / 24  # how far another host's clock may be behind
 UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
 
 
@@ -51,11 +51,11 @@ def new_key() -> Key:
 
 
 class Authority:
-    """Certificate authority of one job. Its key stays in the memory of the process that made it.
+    """Certificate authority of one job. Its private key stays in the memory of the process that made the authority.
 
     Args:
         job: name of the job, which every certificate carries.
-        days: how long its certificates are valid.
+        days: how many days the certificates are valid.
     """
 
     def __init__(self, job: str, days: float = VALID_DAYS) -> None:
@@ -72,20 +72,20 @@ class Authority:
         """Return a new key with a certificate that names the worker, and then the job.
 
         Args:
-            worker: what tells it from other workers of the job; its name in certificates is ``<worker>.<job>``.
+            worker: text that no other worker of the job has; the certificate's name is ``<worker>.<job>``.
         """
         key = new_key()
         return Issued(self.certify(worker, key.public), key.key)
 
     def certify(self, worker: str, public: bytes) -> bytes:
-        """Return a certificate, as PEM, for a key that somebody else has made.
+        """Return a certificate, as PEM, for a key that another process has made.
 
         Args:
             worker: as for ``issue``.
             public: the public key, as PEM.
 
         Raises:
-            ValueError: it is no public key of an elliptic curve.
+            ValueError: ``public`` is no public key of an elliptic curve.
         """
         key = load_pem_public_key(public)
         if not isinstance(key, ec.EllipticCurvePublicKey):
@@ -125,16 +125,17 @@ class Authority:
 
 
 def check(certificate: bytes, key: bytes, ca: bytes, source: str) -> tuple[str, ...]:
-    """Check what a worker is to show and to trust, and return the names that its certificate carries.
+    """Check a worker's certificate, its key and the authorities that it trusts; return the names in the certificate.
 
     Args:
         certificate: chain of certificates, the worker's own first, as PEM.
-        key: private key of that one, as PEM, not encrypted.
+        key: private key of the worker's own certificate, as PEM, not encrypted.
         ca: certificates of the authorities to trust, as PEM.
         source: where the certificate comes from, for errors.
 
     Raises:
-        AuthenticationError: one cannot be read, the key is another's, the certificate is not valid now, or names nobody.
+        AuthenticationError: a file cannot be read, the key belongs to another certificate, or the certificate is not valid
+            now or has no name.
     """
     try:
         own = x509.load_pem_x509_certificates(certificate)[0]

@@ -1,4 +1,4 @@
-"""Codec of one agent: bodies of messages to pickles and tables and back, seen by the interceptors on the way."""
+"""Codec of one agent: turns bodies of messages into pickles and tables and back, and shows messages to the interceptors."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ class Codec:
 
     Args:
         limit: size in bytes of the largest message that is sent.
+        worker: name of this worker, for errors.
 
     Attributes:
         interceptors: they see each message, in this order.
-        reference_types: types of the objects that interceptors send in the place of values.
+        reference_types: types of the objects that travel as references, by an interceptor.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, worker: str) -> None:
         self.limit = limit
+        self._worker = worker
         self.interceptors: tuple[Interceptor, ...] = ()
         self.reference_types: tuple[type, ...] = ()
         self._set_hooks()
 
     def intercept(self, *interceptors: Interceptor) -> None:
-        """Let these interceptors see every message, in this order, instead of those before."""
+        """Let these interceptors see every message, in this order. They replace the former ones."""
         self.interceptors = interceptors
         self._set_hooks()
 
@@ -61,7 +63,7 @@ class Codec:
         Args:
             message: gets the pickle and the tables.
             body: captured before this returns.
-            same_main: the receiver runs the same main script, so that functions of that go by name.
+            same_main: the receiver runs the same main script, so that functions of the script travel by name.
             labels: names the parts of the body in error messages.
 
         Raises:
@@ -87,19 +89,19 @@ class Codec:
         for number in message.extras:
             if opening := self._opening.get(number):
                 opening(message)
-        return unpack(message)
+        return unpack(message, self._worker)
 
-    # -- the way of a message
+    # -- hooks of the interceptors, in the order of a message's life
 
     def speaks(self) -> bool:
-        """Return whether an interceptor looks at every message that leaves now, also at one without references."""
+        """Return whether an interceptor must now see every message that leaves, also one without references."""
         for asked in self._asked:  # noqa: SIM110  # a generator costs more than all the rest
             if asked():
                 return True
         return False
 
     def sending(self, message: Outgoing) -> None:
-        """Show a message that leaves to every interceptor; if one refuses it, those before it hear that it did not leave."""
+        """Show a message that leaves to the interceptors. If one raises, those before it are told that it did not leave."""
         if not (message.references or message.notes or self.speaks()):
             return
         for index, interceptor in enumerate(self._sending):
@@ -115,7 +117,7 @@ class Codec:
                 raise
 
     def arrived(self, message: Incoming) -> bool:
-        """Show a message that arrived to its interceptors; return False if one of them says that it is void."""
+        """Show a message that arrived to its interceptors; return False if one of them says to ignore it."""
         valid = True
         for number in message.extras:
             if arrived := self._arrived.get(number):

@@ -1,4 +1,4 @@
-"""Connections of one agent to the other workers: admits joiners, dials and redials. It is the host of the agent's lanes."""
+"""Connections of one agent to the other workers: it dials, redials, admits those that dial, and handles the lanes' events."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from .flows import Flows
 from .lanes.base import Connection, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .options import GrpcRpcBackendOptions
-from .peers import Peer, Peers
+from .peer import Peer
+from .peers import Peers
 from .refusals import Refusals
 from .security import AcceptorHandshake, Credentials, DialerHandshake
 from .state import AgentState
 from .timers import Timers
 from .wire.control import expelled
 
-CROWD = 64  # calls under way; more of them may wait for one another
-QUEUE = 8  # requests that have not begun; the answers before them may wait for theirs
+CROWD = 64  # calls under way; if there are more, frames may wait to be written together
+QUEUE = 8  # requests that have not begun; if there are more, answers may wait to be written together
 PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Connection, Any, bool], None]
 
@@ -41,11 +42,13 @@ class Connections(LaneListener):
         options: of the agent.
 
     Attributes:
+        known: completes when the workers of the job are known.
         under_way: calls of this worker, and requests that have not begun.
-        on_frame: gets each frame that arrives: connection, frame, and whether its memory is nobody else's.
-        on_dialed: called with a connection that this worker dialed, once it is open, and its peer.
-        on_change: called with a peer after a connection to it opened or ended.
-        on_broken: called with a peer that is not lost after a connection to it ended that was open: messages may be lost.
+        on_frame: called with each frame that arrives: connection, frame, and whether the receiver owns its memory.
+        on_dialed: called with a peer and the connection to it that this worker dialed, when that is open.
+        on_opened: called with a peer after a connection to it opened.
+        on_ended: called with a peer after a connection to it ended, or could not be made.
+        on_broken: called with a peer, unless it is lost, after an open connection to it ended: messages may be lost.
     """
 
     def __init__(
@@ -66,7 +69,8 @@ class Connections(LaneListener):
         self.under_way: tuple[Sized, Sized] = ((), ())
         self.on_frame: Receiver
         self.on_dialed: list[Callable[[Peer, Connection], None]] = []
-        self.on_change: list[PeerHandler] = []
+        self.on_opened: list[PeerHandler] = []
+        self.on_ended: list[PeerHandler] = []
         self.on_broken: list[PeerHandler] = []
         self._state = state
         self.me = me
@@ -83,16 +87,19 @@ class Connections(LaneListener):
         """Accept connections on every lane.
 
         Args:
-            address: "host:port", where others reach the first lane; the further ones get free ports of that host. ``None`` for
-                free ports of the loopback.
+            address: "host:port", where others reach the first lane; the other lanes get free ports of that host. ``None`` for
+                free ports of the loopback interface.
 
         Raises:
-            RendezvousError: the address is taken or not ours, or is on a network and there is no TLS.
+            RendezvousError: the address is in use or not of this machine, or is on a network and there is no TLS.
         """
         host = host_of(address) if address else None
-        for asked in (host, self._listen_host):
+        for argument, asked in (
+            ("this worker's address (host= or TELEGRAD_HOST)", host),
+            ("listen_host= (or TELEGRAD_LISTEN_HOST)", self._listen_host),
+        ):
             if asked is not None:
-                check_exposure(asked, self._secured)
+                check_exposure(argument, asked, self._secured)
         addresses = self.me.record.addresses
         for lane in self.lanes.values():
             addresses.append(self._listen_on(lane, address, host))
@@ -115,7 +122,7 @@ class Connections(LaneListener):
     # -- dialing
 
     def route(self, peer: Peer) -> Connection:
-        """Return the connection for requests to ``peer``, dialed if need be.
+        """Return the connection for requests to ``peer``; dial if there is none.
 
         Raises:
             LinkCutError: the link is cut.
@@ -125,26 +132,32 @@ class Connections(LaneListener):
         return peer.dialed or self.dial(peer)
 
     def dial_missing(self, peer: Peer) -> None:
-        """Dial ``peer`` unless a connection stands or is being made."""
+        """Dial ``peer`` unless there is a connection, or one is being made."""
         if not peer.linked and peer.dialed is None:
             self.dial(peer)
 
     def dial(self, peer: Peer) -> Connection:
-        """Return a new connection to ``peer``, or the one that another thread has dialed meanwhile."""
+        """Return a new connection to ``peer``, or the one that another thread dialed at the same time."""
         fresh = self._new_connection(peer)
         try:
             with peer.lock:
                 if peer.dialed is not None:
                     return peer.dialed
-                if peer.unopened is not None:  # calls were queued there, which were never sent
+                if peer.unopened is not None:  # the calls that are queued there were never sent
                     self._flows.of(peer.unopened).move(fresh)
                 peer.dialed, peer.unopened = fresh, None
             fresh.start()
-        except BaseException:  # Ctrl-C, say: nobody else would start it, and the next call dials anew
+        except BaseException:  # such as Ctrl-C: no other thread would start it, and the next call dials again
             peer.forget(fresh)
             fresh.close()
             raise
+        self._close_if_late(fresh)
         return fresh
+
+    def _close_if_late(self, connection: Connection) -> None:
+        """Close a connection that a peer got while the agent closed, and which the agent may not have found there."""
+        if self._state.closed:
+            connection.close()
 
     def _new_connection(self, peer: Peer) -> Connection:
         if peer.number == self._state.number:
@@ -159,7 +172,7 @@ class Connections(LaneListener):
         )
 
     def _redial(self, peer: Peer) -> None:
-        """Dial a peer whose connection broke, unless that was done or put off meanwhile."""
+        """Dial a peer whose connection broke, unless it was dialed already or is to be dialed later."""
         if peer.redial_at is not None and peer.redial_at <= self._timers.now() and not self._state.closed:
             peer.redial_at = None
             self.dial(peer)
@@ -183,12 +196,12 @@ class Connections(LaneListener):
         if peer is None or peer.record.certificate_name != joiner.certificate_name:
             return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
         connection.number = peer.number
-        if peer.gone:
-            # It is admitted to get this message: a refusal would look as if this address were another worker's.
+        if not peer.admitted(connection):
+            # It is admitted only to get this message: a refusal would look as if another worker had this address.
             connection.close(expelled(peer.gone))
             return ""
-        peer.admitted(connection)
-        _call(self.on_change, peer)
+        self._close_if_late(connection)
+        _call(self.on_opened, peer)
         return ""
 
     def crowded(self) -> bool:
@@ -202,13 +215,13 @@ class Connections(LaneListener):
         self.refusals.add(address, reason)
 
     def answered(self, connection: Connection) -> None:
-        if connection.number >= 0:  # the agent asked for it
+        if connection.number >= 0:  # else it is a connection of the rendezvous
             self._peers.at(connection.number).answered(self._timers.now())
 
     def connected(self, connection: Connection) -> None:
         peer = self._peers.at(connection.number)
         peer.connected()
-        _call(self.on_change, peer)
+        _call(self.on_opened, peer)
         for handler in self.on_dialed:
             handler(peer, connection)
 
@@ -223,7 +236,7 @@ class Connections(LaneListener):
             self._flows.of(connection).close()
         if peer is None or peer.gone:
             return
-        _call(self.on_change, peer)
+        _call(self.on_ended, peer)
         if peer.gone:
             return
         if connection.opened:

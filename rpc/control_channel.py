@@ -1,8 +1,8 @@
-"""Control channel: small messages to every peer that arrive exactly once, or their receiver is lost.
+"""Control channel: small messages that arrive exactly once, unless their receiver is lost.
 
-It drives the control queues: sends what is due, delivers what arrives, acknowledges. Control messages never wait behind user
-functions: they are delivered in the thread of a reader (or the loop's, see ``received``), on any connection to the peer, and
-repeated until acknowledged. Nothing else in the package retries.
+It drives the control queues: it sends the messages that are due, delivers those that arrive, and acknowledges them. Control
+messages never wait behind user functions. They travel on any connection to the peer and are delivered in the thread that
+reads (or the loop's, see ``received``). They are repeated until acknowledged; nothing else in the package retries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from ..core.futures import Future, complete_once
 from .control_queue import ControlMessage
 from .lanes.ioloop import may_block
-from .peers import Peer
+from .peer import Peer
 from .timers import Alarm, Timers
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
 from .wire.frames import Parts
@@ -40,14 +40,14 @@ class ControlChannel:
         self._alarms: dict[Peer, Alarm] = {}  # when messages to each peer are repeated, unless they are acknowledged
         self._drained: Future[None] | None = None
         self._handling = _Handling()
-        self._used: dict[Peer, None] = {}  # a set: peers to which something was posted, or from which something came
+        self._used: dict[Peer, None] = {}  # an ordered set: the peers with which messages were exchanged
 
     def on(self, topic: int, handler: ControlHandler) -> None:
-        """Deliver messages of ``topic`` to ``handler(peer, payload)``: in a reader's thread, quick, no user code."""
+        """Deliver messages of ``topic`` to ``handler(peer, payload)``, in a reader's thread: quick, no user code."""
         self._handlers[topic] = handler
 
     def post(self, peer: Peer, topic: int, payload: bytes) -> None:
-        """Send a message to ``peer``; it arrives exactly once, or the peer is lost.
+        """Send a message to ``peer``; it arrives exactly once, unless the peer is lost.
 
         Args:
             peer: the receiver.
@@ -64,12 +64,12 @@ class ControlChannel:
                 messages = peer.control.unsent(self._timers.now())
                 due = peer.control.next_due()
             self._send_batch(peer, messages, due)
-        except BaseException:  # Ctrl-C, say: it may have been posted, and nobody else would send it
+        except BaseException:  # such as Ctrl-C: it may be in the queue, and no other thread would send it
             self._repeat_at(peer, self._timers.now())
             raise
 
     def reroute(self, peer: Peer) -> None:
-        """Send everything again that ``peer`` has not acknowledged: there is another route to it now."""
+        """Send again everything that ``peer`` has not acknowledged: there is another route to it now."""
         with peer.lock:
             peer.control.reconnected()
         self.flush(peer)
@@ -84,7 +84,8 @@ class ControlChannel:
     def received(self, peer: Peer, frame: Any) -> None:
         """Deliver a batch of control messages, and acknowledge them by any route.
 
-        Not in the main thread while that reads a socket: Ctrl-C would lose what was noted as received and not yet handled.
+        If the main thread reads the socket, the loop's thread delivers: Ctrl-C in the main thread could lose a message that was
+        noted as received and is not handled yet.
         """
         if threading.get_ident() == threading.main_thread().ident and not may_block():
             self._timers.call_soon(partial(self._received, peer, bytes(frame)))
@@ -114,20 +115,21 @@ class ControlChannel:
         for position, peer in enumerate(peers):
             try:
                 self.flush(peer)
-            except BaseException:  # nobody else would send what the others are to get
+            except BaseException:  # no other thread would send the messages to the other peers
                 for other in peers[position:]:
                     self._repeat_at(other, self._timers.now())
                 raise
 
-    def acknowledged(self, peer: Peer, frame: Any) -> None:
-        """Forget the messages that a peer has received."""
+    def acknowledged(self, peer: Peer, frame: Any) -> list[ControlMessage]:
+        """Forget the messages that a peer has received, and return them."""
         with peer.lock:
-            peer.control.acknowledge(decode_acknowledgement(frame))
+            acknowledged = peer.control.acknowledge(decode_acknowledgement(frame))
         self.flush_drained()
+        return acknowledged
 
     def drain(self) -> Future[None]:
-        """Return a future that completes when everything posted is acknowledged, or its receiver gone."""
-        drained = self._drained = self._drained or Future()  # another thread may be waiting in shutdown too
+        """Return a future that completes when every posted message is acknowledged, or its receiver is gone."""
+        drained = self._drained = self._drained or Future()  # another thread may wait in shutdown too
         self.flush_drained()
         return drained
 
@@ -137,14 +139,14 @@ class ControlChannel:
         if drained is None or any(_next_due(peer) is not None for peer in self.used()):
             return
         self._drained = None
-        complete_once(drained)  # another reader's thread may have come here too
+        complete_once(drained)  # another reader's thread may be here too
 
     def used(self) -> list[Peer]:
-        """Return the peers with which messages were exchanged: few of many, usually."""
+        """Return the peers with which messages were exchanged: usually a small part of all."""
         return list(self._used)
 
     def open(self) -> int:
-        """Return how many messages were not acknowledged yet."""
+        """Return how many messages are not acknowledged yet."""
         return sum(peer.control.open for peer in self.used())
 
     def _send_batch(self, peer: Peer, messages: list[ControlMessage], due: float | None) -> None:
@@ -167,12 +169,15 @@ class ControlChannel:
 
 
 class _Handling(threading.local):
-    """Peers to which the messages that a thread handles have made it post: what is for one peer leaves together, after them."""
+    """Peers to which a thread has posted while it handles a batch; ``None`` while it handles none.
+
+    These messages leave after the batch, those for one peer together.
+    """
 
     posted: dict[Peer, None] | None = None
 
 
 def _next_due(peer: Peer) -> float | None:
-    # Under the lock: it removes entries of acknowledged messages, and must not remove another's that it has not looked at.
+    # Under the lock: ``next_due`` removes old entries, and another thread could change the queue between its look and that.
     with peer.lock:
         return peer.control.next_due()

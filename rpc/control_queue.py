@@ -1,8 +1,8 @@
 """Control queue: small messages reach one peer exactly once, although frames are lost or repeated on the way.
 
-Each side of a pair of workers has one. It is a pure state machine: the driver hands it the time, what arrived and
-what was acknowledged, and transmits what it returns. Messages are delivered in *any* order: a queue in order would
-let one lost frame hold up all that follow it, and no protocol here needs the order.
+Each side of a pair of workers has one. It is a pure state machine: the driver gives it the time, the messages that arrived
+and the acknowledgements, and sends the messages that it returns. Messages are delivered in *any* order: with an ordered
+queue one lost frame would delay all that follow it, and no protocol here needs the order.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from .intervals import IntervalSet
 
 
 class ControlMessage:
-    """One message: ``id`` counts up per queue, ``payload`` is opaque, ``topic`` names the protocol it belongs to.
+    """One message of a control queue.
 
     Args:
         id: number of the message in its queue, counting up.
         payload: bytes for the handler.
-        topic: number of the handler.
+        topic: number of the handler, and so of the protocol that the message belongs to.
+
+    Attributes:
+        attempts: how often it was sent.
     """
 
     __slots__ = ("attempts", "id", "payload", "topic")
@@ -58,8 +61,9 @@ class ControlQueue:
         self._uncounted = frozenset(uncounted)
         self._next_id = 0
         self._kept: dict[int, ControlMessage] = {}  # every message that is not acknowledged yet
-        self._fresh: dict[int, ControlMessage] = {}  # of these, the ones never sent
-        self._due: list[tuple[float, int]] = []  # a heap of (when, id) for the others; an entry may outlive its message
+        self._fresh: dict[int, ControlMessage] = {}  # those of them that were never sent
+        # A heap of (when, id) for the others; entries of acknowledged ones may remain.
+        self._due: list[tuple[float, int]] = []
         self._seen = IntervalSet()
         self._acks: list[int] = []
         self._lost = False
@@ -86,12 +90,12 @@ class ControlQueue:
         return message
 
     def unsent(self, now: float) -> list[ControlMessage]:
-        """Return the messages that were never sent, to send them now; they count as sent from here on."""
+        """Return the messages that were never sent, to be sent now; they count as sent from here on."""
         fresh, self._fresh = self._fresh, {}
         try:
             for message in fresh.values():
                 self._schedule(message, now)
-        except BaseException:  # Ctrl-C, say: they were not sent
+        except BaseException:  # such as Ctrl-C: they were not sent
             self._fresh = fresh | self._fresh
             raise
         return list(fresh.values())
@@ -107,13 +111,13 @@ class ControlQueue:
         return ready
 
     def _schedule(self, message: ControlMessage, now: float) -> None:
-        # The exponent is bounded: a float overflows long before a peer gives up.
+        # The exponent is bounded, because a float would overflow if a peer does not answer for long.
         pause = min(self._cap, self._pause * 2.0 ** min(message.attempts, 60))
         message.attempts += 1
         heappush(self._due, (now + pause, message.id))
 
     def next_due(self) -> float | None:
-        """Return when ``due`` will have something next: 0.0 is at once, ``None`` is never unless something is posted."""
+        """Return the time at which ``due`` returns something next: 0.0 for now, ``None`` if nothing waits."""
         if self._fresh:
             return 0.0
         while self._due and self._due[0][1] not in self._kept:
@@ -121,14 +125,18 @@ class ControlQueue:
         return self._due[0][0] if self._due else None
 
     def reconnected(self) -> None:
-        """Make all that is not acknowledged due at once, with the shortest pause: there is a new connection."""
+        """Make all messages that are not acknowledged due now, with the shortest pause: there is a new connection."""
         self._fresh = dict(self._kept)
         self._due.clear()
         for message in self._fresh.values():
             message.attempts = 0
 
-    def acknowledge(self, ids: Iterable[int]) -> None:
-        """Forget the messages of these ids, which the peer has; unknown and repeated ids have no effect."""
+    def acknowledge(self, ids: Iterable[int]) -> list[ControlMessage]:
+        """Forget the messages with these ids, because the peer has them, and return them.
+
+        Unknown and repeated ids have no effect.
+        """
+        acknowledged = []
         for id in ids:  # noqa: A001
             message = self._kept.get(id)
             if message is None:
@@ -137,16 +145,18 @@ class ControlQueue:
             if message.topic not in self._uncounted:
                 self._unfinished -= 1
             self._fresh.pop(id, None)  # acknowledged over the old connection, after `reconnected`
+            acknowledged.append(message)
         self._trim()
+        return acknowledged
 
     def _trim(self) -> None:
-        # Entries of acknowledged messages stay until their time comes; a burst must not keep them all that long.
+        # Entries of acknowledged messages stay until their time comes; after a burst that would be many.
         if len(self._due) > 64 and len(self._due) > 2 * len(self._kept):
             self._due = [entry for entry in self._due if entry[1] in self._kept]
             heapify(self._due)
 
     def receive(self, id: int, topic: int | None = None) -> bool:  # noqa: A002
-        """Note that a message arrived, and acknowledge it; but not if its sender is lost.
+        """Note that a message arrived and is to be acknowledged; ignore it if its sender is lost.
 
         Returns:
             True if it is to be delivered, False if it is a repetition or its sender is lost.
@@ -160,12 +170,12 @@ class ControlQueue:
         return first
 
     def take_acks(self) -> list[int]:
-        """Return the ids to acknowledge. They may be lost on the way: the peer repeats its messages, and they come again."""
+        """Return the ids to acknowledge, once. If they are lost on the way, the peer repeats its messages."""
         acks, self._acks = self._acks, []
         return acks
 
     def peer_lost(self) -> list[ControlMessage]:
-        """Forget everything, because the peer is gone for good; return what it never acknowledged."""
+        """Forget everything, because the peer is lost; return the messages that it did not acknowledge."""
         unacknowledged = list(self._kept.values())
         self._lost = True
         self._kept.clear()

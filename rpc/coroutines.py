@@ -15,7 +15,12 @@ from .lanes.ioloop import LoopThread
 
 
 class Coroutines:
-    """Runs coroutines. A ``loop`` that is given, by a simulator, runs in its owner's thread and is not stopped."""
+    """Runner of coroutines.
+
+    Args:
+        name: name of the thread.
+        loop: an event loop that its owner stops, such as a simulator; ``None`` makes a thread with an event loop.
+    """
 
     def __init__(self, name: str, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._name = name
@@ -26,14 +31,14 @@ class Coroutines:
         self._closed = False
 
     def run(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
-        """Run a coroutine in a context; the future holds its outcome, and cancels it.
+        """Run a coroutine in a context; the future holds its outcome, and its ``cancel`` cancels the coroutine.
 
         Raises:
             AgentClosedError: the agent is closed.
         """
         outcome: Future[Any] = Future()
         with self._lock:
-            # Queued under the lock: what is queued before `close` stops the loop is also ended by it.
+            # Queued under the lock, so that ``close``, which stops the loop, also ends every queued coroutine.
             if not self._closed:
                 self._running_loop().call_soon_threadsafe(self._begin, coroutine, outcome, context=context)
                 return outcome
@@ -41,7 +46,7 @@ class Coroutines:
         raise AgentClosedError(f"{self._name!r} runs no more coroutines: the agent is closed")
 
     def close(self, timeout: float) -> list[str]:
-        """Cancel all; returns the name of the thread if they did not end within ``timeout`` seconds."""
+        """Cancel all coroutines; return the name of the thread if they did not end within ``timeout`` seconds."""
         with self._lock:
             self._closed = True
             thread = self._thread

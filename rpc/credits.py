@@ -2,11 +2,11 @@
 
 A message is *in flight* from when it is sent until its receiver has used it: a request until it starts or is dropped, an
 answer until it is opened or dropped. ``Window``, at the sender, lets a message go while there is room, and otherwise
-queues it. ``Receipts``, at the receiver, counts what was used. Both count from the connection's beginning, so credits
-and questions that are repeated or overtake one another do no harm.
+queues it. ``Receipts``, at the receiver, counts the messages that were used. Both count from the connection's beginning, so
+credits and questions may be repeated, and may overtake one another.
 
-Credits cost nothing while there is room. A sender whose window is half full *asks* for a count to be reached, and the
-receiver tells when it is. So a steady stream never stops, and a call that nobody waits behind needs no message.
+Credits cost nothing while there is room. A sender whose window is half full *asks*: the receiver is to tell when it has used
+a given amount. So a steady stream never stops, and a single call causes no message of flow control.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Window:
     ``take`` holds the lock itself; for all other methods the caller does.
 
     Attributes:
-        queue: messages without room and their sizes, the first come first.
-        going: those of them that have room now, and leave it in their order; who sends them takes them out.
+        queue: messages without room and their sizes, in the order in which they came.
+        going: messages that have left the queue because there is room; the driver takes them out and sends them in this order.
     """
 
     __slots__ = (
@@ -55,14 +55,14 @@ class Window:
         self.queue: dict[Any, int] = {}
         self.going: deque[Any] = deque()
         self._queued_bytes = 0
-        self._bytes = 0  # sent so far; what was withdrawn does not count
+        self._bytes = 0  # sent so far, without messages that were withdrawn
         self._messages = 0
         self._asked: Amount | None = None  # the receiver will tell when it has used this much
         self._note_returned(Amount(0, 0))
 
     @property
     def in_flight(self) -> Amount:
-        """Amount that was sent and, as far as is known here, not used."""
+        """Amount that was sent, less the amount of which the sender knows that it was used."""
         return Amount(self._bytes - self._returned.bytes, self._messages - self._returned.messages)
 
     @property
@@ -71,7 +71,7 @@ class Window:
         return Amount(self._queued_bytes, len(self.queue))
 
     def take(self, message: Any) -> bool:
-        """Send a message if half of the window is enough for all that is in flight, as it nearly always is.
+        """Count a message as sent and return True, if at most half of the window is used then; it nearly always is.
 
         Args:
             message: has a ``size``; its ``in_hand`` is set.
@@ -81,16 +81,16 @@ class Window:
             sent, messages = self._bytes + size, self._messages + 1
             if self.queue or sent > self._spare_bytes or messages > self._spare_messages:
                 return False
-            # No signal handler can run between these: a thread that is interrupted knows whether it was counted.
+            # No signal handler can run between these: an interrupted thread sees by ``in_hand`` whether it was counted.
             self._bytes, self._messages, message.in_hand = sent, messages, True
             return True
 
     def has_room(self, size: int) -> bool:
-        """Return whether a message would go at once."""
+        """Return whether a message of that size could be sent at once."""
         return not self.queue and self._fits(size)
 
     def offer(self, key: Any, size: int) -> bool:
-        """Send a message, if True; otherwise it is queued."""
+        """Count a message as sent and return True if there is room; otherwise queue it."""
         if self.has_room(size):
             self._bytes += size
             self._messages += 1
@@ -100,14 +100,14 @@ class Window:
         return False
 
     def returned(self, used: Amount) -> None:
-        """Take a credit."""
+        """Take a credit: the receiver has used that much so far."""
         known = self._returned
         self._note_returned(Amount(max(known.bytes, used.bytes), max(known.messages, used.messages)))
-        self._asked = None  # if it was the answer to an older question, ``ask`` repeats the latest
+        self._asked = None  # it may be the answer to an older question: then ``ask`` repeats the latest
         self._advance()
 
     def withdraw(self, size: int) -> None:
-        """Take a message back that was sent and will not arrive."""
+        """Take back a message that was counted as sent and will not arrive."""
         self._bytes -= size
         self._messages -= 1
         self._advance()
@@ -148,14 +148,14 @@ class Window:
 
     def _note_returned(self, used: Amount) -> None:
         self._returned = used
-        # Counts of what was sent at which half of the window is full.
+        # When more than this was sent, more than half of the window is used.
         self._spare_bytes = used.bytes + self.limit.bytes // 2
         self._spare_messages = used.messages + self.limit.messages // 2
 
     def _fits(self, size: int) -> bool:
         in_flight = self._bytes - self._returned.bytes
         if not in_flight:
-            return True  # also for one that is larger than the window
+            return True  # also for a message that is larger than the window
         room = in_flight + size <= self.limit.bytes
         return room and self._messages - self._returned.messages < self.limit.messages
 
@@ -173,12 +173,12 @@ class Window:
 
 
 class Receipts:
-    """Receiver's half: counts what was used, and calls ``tell(used)`` when the sender has asked for it.
+    """Receiver's half: counts the messages that were used, and calls ``tell(used)`` when the amount asked for is reached.
 
     ``tell`` is called without the lock.
 
     Attributes:
-        messages: how many were used.
+        messages: how many messages were used.
     """
 
     __slots__ = ("_asked", "_bytes", "_lock", "_tell", "messages")
@@ -191,7 +191,7 @@ class Receipts:
         self._asked: Amount | None = None
 
     def used(self, size: int) -> None:
-        """Count a message of that size, which was used or dropped."""
+        """Count a message of that size as used; it was used or dropped."""
         with self._lock:
             self._bytes += size
             self.messages += 1
@@ -202,7 +202,7 @@ class Receipts:
             self._tell(used)
 
     def asked(self, goal: Amount) -> None:
-        """Tell the sender when that much was used. Of several questions the lowest counts."""
+        """Tell the sender when that much was used. Of several questions the one for the smallest amount counts."""
         with self._lock:
             asked = self._asked
             self._asked = goal if asked is None else Amount(min(asked[0], goal[0]), min(asked[1], goal[1]))

@@ -1,4 +1,4 @@
-"""The current agent: the one of the context variable, else the process's only agent, else an error."""
+"""Current agent: that of the context variable, else the process's only agent, else an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _inherited: list[Agent] = []
 
 
 def abandon() -> None:
-    """Forget the parent's agents in a forked child: they, and their gRPC objects, are neither used nor destroyed here."""
+    """Forget the parent's agents in a forked child; they and their gRPC objects are neither used nor destroyed in the child."""
     keep_for_ever(running_agents)
     for agent in running_agents:
         agent.timers.abandon()
@@ -34,7 +34,7 @@ def current_agent() -> Agent:
     """Return the agent that a call from here goes through.
 
     Raises:
-        AgentClosedError: there is none, or more than one and no context says which.
+        AgentClosedError: there is none, or there are several and the context does not name one.
     """
     agent = agent_variable.get()
     if agent is not None:

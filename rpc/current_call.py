@@ -1,11 +1,11 @@
-"""``rpc.current_call``: what a function that runs for a remote call can learn of it."""
+"""``rpc.current_call``: the remote call for which a function runs."""
 
 from __future__ import annotations
 
 from ..core.errors import RpcError
 from ..core.futures import Future
-from .peers import WorkerInfo
-from .serving import ServerCall, call_variable
+from .server_call import ServerCall, call_variable
+from .worker_info import WorkerInfo
 
 
 class CurrentCall:
@@ -37,7 +37,7 @@ class CurrentCall:
 
     @property
     def cancellation(self) -> Future[bool]:
-        """Future that completes with True when the call is cancelled, with False when it is answered: wait, or await it."""
+        """Future that completes with True when the call is cancelled, and with False when it is answered."""
         return self._call.cancellation()
 
     @property

@@ -1,4 +1,4 @@
-"""Calls under way: who waits for which answer, and until when."""
+"""Table of the calls under way, and their deadlines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from .messages import Method, Outgoing
 from .timers import NEVER, Alarm, Timers, run_logged
 from .wire.header import Kind
 
-LOOK_SECONDS = 1e-5  # between two looks at all deadlines, for each call: so they take a small part of the time
+LOOK_SECONDS = 1e-5  # pause between two looks at all deadlines, for each call: the looks take a small part of the time
 
 
 class PendingCall(Outgoing):
     """Request that was sent and not answered, or another wait (``to`` is -1).
 
-    The one who takes it out of the table completes its future, once.
+    The thread that takes it out of the table completes its future, once.
+
+    Attributes:
+        began: when it was made, in the agent's seconds.
+        future: holds the answer.
     """
 
     __slots__ = ("began", "future")
@@ -33,37 +37,37 @@ class PendingCall(Outgoing):
 class CallTable:
     """Calls under way of one agent.
 
-    It has no lock: a call is added once, by an id that no other has, and the thread whose ``del`` finds it has taken it.
-    All deadlines have one alarm together, at the first of them or at that of a call which was answered. When it rings all
-    calls are looked at, so that an answered call leaves nothing behind.
+    It has no lock: a call is added once, under an id of its own, and the thread whose ``del`` succeeds has taken it.
+    All deadlines share one alarm. It is set to the first deadline, or to an earlier one of a call that was answered since. When
+    it rings, all calls are looked at, so that an answered call has nothing to remove.
 
     Args:
         timers: where the deadlines are kept.
-        expired: called with a call whose deadline has passed, when it was taken out.
+        expired: called with a call whose deadline has passed; it was taken out before.
 
     Attributes:
-        calls: by id; to be looked at only.
+        calls: the calls by id; others only read it.
     """
 
     def __init__(self, timers: Timers, expired: Callable[[PendingCall], object]) -> None:
         self._timers = timers
         self._expired = expired
-        # Ids begin anywhere: an answer to another incarnation of this worker must not match.
+        # The first id is random: an answer to another incarnation of this worker must not match.
         self._first = random.getrandbits(48)
         self._ids = itertools.count(self._first)
-        self._waits = itertools.count(-1, -1)  # ids of waits: no message has them
+        self._waits = itertools.count(-1, -1)  # ids of waits, which no message has
         self.calls: dict[int, PendingCall] = {}
         self._deadlines = Alarm(timers, self._expire)
         self._latest = self._first - 1
         self._long = NEVER
         self._is_long: Callable[[PendingCall], object] | None = None
-        self._told: set[int] = set()  # long calls that were told of
+        self._told: set[int] = set()  # ids of long calls that ``_is_long`` has been called with
         self._looks = Alarm(timers, self._look)
-        self._looking = True  # the alarm is set, or nobody wants to hear of long calls
+        self._looking = True  # the alarm is set, or ``watch`` was not called
 
     @property
     def sent(self) -> int:
-        """Return how many requests were sent so far; each changes it."""
+        """Return how many requests were sent so far."""
         return self._latest - self._first + 1
 
     def __len__(self) -> int:
@@ -89,20 +93,20 @@ class CallTable:
         self.calls[call.call_id] = call
         if call.to >= 0:
             self._latest = call.call_id
-        # After the call is in: whoever has looked at the calls before it has reset these before that.
+        # After the call was added: a look at the calls that missed it has reset the alarms before these lines read them.
         if call.timeout and call.deadline < self._deadlines.when:
             self._deadlines.set(call.deadline)
         if not self._looking:
             self._look_later()
 
     def expire_in(self, call: PendingCall, seconds: float) -> None:
-        """Give a call without a time-out one that begins now, unless it was answered; giving it again changes nothing."""
+        """Give a call without a time-out one that begins now; if it has one, nothing changes."""
         if not call.timeout:
             call.deadline, call.timeout = self._timers.now() + seconds, seconds
             self._deadlines.set(call.deadline)
 
     def take(self, call_id: int) -> PendingCall | None:
-        """Remove a call; ``None`` if somebody else did."""
+        """Remove and return a call; return ``None`` if another thread has removed it."""
         call = self.calls.get(call_id)
         try:
             del self.calls[call_id]  # no signal handler runs between this and the end
@@ -115,16 +119,16 @@ class CallTable:
         return [call for call in self._listed() if condition(call)]
 
     def open(self) -> int:
-        """Return how many calls somebody waits for: those for later items of a stream are not counted."""
+        """Return how many calls are under way, without those for later items of a stream, which nobody waits for."""
         return sum(call.method != Method.PULL for call in self._listed())
 
     def watch(self, seconds: float, is_long: Callable[[PendingCall], object]) -> None:
-        """Call ``is_long(call)`` once for each call that waits for longer than ``seconds``, at most twice as long."""
+        """Call ``is_long(call)`` once for each call that waits longer than ``seconds``, before it has waited twice as long."""
         self._long, self._is_long = seconds, is_long
         self._looking = False
 
     def _look_later(self) -> None:
-        # A timer as long as there are calls: one for each call would cost every call.
+        # One timer while there are calls: one for each call would cost time in every call.
         self._looks.set(self._timers.now() + self._long / 2)
         self._looking = True
 
@@ -144,7 +148,7 @@ class CallTable:
         return self._timers.now() - call.began
 
     def older_than(self, seconds: float) -> list[PendingCall]:
-        """Return the calls under way that are older than ``seconds``, the oldest first; not those for items of a stream."""
+        """Return the calls under way that are older than ``seconds``, the oldest first, without those for items of a stream."""
         calls = [call for call in self._listed() if self.age(call) > seconds and call.method != Method.PULL]
         return sorted(calls, key=self.age, reverse=True)
 
@@ -167,4 +171,4 @@ class CallTable:
             self._deadlines.set(max(first, now + LOOK_SECONDS * len(self.calls)))
         for call in due:
             if self.take(call.call_id):
-                run_logged(self._expired, call)  # the others have no alarm of their own
+                run_logged(self._expired, call)  # an error must not keep the other calls from expiring

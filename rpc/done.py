@@ -1,4 +1,4 @@
-"""Answers of ``None``: nothing but the ids of calls, so that those which leave at the same time are one message."""
+"""Answers of ``None``. They consist of the ids of calls, so that several that leave at the same time are one message."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .control_channel import ControlChannel
 from .flows import Flows
 from .lanes.base import Connection
 from .messages import Outgoing, Topic
-from .peers import Peer
+from .peer import Peer
 from .replies import Reply
 from .timers import Batch, Timers
 from .wire.control import encode_done, encode_ids
 from .wire.header import Kind
 
-TOGETHER = 64  # answers that leave without waiting for more
+TOGETHER = 64  # so many answers leave without waiting for more
 T = TypeVar("T")
 
 
@@ -25,9 +25,9 @@ class DoneAnswers:
 
     Args:
         flows: flow control of the connections.
-        control: for those that nobody waits for.
-        timers: for those that wait for others.
-        waiting: requests that have not begun. While there are many, answers wait for one another, for a millisecond at most.
+        control: for answers that nobody waits for.
+        timers: for answers that wait for others.
+        waiting: requests that have not begun. While there are many, answers wait up to a millisecond to leave together.
     """
 
     def __init__(self, flows: Flows, control: ControlChannel, timers: Timers, waiting: Sized) -> None:
@@ -38,7 +38,7 @@ class DoneAnswers:
         self._soon = Batch(timers, self._send_soon)
 
     def send(self, connection: Connection, call_id: int) -> None:
-        """Answer a call on the connection of its request, together with others if those are under way."""
+        """Answer a call on the connection of its request; with others in one message, while many requests wait."""
         together, waiting = self._together, len(self._waiting)
         if waiting <= QUEUE and not together.items:
             self._send(connection, [call_id])
@@ -48,7 +48,7 @@ class DoneAnswers:
             together.flush()
 
     def send_soon(self, peer: Peer, call_id: int) -> None:
-        """Answer a call within a millisecond, with a control message: nobody waits for it, and it does not get lost."""
+        """Answer a call within a millisecond, by a control message: nobody waits for the answer, and it cannot be lost."""
         self._soon.add((peer, call_id))
 
     def _send(self, connection: Connection, call_ids: list[int]) -> None:

@@ -1,7 +1,8 @@
 """Work that is due, done by one thread at a time.
 
-A thread that has added some does it, unless another is at it already: that one does this, too. So work that makes more work
-due is a loop and no recursion. In-process, say, a message makes room for the next one before ``send`` returns.
+The thread that has added work does it, unless another thread is doing work already: then that thread does this, too. So work
+that makes more work due is a loop and no recursion. On the in-process lane, for example, a message makes room for the next
+one before ``send`` returns.
 """
 
 from __future__ import annotations
@@ -12,33 +13,33 @@ from typing import Any
 
 
 class DueWork:
-    """Queue of work. Any thread; no lock is held while something is done.
+    """Queue of work. For any thread; no lock is held while an item is done.
 
-    An item stays in the queue until it is done. If that fails (is interrupted by Ctrl-C, say), it is done once more.
+    An item stays in the queue until it is done. If ``do`` raises (Ctrl-C may interrupt it), it is called once more.
 
     Args:
-        do: does one item; returns False if that is still to be done.
+        do: does one item; returns False if the item is still to be done.
 
     Attributes:
-        stopped: nothing is done for now.
+        stopped: while True, nothing is done.
     """
 
     def __init__(self, do: Callable[[Any], bool]) -> None:
         self._do = do
         self._items: deque[Any] = deque()
-        self._doing = False  # a thread is at it
+        self._doing = False  # a thread is doing items
         self.stopped = False
 
     def add(self, *items: Any) -> None:
-        """Add items, to be done when somebody calls ``run``."""
+        """Add items; the next ``run`` does them."""
         self._items.extend(items)
 
     def run(self) -> None:
-        """Do what is due, unless another thread does."""
-        # The thread that is at it looks again after it has said that it is not: what comes meanwhile is not forgotten.
+        """Do the items, unless another thread is doing them."""
+        # After a thread has cleared ``_doing`` it looks again, so that items which came meanwhile are not forgotten.
         while self._items and not self.stopped:
             if not self._doing:
-                self._doing = True  # no other thread and no signal handler runs between the look and this
+                self._doing = True  # no other thread and no signal handler runs between the check and this
                 try:
                     self._do_all()
                 finally:
@@ -55,7 +56,7 @@ class DueWork:
         try:
             try:
                 done = self._do(item)
-            except BaseException:  # Ctrl-C, say
+            except BaseException:  # such as Ctrl-C
                 done = self._do(item)
                 raise
         finally:

@@ -1,7 +1,7 @@
 """Dynamic group: a job without a fixed world size, which workers join and leave while it runs. The driver of its admissions.
 
-Rank 0 admits newcomers, and stays connected to each, so that a death is noticed. Every worker hears of newcomers from it.
-A worker that leaves says goodbye, and who hears it passes it on, as every loss (``verdict.py``).
+Rank 0 admits newcomers and tells the other workers of them. It stays connected to each worker, so that a death is noticed.
+A worker that leaves says goodbye; the workers that receive the goodbye report it to the others, like a loss (``verdict.py``).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ..proto.rpc_pb2 import GroupMessage, WorkerRecord
 from .admissions import Admissions, Asked, Event, Gone, Instruction, Known, Tell
 from .agent import Agent
 from .messages import Topic
-from .peers import Peer
+from .peer import Peer
 
-LEAVING_SECONDS = 3.0  # until the goodbye of a worker that has just left is read
+LEAVING_SECONDS = 3.0  # time for the goodbye of a worker that has just left to be read
 LOOK_SECONDS = 0.02
 
 
 class DynamicGroup:
-    """Part of one agent in the joins of other workers: rank 0 admits them, the others learn of them."""
+    """Part of an agent that handles joins of other workers: rank 0 admits them, the others take them as members."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._lock = threading.Lock()
         self._made: Admissions | None = None
-        self._admitted: dict[int, Future[None]] = {}  # newcomers that wait, by number
+        self._admitted: dict[int, Future[None]] = {}  # by number of a newcomer: completes when it is admitted
         agent.control.on(Topic.GROUP, self._received)
         agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self._close)
@@ -47,18 +47,18 @@ class DynamicGroup:
         try:
             await admitted
         finally:
-            # A connection of its own: without one nobody would notice its death. It may be dead already.
+            # Without a connection to it nobody would notice its death. It may be dead already.
             self._dial(worker)
         with self._lock:
             return self._admissions().members()
 
     async def _until_free(self, worker: WorkerRecord) -> None:
-        """Wait while another member that does not answer, or says goodbye at this moment, has the worker's name or rank."""
+        """Wait while another member has the worker's name or rank and does not answer, or may be about to say goodbye."""
         late = self._agent.timers.now() + LEAVING_SECONDS
         while (holder := self._holder(worker)) is not None:
             peer = self._agent.peers.at(holder.number)
             if peer.number == self._agent.number or (peer.linked and self._agent.timers.now() > late):
-                return  # the machine raises the error
+                return  # ``Admissions`` raises the error
             self._agent.connections.dial_missing(peer)
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Expulsion: the process of a worker that its job counts as lost ends with a failure, and its functions say why."""
+"""Expulsion: the process of a worker that its job counts as lost exits with a failure, and calls there say why they fail."""
 
 from __future__ import annotations
 

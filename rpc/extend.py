@@ -1,4 +1,4 @@
-"""For those who extend the agent: lanes, interceptors, request methods, control topics, agents of one's own."""
+"""Interface for extensions of the agent: lanes, interceptors, request methods, control topics, and ways to make agents."""
 
 from .agent import Agent, agent_variable
 from .backend_registry import BackendType, find_backend, init_backend
@@ -24,19 +24,20 @@ from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
 from .messages import Incoming, Interceptor, Outgoing
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
-from .peers import Peer, WorkerInfo, check_name
+from .peer import Peer
 from .pool import Executor
 from .producing import Producers
 from .remote_warnings import RemoteWarnings, collect_warnings
 from .rendezvous import plan_rendezvous
 from .replies import check_future
 from .security import PROTOCOL
-from .serving import ServerCall
+from .server_call import ServerCall
 from .shutdown import Shutdown, shut_down
 from .streaming import AHEAD, Stream, open_stream
 from .timers import Batch
-from .wire.failures import RemoteTraceback, traceback_text
+from .wire.failures import RemoteTraceback, callees_traceback
 from .wire.header import Flag, Kind
+from .worker_info import WorkerInfo, check_name
 from .worker_records import WorkerRecords
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "WorkerRecords",
     "agent_variable",
     "call_function",
+    "callees_traceback",
     "check_future",
     "check_name",
     "collect_warnings",
@@ -96,5 +98,4 @@ __all__ = [
     "resolve_timeout",
     "serve_calls",
     "shut_down",
-    "traceback_text",
 ]

@@ -1,8 +1,8 @@
-"""Flow control of one connection: drives the two machines of ``credits.py``, and drops what nobody waits for any more.
+"""Flow control of one connection: drives the two machines of ``credits.py``, and drops messages that nobody waits for.
 
-A message without room is queued. Its thread waits with it, if it may block; the message's memory stays the user's meanwhile.
-A thread that must not block (an event loop's, a reader's) queues a copy and goes on. Of these the queue holds as much as the
-window again, and ``QUEUE_FACTOR`` times as many messages; the next one fails at once.
+A message without room is queued. If its thread may block, it waits, and the message is not copied.
+A thread that must not block (an event loop's, a reader's) queues a copy and goes on. The queue holds as many bytes of such
+copies as the window, and ``QUEUE_FACTOR`` times as many messages; the next one fails at once.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Flow:
         self._window = Window(limit)
         self.receipts = Receipts(self._send_credit)
         self._lock = self._window.lock  # never held while a frame is sent
-        self._held: list[Any] = []  # requests that start when our answers have room again
-        # Messages that go now, gates of threads that send theirs now, and requests that start now. It is stopped if the
-        # connection has ended before it was open: what is due goes by the next one.
+        self._held: list[Any] = []  # requests that start when no more answers are queued
+        # Messages to send now, gates of threads that can send theirs now, and requests that can start now. It is stopped if
+        # the connection has ended before it was open: then all this goes by the next connection.
         self._due = DueWork(self._do)
-        self.queued = self._window.queue  # true if something is
-        # Methods of the machines themselves: every message calls both, and needs no more.
+        self.queued = self._window.queue  # not empty if messages are queued
+        # Methods of the machines themselves: every message calls both, and most need nothing else.
         self.take = self._window.take
         self.used = self.receipts.used
 
@@ -59,11 +59,11 @@ class Flow:
         Args:
             message: the message, with its ``size``.
             parts: its frame.
-            unsent: called with it if no thread waits with it, and the connection closes before it goes.
-            waits: this thread waits with it, if it may; and if it may not, the queue takes only so much.
+            unsent: called with the message if no thread waits with it, and the connection closes before it is sent.
+            waits: this thread waits with it, if it may block; if it may not, the queue is limited. False: never wait, no limit.
 
         Returns:
-            False if the connection is closed, and it was not sent.
+            False if the connection is closed and the message was not sent.
 
         Raises:
             RpcError: the queue is full.
@@ -77,19 +77,23 @@ class Flow:
                 message.parts, message.gate = parts, Future()
                 message.gate.driver = self._connection.reading
             else:
-                # This thread goes on, and its user may change the memory: a copy is queued.
+                # A copy is queued: this thread goes on, and its user may change the memory.
                 message.parts = [b"".join(parts)]
             if not self._enqueue(message, waits and message.gate is None):
                 return False
             if message.done():
-                self.cancel(message)  # it ended before it was queued: the thread that ended it did not find it there
+                # It ended before it was queued, so the thread that ended it did not find it in the queue.
+                self.cancel(message)
             return message.gate is None or self._wait(message, message.gate)
         except BaseException:
             self._interrupted(message)
             raise
 
     def _interrupted(self, message: Outgoing) -> None:
-        """Ctrl-C, say, in the thread that sends a message: the others count on its question. Its room is put back."""
+        """Clean up after an interrupt, such as Ctrl-C, of the thread that sends a message.
+
+        Ask for a credit, because other messages wait for it, and give the message's room back.
+        """
         self._ask()
         if message.gate is not None:
             self.cancel(message)
@@ -127,7 +131,7 @@ class Flow:
         return connection.send(parts, message)
 
     def _go(self, message: Outgoing) -> bool:
-        """Let a message go that has room now; if no thread waits with it, send it. False if the connection is closed."""
+        """Let a message go that has room now: wake its thread, or send it if none waits. False if the connection is closed."""
         if message.gate is not None:
             complete_once(message.gate, True)
             return True
@@ -147,12 +151,13 @@ class Flow:
         return room and self._transmit(message, parts)
 
     def cancel(self, message: Outgoing) -> bool:
-        """Drop a message, wherever it is. True if nothing of it has arrived, or will."""
+        """Drop a message, in the queue or in the lane. Return True if nothing of it will arrive."""
         try:
             left = self._change(self._leave, message)
         finally:
             if (gate := message.gate) is not None:
-                complete_once(gate, message.in_hand)  # its thread sees the end, and puts the room back that it has
+                # Its thread sees that the message is done, and gives its room back.
+                complete_once(gate, message.in_hand)
         if not left and self._connection.withdraw(message):
             self._refund(message.size)
             return True
@@ -165,7 +170,7 @@ class Flow:
         return left
 
     def put_back(self, message: Outgoing) -> None:
-        """Give the room of a message back that has it and was given to no lane."""
+        """Give back the room of a message, if it has room and no lane has it."""
         if message.in_hand:
             message.in_hand = False
             self._refund(message.size)
@@ -180,7 +185,7 @@ class Flow:
         self._change(self._window.returned, used)
 
     def asked(self, goal: Amount) -> None:
-        """Take a question: the peer wants to know when this worker has used that much."""
+        """Take a question: the peer wants to be told when this worker has used that much."""
         self.receipts.asked(goal)
 
     def _send_credit(self, used: Amount) -> None:
@@ -189,7 +194,7 @@ class Flow:
     # -- receiving
 
     def hold(self, request: Any) -> bool:
-        """Keep a request back while answers are queued, so that a caller who does not read gets no more of them."""
+        """Keep a request back while answers are queued, so that no more are made for a caller that does not read them."""
         with self._lock:
             held = bool(self.queued) and not self.closed
             if held:
@@ -199,13 +204,13 @@ class Flow:
     # -- the end
 
     def move(self, fresh: Connection) -> None:
-        """Go on with ``fresh``, which has not started: the connection ended before it was open, and nothing has left.
+        """Go on with the connection ``fresh``, which has not started: the former one ended before it was open.
 
-        What is in flight are the frames that wait there: they are given to ``fresh``.
+        It has sent nothing: all that is in flight are the frames that wait in it. They are given to ``fresh``.
         """
         with self._lock:
             former, self._connection = self._connection, fresh
-            fresh.flow = self  # and still that of ``former``, where the messages that it had are looked for
+            fresh.flow = self  # it stays that of ``former`` too: a thread may look a message up there
             for message in self._window.queue:
                 message.connection = fresh
             self._due.stopped = False
@@ -220,7 +225,7 @@ class Flow:
         """Drop what is queued: the connection ended."""
         try:
             self._close()
-        except BaseException:  # Ctrl-C, say: nobody else would
+        except BaseException:  # such as Ctrl-C: no other thread would close it
             self._close()
             raise
 
@@ -251,19 +256,19 @@ class Flow:
     # -- work that is done without the lock
 
     def _change(self, change: Callable[..., T], *args: Any) -> T:
-        """Change what is in flight, with the lock held, and do what follows from that."""
+        """Call ``change`` with the lock held, and then do the work that is due because of it."""
         try:
             with self._lock:
                 changed = change(*args)
                 self._collect()
             self._carry_out()
-        except BaseException:  # Ctrl-C, say: the others count on what follows
+        except BaseException:  # such as Ctrl-C: other threads wait for this work
             self._carry_out()
             raise
         return changed
 
     def _collect(self) -> None:
-        """Make due what can go now."""
+        """Make messages due that have room now, and held requests if no answer is queued."""
         with self._lock:
             going = self._window.going
             while going:
@@ -277,12 +282,12 @@ class Flow:
 
     def _carry_out(self) -> None:
         if self._window.going or self._held:
-            self._collect()  # what an interrupt has left
+            self._collect()  # an interrupt may have prevented it
         self._ask()
         self._due.run()
 
     def _do(self, due: Any) -> bool:
-        """Do what is due; return False if it is still to be done. Twice, if the first time was interrupted."""
+        """Do one item that is due; return False if it is still to be done. Called again if it was interrupted."""
         if self.closed:
             self._drop(due)
         elif isinstance(due, Future):
@@ -297,25 +302,25 @@ class Flow:
         return True
 
     def _not_sent(self, message: Outgoing) -> bool:
-        """Fail a message whose connection has ended; if that was never open, it goes by the next one: return False then."""
+        """Fail a message whose connection has ended; return False if that was never open: it goes by the next connection."""
         with self._lock:
             tried = message.connection
             fails = self.closed or tried is None or tried.opened
             message.in_hand = not fails
             if not fails:
-                self._due.stopped = tried is self._connection  # else the next one came meanwhile
+                self._due.stopped = tried is self._connection  # else the next connection is there already
         if fails:
             message.unsent(message)
         return fails
 
     def _ask(self) -> None:
-        """Have the peer tell when it has used so much that there is room, unless that is asked already."""
+        """Ask the peer to tell when it has used enough for more room, unless that is asked already."""
         try:
             with self._lock:
                 goal = None if self.closed else self._window.ask()
             if goal is not None:
                 self._connection.send(encode_ask(goal))
-        except BaseException:  # Ctrl-C, say: nobody would ask again, and what is queued would wait for ever
+        except BaseException:  # such as Ctrl-C: no thread would ask again, and the queue would wait for ever
             with self._lock:
                 self._window.forget_question()
             raise

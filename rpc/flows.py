@@ -11,7 +11,7 @@ from .lanes.base import Connection
 
 
 class Flows:
-    """Makes the flow control of each connection, when it is first asked for.
+    """Maker of the flow control of each connection, when it is first asked for.
 
     Args:
         limit: how much may be in flight on one connection.

@@ -1,4 +1,4 @@
-"""Decorators for functions that others call (``torch.distributed.rpc.functions``)."""
+"""Decorators for functions that other workers call (``torch.distributed.rpc.functions``)."""
 
 from .calling import async_execution
 

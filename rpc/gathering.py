@@ -1,8 +1,9 @@
 """Small collective waits over RPC: ``_all_gather``, ``_barrier`` and ``_wait_all`` (PyTorch's names, underscores included).
 
-The first worker of a group leads it. Each member's objects wait there in a queue, and a round takes the first of every queue.
-An object leaves its queue when its sender withdraws it after a time-out, or its deadline has passed at the leader, too. A
-withdrawal may overtake its object: a ticket counts once, for the one or the other. When a member is lost, all leave.
+The first worker of a group is its leader. Each member's objects wait there in a queue, and a round takes the first object of
+every queue. An object also leaves its queue when its sender withdraws it after a time-out, or when its deadline has passed at
+the leader. A withdrawal may overtake its object. Both have the object's ticket, and only the first to arrive counts. When a
+member is lost, all queues of the group are emptied.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from .current import current_agent
 from .intervals import IntervalSet
 from .losses import Losses
 from .options import UNSET_RPC_TIMEOUT
-from .peers import Peer, Peers
+from .peer import Peer
+from .peers import Peers
 
 WITHDRAW_SECONDS = 5.0
 T = TypeVar("T")
@@ -35,7 +37,7 @@ collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all"
 
 
 class Offer:
-    """An object of one member, and the future of everybody's."""
+    """Object of one member, and the future of the objects of all members."""
 
     __slots__ = ("done", "ticket", "value")
 
@@ -46,7 +48,7 @@ class Offer:
 
 
 class Rounds:
-    """The offers to one group: a state machine of its leader."""
+    """Offers to one group: a state machine, at the group's leader."""
 
     def __init__(self, members: Iterable[str]) -> None:
         self._queues: dict[str, deque[Offer]] = {name: deque() for name in members}
@@ -54,7 +56,7 @@ class Rounds:
         self._present = 0  # members that have an offer here
 
     def offer(self, name: str, offer: Offer) -> dict[str, Offer] | None:
-        """Add an offer. Return the round that it completes, if any; ``None`` if its withdrawal was faster."""
+        """Add an offer. Return the round that it completes, else ``{}``; ``None`` if its withdrawal has arrived before it."""
         if not self._used[name].add(offer.ticket):
             return None
         self._queues[name].append(offer)
@@ -66,7 +68,7 @@ class Rounds:
         return full
 
     def withdraw(self, name: str, ticket: int) -> Offer | None:
-        """Remove an offer whose sender gave up; return it, unless it is still to come or its round was complete before."""
+        """Remove an offer whose sender gave up, and return it; ``None`` if it has not arrived yet or its round is complete."""
         self._used[name].add(ticket)
         offer = next((each for each in self._queues[name] if each.ticket == ticket), None)
         if offer is not None:
@@ -75,7 +77,7 @@ class Rounds:
         return offer
 
     def end(self) -> list[Offer]:
-        """Remove and return the offers that wait: a member is lost, so no further round will be complete."""
+        """Remove and return the offers that wait: a member is lost, so no more rounds can be complete."""
         waiting = [offer for queue in self._queues.values() for offer in queue]
         for queue in self._queues.values():
             queue.clear()
@@ -93,7 +95,7 @@ class Rounds:
 
 
 class Gathering:
-    """The groups that one agent leads, and its own calls.
+    """Part of one agent in gatherings: the groups that it leads, and its own calls.
 
     Args:
         peers: the workers of the job.
@@ -115,7 +117,7 @@ class Gathering:
             return next(self._tickets.setdefault(group, itertools.count()))
 
     def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
-        """Take a member's object; the future holds everybody's.
+        """Take a member's object; the future holds the objects of all members.
 
         Args:
             group: names of the members; empty for all workers.
@@ -134,7 +136,7 @@ class Gathering:
             complete_once(each.done, objects)
         for member in self._gone_members(group):
             self._end(group, member)
-        # A withdrawal may not get here: its sender may be dying, say.
+        # A withdrawal may not arrive: its sender may have died.
         waiting = self._caller.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
         waiting.add_done_callback(lambda done: done.exception() and self.withdraw(group, name, ticket))
         return waiting
@@ -148,7 +150,7 @@ class Gathering:
             ticket: number of its offer.
 
         Returns:
-            False if the others have it already, or it is still to come and will be dropped.
+            False if the others have it already, or if it has not arrived; then it will be dropped when it does.
         """
         offer = self._step(group, lambda rounds: rounds.withdraw(name, ticket))
         if offer is not None:
@@ -163,7 +165,7 @@ class Gathering:
 
     def _end(self, group: Group, peer: Peer) -> None:
         with self._lock:
-            # In a dynamic group another worker may have its name later, and counts its tickets from 0.
+            # In a dynamic group another worker may get its name later, and its tickets begin at 0 again.
             rounds = self._rounds.pop(group, None)
             offers = [] if rounds is None else rounds.end()
         for offer in offers:
@@ -181,7 +183,7 @@ class Gathering:
 
 
 def _give_up(offer: Offer) -> None:
-    complete_once(offer.done, error=RpcTimeoutError("its sender gave up before all had come"))
+    complete_once(offer.done, error=RpcTimeoutError("its sender gave up before all workers had offered an object"))
 
 
 @async_execution
@@ -205,15 +207,15 @@ def _withdraw(group: Group, name: str, ticket: int) -> bool:
 def _all_gather(
     obj: Any, worker_names: Iterable[str] | None = None, timeout: float = UNSET_RPC_TIMEOUT
 ) -> dict[str, Any]:
-    """Give an object, get everybody's, by worker name. Every worker of the group must call it.
+    """Give an object and return those of all workers of the group, by worker name. Every worker of the group must call it.
 
     Args:
         obj: anything that can be sent.
         worker_names: the group; ``None`` for all workers.
-        timeout: seconds, as in ``rpc_async``. After a time-out the others do not get this object any more, but the next one.
+        timeout: seconds, as in ``rpc_async``. After a time-out the others do not get this object, but that of the next call.
 
     Raises:
-        RpcTimeoutError: somebody did not call it in time.
+        RpcTimeoutError: some worker did not call it in time.
         WorkerLostError: a worker of the group is lost.
         UnknownWorkerError: there is no worker of one of the names.
         ValueError: this worker is not in the group.
@@ -225,7 +227,7 @@ def _all_gather(
 async def _all_gather_async(
     obj: Any, worker_names: Iterable[str] | None = None, timeout: float = UNSET_RPC_TIMEOUT
 ) -> dict[str, Any]:
-    """Do what ``_all_gather`` does, for ``await``. One that is cancelled takes its object back.
+    """Do what ``_all_gather`` does, for ``await``. If it is cancelled, its object is withdrawn.
 
     Args:
         obj, worker_names, timeout: as for ``_all_gather``.
@@ -248,7 +250,7 @@ class _Part:
         self._answer = call_function(agent, self._leader, function, arguments, None, seconds)
 
     def wait(self) -> Any:
-        """Return the answer; after a time-out, only when the leader has been told to wait for this object no more."""
+        """Return the answer. After a time-out, withdraw the object at the leader before the error is raised."""
         try:
             return self._answer.wait()
         except (RpcTimeoutError, KeyboardInterrupt):
@@ -257,7 +259,7 @@ class _Part:
             raise
 
     async def ended(self) -> Any:
-        """Return the answer, likewise, also after a cancellation."""
+        """Return the answer, as ``wait`` does; a cancellation withdraws the object too."""
         try:
             return await self._answer
         except (RpcTimeoutError, asyncio.CancelledError):
@@ -271,7 +273,7 @@ class _Part:
 
 
 def _group(agent: Agent, names: Iterable[str] | None) -> tuple[Group, str]:
-    """Return a group and its leader: of all workers rank 0, of others, and in a dynamic group, the first by name."""
+    """Return a group and its leader: rank 0 for all workers, else, and in a dynamic group, the first member by name."""
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         raise TypeError(f"worker_names must be a list of names; write worker_names=[{names!r}]")
     if names is None and agent.state.dynamic:

@@ -1,6 +1,6 @@
-"""Set of counters kept as intervals: what was received from a peer costs a few bytes, however long the job runs.
+"""Set of numbers that is kept as intervals, so that a set with few gaps takes a few bytes, however many numbers it has.
 
-So does a set of workers, which is all of them but a few.
+Two kinds of sets are kept so: the numbers of the messages that were received from a peer, and sets of workers.
 """
 
 from bisect import bisect_left, bisect_right
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Set
 class IntervalSet(Set[int]):
     """Set of non-negative integers, kept as disjoint intervals that do not touch.
 
-    Finding is O(log n) in the number of intervals. Counters arrive almost in order, so gaps close and one interval
-    is the usual state.
+    Finding takes O(log n) for n intervals. Numbers arrive almost in order, so gaps close, and usually there is one
+    interval.
 
     Args:
-        numbers: what is in it at first; a ``range`` takes as long as one number.
+        numbers: the numbers that the set begins with; a ``range`` takes as long as one number.
     """
 
     __slots__ = ("_ends", "_starts")
@@ -63,7 +63,7 @@ class IntervalSet(Set[int]):
         self._starts[low:high], self._ends[low:high] = [first], [end]
 
     def discard(self, number: int) -> None:
-        """Take ``number`` out, if it is there."""
+        """Remove ``number``, if it is in the set."""
         at = bisect_right(self._starts, number) - 1
         if at < 0 or number >= self._ends[at]:
             return
@@ -77,14 +77,14 @@ class IntervalSet(Set[int]):
         return self._starts[bisect_right(self._starts, number) - 1]
 
     def covers(self, other: "IntervalSet") -> bool:
-        """Return whether all of another set is in this one; takes as long as there are intervals."""
+        """Return whether this set has all numbers of another one; takes O(n log n) for n intervals."""
         return all(
             first in self and end <= self._ends[bisect_right(self._starts, first) - 1]
             for first, end in other.intervals()
         )
 
     def copy(self) -> "IntervalSet":
-        """Return another set of the same numbers."""
+        """Return a new set of the same numbers."""
         same = IntervalSet()
         same._starts, same._ends = self._starts.copy(), self._ends.copy()
         return same
@@ -96,7 +96,7 @@ class IntervalSet(Set[int]):
         return at > 0 and number < self._ends[at - 1]
 
     def __len__(self) -> int:
-        """Return how many integers it holds, not how many intervals."""
+        """Return how many integers are in the set, not how many intervals."""
         return sum(self._ends) - sum(self._starts)
 
     def __iter__(self) -> Iterator[int]:

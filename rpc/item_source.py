@@ -1,8 +1,8 @@
 """Callee's side of an item stream, as a state machine: requests for items come in, steps of the generator go out.
 
-The caller asks for each item by its number (a *pull*); the generator makes the next item only when it was asked for. So the
-caller decides how far the generator may be ahead of it, and nothing is made that has no place to go. Pulls may arrive in any
-order. At most one step runs at a time, and after ``Close`` the generator is touched once more, to be closed.
+The caller asks for each item by its number (a *pull*), and the generator makes an item only when there is a pull for it. So
+the caller decides how far the generator may be ahead. Pulls may arrive in any order. At most one step runs at a time. After
+``Close`` the generator is closed, and makes no more items.
 
 ======== =========================== ============= =============================
 phase    event                       next phase    instructions
@@ -33,7 +33,7 @@ from ..core.errors import IllegalEventError
 
 
 class Phase(Enum):
-    """State of a source."""
+    """State of a generator."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -44,7 +44,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The caller asks for the item of that number; ``pull`` is what answers it."""
+    """The caller asks for the item of that number; ``pull`` is the request, to be answered."""
 
     number: int
     pull: Any
@@ -57,12 +57,12 @@ class Stepped:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The generator has ended, raised, or is closed."""
+    """The generator has ended, has raised, or was closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Nobody wants more items: the caller closed the stream, or is lost; or an item could not be sent."""
+    """No more items are needed: the caller closed the stream or is lost, or an item could not be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Answer ``pull`` with: there are no more items."""
+    """Tell the caller, in answer to ``pull``, that there are no more items."""
 
     pull: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Have the step that runs end soon, if there is a way."""
+    """Make the step that runs end soon, if that is possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +97,19 @@ class ItemSource:
     """State of one generator that runs for another worker.
 
     Attributes:
-        phase: what it does.
+        phase: the generator's state.
     """
 
     def __init__(self) -> None:
         self.phase = Phase.IDLE
         self._next = 0  # number of the next item
-        self._pulls: dict[int, Any] = {}  # asked for, and not begun
+        self._pulls: dict[int, Any] = {}  # by number of the item: pulls whose step has not begun
 
     def handle(self, event: Event) -> list[Instruction]:
-        """Return what is to be done about an event.
+        """Take an event and return what the driver has to do.
 
         Raises:
-            IllegalEventError: it cannot happen in this phase.
+            IllegalEventError: the event cannot happen in this phase.
         """
         if isinstance(event, Pulled):
             return self._pulled(event)
@@ -120,7 +120,7 @@ class ItemSource:
     def _pulled(self, event: Pulled) -> list[Instruction]:
         if self.phase not in (Phase.IDLE, Phase.RUNNING):
             return [Ended(event.pull)]
-        if event.number >= self._next:  # else it is a repetition
+        if event.number >= self._next:  # otherwise a repeated pull, which is ignored
             self._pulls.setdefault(event.number, event.pull)
         return self._go_on() if self.phase is Phase.IDLE else []
 

@@ -1,9 +1,9 @@
-"""Joiners that have a challenge and have not answered it: few, for a short time, each answer taken once.
+"""Joiners that were sent a challenge and have not answered it yet: their number and time are limited, and each answers once.
 
-A pure state machine; time is given. When there are too many, the oldest of the address that has the most is refused: an honest
-joiner answers within milliseconds, so a host that is slow, or opens many at once, displaces its own. Their number is what
-protects this worker, and not their time: on a machine with a hundred busy processes an honest one may be given the processor
-only every few seconds, so it has as long as workers have to come together.
+A pure state machine; the time is given to it. When there are too many joiners, the oldest one of the address that has the most
+is refused. An honest joiner answers within milliseconds, so a host that opens many connections displaces only its own. The
+limit of their number protects this worker; the limit of time is long. On a machine with a hundred busy processes an honest
+joiner may get the processor only every few seconds, so it has as long as workers have for the rendezvous.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 HANDSHAKE_SECONDS = 60.0
 MOST = 1024  # in all
-MOST_PER_ADDRESS = 512  # at least the workers of one host that start at the same time
+MOST_PER_ADDRESS = 512  # must not be less than the workers of one host that start at the same time
 LATE = f"it did not answer the challenge within {HANDSHAKE_SECONDS:g} s"
 CROWDED = "too many joiners had not answered their challenge; the oldest made room"
 
@@ -27,7 +27,7 @@ class Joiners(Generic[T]):
         self._waiting: dict[str, dict[bytes, tuple[float, T]]] = {}  # by address, the oldest first
 
     def add(self, nonce: bytes, address: str, handshake: T, now: float) -> list[tuple[str, str]]:
-        """Add a joiner that was given a challenge. Return the addresses that are refused for it or were too late, and why.
+        """Add a joiner that was sent a challenge. Return the addresses of joiners that were dropped, and why.
 
         Args:
             nonce: random number of the challenge.
@@ -45,7 +45,7 @@ class Joiners(Generic[T]):
         return turned_away
 
     def take(self, nonce: bytes, address: str, now: float) -> T | None:
-        """Return the handshake that a joiner answers, once; ``None`` if there is none, or no longer.
+        """Remove and return the handshake that a joiner answers; ``None`` if there is none or its time is up.
 
         Args:
             nonce: random number of the challenge that it answers.

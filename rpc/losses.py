@@ -1,4 +1,4 @@
-"""Losses of workers: the driver of the verdicts. Evidence comes in; reports, losses and the end of this worker go out."""
+"""Losses of workers: the driver of ``verdict.py``. It takes evidence in, sends reports, and declares workers lost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Callable
 
 from ..proto.rpc_pb2 import WorkerRecord
 from .control_channel import ControlChannel
+from .control_queue import ControlMessage
 from .messages import Topic
 from .options import GrpcRpcBackendOptions
-from .peers import Peer, Peers
+from .peer import Peer
+from .peers import Peers
 from .reports import Loss, decode_report, encode_report
 from .state import AgentState
 from .timers import Alarm, Timers
@@ -22,6 +24,7 @@ from .verdict import (
     Joined,
     Left,
     Lose,
+    Opened,
     Reached,
     Received,
     SendReport,
@@ -34,7 +37,7 @@ logger = logging.getLogger("telegrad.rpc")
 
 
 class Losses:
-    """Driver of the verdicts of one agent: feeds the machine under a lock, carries its instructions out outside of it.
+    """Driver of the verdicts of one agent: gives events to the machine under a lock, and does its instructions without it.
 
     Args:
         state: the agent's state.
@@ -46,8 +49,8 @@ class Losses:
 
     Attributes:
         on_lost: called with each peer that is lost or left.
-        on_agreed: called, before that, with each peer that left because all workers do.
-        on_cut: called with a peer when the link to it turns out to be cut.
+        on_agreed: called, before ``on_lost``, with each peer that left in a shutdown of all workers.
+        on_cut: called with a peer when the link to it is found to be cut.
     """
 
     def __init__(
@@ -71,35 +74,42 @@ class Losses:
         self._timeout = options.reconnect_timeout
         self._lock = threading.Lock()
         self._made: Verdicts | None = None
-        self._quiet = True  # nobody suspects anybody
+        self._quiet = True  # no worker suspects another
         self._alarm = Alarm(timers, self.watch)
         control.on(Topic.MEMBERSHIP, self._received)
 
     # -- events
 
-    def link_changed(self, peer: Peer) -> None:
-        """Draw conclusions after a connection to ``peer`` opened, ended, or could not be made."""
+    def opened(self, peer: Peer) -> None:
+        """Note that a connection to ``peer`` opened."""
+        if not self._quiet:
+            self._handle(Opened(peer.number))
+        self._update_cut(peer, None)
+
+    def ended(self, peer: Peer) -> None:
+        """Take the evidence against ``peer`` after a connection to it ended, or could not be made."""
         evidence = peer.evidence()
         if evidence is not None:
             if self._state.leaving:
                 self._remove(peer, evidence.reason)
                 return
             self._handle(Failed(peer.number, evidence))
-        elif peer.linked:
-            self.answered(peer)
         self._update_cut(peer, None)
 
-    def answered(self, peer: Peer) -> None:
-        """Note that ``peer`` answered on a direct connection."""
-        if not self._quiet:
-            self._handle(Reached(peer.number))
+    def answered(self, peer: Peer, acknowledged: list[ControlMessage]) -> None:
+        """Note that ``peer`` acknowledged messages on a direct connection."""
+        if self._quiet:
+            return
+        reports = [message.payload for message in acknowledged if message.topic == Topic.MEMBERSHIP]
+        if reports:
+            self._handle(Reached(peer.number, max(decode_report(report).version for report in reports)))
 
     def joined(self, record: WorkerRecord) -> None:
-        """Count with a worker that joins a dynamic group, unless it is known."""
+        """Take a worker that joins a dynamic group into account, unless it is known."""
         with self._lock:
             if record.number in self._peers:
                 return
-            machine = self._machine()  # of those that were known before
+            machine = self._machine()  # before ``add``: made of the workers that were known so far
             self._peers.add(record)
             instructions = machine.handle(Joined(record.number), self._timers.now())
         self._carry_out(instructions)
@@ -109,8 +119,8 @@ class Losses:
 
         Args:
             peer: the worker that leaves.
-            reason: its last words.
-            agreed: whether it leaves because all do.
+            reason: the reason that it gave.
+            agreed: whether it leaves in a shutdown of all workers.
         """
         if agreed:
             for handler in self.on_agreed:
@@ -121,7 +131,7 @@ class Losses:
             self._handle(Left(peer.number, reason))
 
     def watch(self) -> None:
-        """Conclude what follows from the time, and come back when something may."""
+        """Do what follows from the time that has passed, and set the alarm for the next such time."""
         now = self._timers.now()
         instructions = self._instructions_for(TimePassed(), now)
         with self._lock:
@@ -132,7 +142,7 @@ class Losses:
             self._update_cut(peer, now)
 
     def next_hop(self, rank: int) -> int | None:
-        """Return the worker through which that one can be reached while the link to it is cut."""
+        """Return the worker that passes frames on to the worker ``rank``, while the link to that is cut."""
         with self._lock:
             return self._machine().next_hop(rank)
 
@@ -184,7 +194,7 @@ class Losses:
         self._remove(peer, loss.reason)
 
     def _remove(self, peer: Peer, reason: str) -> None:
-        """Count this incarnation of the worker as gone, whatever it may say later."""
+        """Count this incarnation of the worker as gone, for good."""
         if not self._peers.leave(peer, reason):
             return
         for connection in peer.connections():
@@ -194,7 +204,7 @@ class Losses:
         self._control.flush_drained()
 
     def expelled(self, peer: Peer, reason: str) -> None:
-        """End this worker, because ``peer`` says that it is lost."""
+        """Close this worker, because ``peer`` says that this worker is lost."""
         if not self._state.leaving:
             self._close(f"worker {peer.info.name!r} counts it as lost ({reason})")
 
@@ -211,14 +221,14 @@ class Losses:
         """Fail the calls over a link that is known to be cut; if that is not known yet, look again later.
 
         Args:
-            peer: at the other end.
-            now: the time, if what follows from it for the verdicts was concluded: the peer may be lost by now.
+            peer: the worker at the other end.
+            now: the time, if the machine has handled it already; ``None`` if not.
         """
         trouble = peer.trouble
         if trouble is None or peer.gone or peer.cut:
             return
-        # A connection that stands for two keepalives has answered one; before that, it may only not have noticed yet.
-        # While this process was suspended, nobody was asked and nobody answered.
+        # A connection that is open for two keepalives has answered one. Before that, its end may not have been noticed.
+        # Time in which this process was suspended does not count: no keepalive was sent or answered.
         answered = max(trouble.since, self._awake_since()) + 2 * self._keepalive
         until = answered if peer.accepted else answered + self._timeout
         if (witness := self._witness(peer)) is not None:
@@ -230,7 +240,7 @@ class Losses:
             alive = f"it is connected to worker {self._state.name!r}"
         else:
             alive = "nobody knows whether it is alive"
-        # The name, because the error may travel: a caller elsewhere must see whose link it is.
+        # With this worker's name, because the error may travel to other workers, whose users must see which link is cut.
         peer.cut = f"{trouble.evidence.reason}, says worker {self._state.name!r}, but {alive}"
         logger.warning("the link of worker %r to worker %r is cut: %s", self._state.name, peer.info.name, peer.cut)
         for handler in self.on_cut:

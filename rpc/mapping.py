@@ -1,4 +1,4 @@
-"""``rpc.map``: a function called on several workers for each of many items, with few calls under way."""
+"""``rpc.map``: calls of a function on several workers, one for each item, with few of them under way at a time."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from .agent import Agent
 from .calling import call_function
 from .current import current_agent
 from .options import UNSET_RPC_TIMEOUT
-from .peers import Peer, WorkerInfo
+from .peer import Peer
+from .worker_info import WorkerInfo
 
 Progress = Callable[[int, "int | None"], object]
-AHEAD = 2  # results that wait for a slow one before them, and calls under way, for each call that may be under way
+AHEAD = 2  # calls begun whose results were not taken yet, for each call that may be under way
 
 
 class Results:
-    """Results of ``map``, as they come: for ``for`` and ``async for``.
+    """Results of ``map``: an iterator and an asynchronous iterator.
 
     Args:
-        places: the workers, each as often as it may have calls under way.
+        places: the workers; each is in it as often as it may have calls under way.
         call: begins the call for an item on a worker.
         items: read as results are taken.
         ordered: give the results in the order of the items.
         progress: called after each result.
 
     Attributes:
-        done: how many results were given.
-        total: how many there will be; ``None`` if ``items`` does not tell.
+        done: how many results were taken.
+        total: how many there will be; ``None`` if ``items`` has no length.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Results:
         self._calls: dict[int, Future[Any]] = {}  # by number of the item: under way, or complete and not given yet
         self._complete: dict[int, None] = {}  # numbers of the complete ones, in that order
         self._lock = threading.Lock()
-        self._changed: Future[None] = Future()  # completes with the next call
+        self._changed: Future[None] = Future()  # completes when the next call does
 
     def close(self) -> None:
         """Begin no more calls, and give no more results. Those under way run to their end."""
@@ -81,9 +82,9 @@ class Results:
         return self._take()
 
     def _advance(self) -> Future[None] | None:
-        """Begin calls; return ``None`` if a result is ready or there are no more, else a future that tells of a change."""
+        """Begin calls; return ``None`` if a result is ready or there are no more, else a future that completes with a call."""
         with self._lock:
-            changed = self._changed = Future()  # before it is looked, so that no completion is missed
+            changed = self._changed = Future()  # before the look at the results, so that no completion is missed
         self._begin_calls()
         return None if not self._calls or self._ready() is not None else changed
 
@@ -99,7 +100,7 @@ class Results:
         peer = self._free.popleft()
         try:
             future = self._call(peer, item)
-        except Exception as error:  # it cannot be sent: an error of this item, in its turn
+        except Exception as error:  # it cannot be sent: the error is raised in this item's turn
             future = Future()
             future.set_exception(error)
         self._calls[number] = future
@@ -113,7 +114,7 @@ class Results:
         complete_once(changed)
 
     def _ready(self) -> int | None:
-        """Return the number of the item whose result is next, if it is there."""
+        """Return the number of the item whose result is to be taken next; ``None`` if it is not complete."""
         with self._lock:
             first = next(iter(self._calls if self._ordered else self._complete), None)
         return first if first in self._complete else None
@@ -145,9 +146,9 @@ def map(  # noqa: A001  # as in concurrent.futures and multiprocessing
 ) -> Results:
     """Run ``func(item)`` on workers for each item, and return an iterator of the results.
 
-    A worker gets the next item when it has answered one. Calls begin as results are taken: items may be endless, and a slow
-    consumer is not overrun. An error of a call is raised in its result's turn and ends the iteration; use a function that
-    catches it to go on. In asyncio write ``async for``.
+    A worker gets the next item when it has answered one. Calls begin as results are taken, so the items may be endless, and
+    results do not pile up at a slow consumer. An error of a call is raised in its result's turn and ends the iteration; to go
+    on, use a function that catches it. In asyncio write ``async for``.
 
     Args:
         workers: names, ranks or ``WorkerInfo``s.

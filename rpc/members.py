@@ -1,8 +1,8 @@
-"""Members of a rendezvous so far: a pure state machine, whatever carries the messages (gRPC, a file).
+"""Members of a rendezvous so far: a pure state machine, used by every rendezvous (gRPC, a file).
 
 The first contradiction (two workers of one name or rank, two world sizes) fails the whole rendezvous, because it can never
-be complete: every waiting worker gets the reason at once. A joiner whose connection broke leaves, and may join again; so may
-another process in its place.
+be complete: every waiting worker gets the reason at once. A joiner whose connection broke is removed, and may join again;
+another process may join in its place.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MemberList:
             connection: where it joined, for ``leave``.
 
         Raises:
-            RendezvousError: it contradicts the others; from now on every joiner gets this error.
+            RendezvousError: it contradicts the others, or another has before; every later joiner gets the same error.
         """
         if self.has(worker):
             self._connections[worker.rank] = connection
@@ -66,7 +66,7 @@ class MemberList:
         return present is not None and present.identity == worker.identity
 
     def has_left(self, worker: WorkerRecord) -> bool:
-        """Return whether another agent of the worker's process has its place in a job that is complete: that job ends."""
+        """Return whether all have joined, and the worker's place has another agent of its process: that job is ending."""
         present = self._by_rank.get(worker.rank) if self.complete else None
         return present is not None and present.process_id == worker.process_id and not self.has(worker)
 

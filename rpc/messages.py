@@ -1,4 +1,4 @@
-"""Messages between workers, one small slotted class per kind, before it is bytes (``wire/``) or has a lane (``lanes/``).
+"""Messages between workers, apart from their bytes (``wire/``) and from how they travel (``lanes/``).
 
 A request carries a method number, and the handler of that number (``agent.server.serve``) answers. Each layer owns the numbers
 of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 autograd_dist's, from 48 collective's,
@@ -17,8 +17,8 @@ from ..core.futures import Future
 from .lanes.base import Connection, FrameHandle
 from .wire.header import restamp
 
-NOTHING: Any = ()  # in the place of a list: most messages have none of what it would hold
-NONE_YET: Any = MappingProxyType({})  # in the place of a dictionary, likewise
+NOTHING: Any = ()  # instead of an empty list: most messages need none, and to make one takes time
+NONE_YET: Any = MappingProxyType({})  # instead of an empty dictionary
 
 
 class Method:
@@ -41,29 +41,29 @@ class Topic:
 
 
 class Outgoing(FrameHandle):
-    """A request or a reply on its way out: its content while it is encoded, and then its way through flow control and lane.
+    """Request or reply that is sent: its content, until it is encoded, and its state in flow control and lane.
 
     Args:
         kind: kind of the frame.
-        method: which handler answers, or answered.
+        method: number of the method, whose handler answers.
         call_id: number of the call.
         to: rank of the receiver.
 
     Attributes:
         pickled: the pickle in pieces, so that a large ``bytes`` object in it is not copied.
         tensors: those that the pickle replaced by an index.
-        references: likewise.
+        references: those that the pickle replaced by an index.
         buffers: the raw memory of arrays in the pickle.
-        extras: what interceptors tell their other half, by their number.
-        notes: what interceptors keep for themselves, by their number.
-        timeout: seconds that its header says, 0 for none.
-        deadline: when nobody waits for it any more, in the agent's seconds; 0 for none.
+        extras: bytes that interceptors send along, by the interceptor's number.
+        notes: objects that interceptors keep at the sender, by the interceptor's number.
+        timeout: seconds in its header, 0 for none.
+        deadline: time after which nobody waits for it, in the agent's seconds; 0 for none.
         what: its text names the message in errors.
-        connection: the one that it was handed to.
+        connection: the connection that it was given to.
         size: bytes of its frame.
         parts: its frame, while it is queued for room.
-        gate: where its thread waits for room: True when there is room, False when it does not go at all.
-        unsent: called with it when it was queued without a thread, and does not go.
+        gate: future for which its thread waits: True when there is room, False when it cannot be sent.
+        unsent: called with it if no thread waits with it, and it cannot be sent.
     """
 
     __slots__ = (
@@ -113,19 +113,19 @@ class Outgoing(FrameHandle):
         self.in_hand = False
 
     def tell(self, number: int, data: bytes) -> None:
-        """Send ``data`` along, for the other half of the interceptor of that number."""
+        """Send ``data`` along, for the receiver's interceptor of that number."""
         self.extras = {**self.extras, number: data}
 
     def keep(self, number: int, note: Any) -> None:
-        """Keep ``note`` for the interceptor of that number."""
+        """Keep ``note`` at the sender, for its interceptor of that number."""
         self.notes = {**self.notes, number: note}
 
     def take_note(self, number: int) -> Any:
-        """Return the note of the interceptor of that number, once; ``None`` if there is none."""
+        """Remove and return the note of the interceptor of that number; ``None`` if there is none."""
         return self.notes.pop(number, None) if self.notes else None
 
     def drop_content(self) -> None:
-        """Let go of all but what ``delivered`` and ``not_delivered`` need: the frame is made."""
+        """Drop the content, because the frame is made. ``delivered`` and ``not_delivered`` do not need it."""
         self.pickled = self.tensors = self.references = self.buffers = ()
 
     def restamp(self, head: bytes) -> bytes:
@@ -139,28 +139,28 @@ class Outgoing(FrameHandle):
         return False
 
     def dequeued(self) -> None:
-        """Note that it goes now, without a thread that waited with it."""
+        """Note that it is sent now."""
 
 
 class Incoming:
-    """A request or a reply that arrived: parsed, not unpickled.
+    """Request or reply that arrived: parsed, not unpickled.
 
     Args:
         kind: kind of the frame.
         flags: see ``Flag``.
-        method: which handler answers, or answered.
+        method: number of the method, whose handler answers.
         call_id: number of the call.
         timeout: seconds that were left when it was sent; 0 for none.
         sender: rank of the sender.
 
     Attributes:
         arrays: the tensors' arrays.
-        requires_grad: their flags.
-        tensors: filled when the body is opened.
-        references: filled by the interceptor that understands them.
-        waits_for: futures that must have completed before the handler of a request starts; an interceptor adds them.
+        requires_grad: the tensors' flags.
+        tensors: made when the body is opened.
+        references: made by the interceptor of references.
+        waits_for: futures that must complete before the handler of a request starts; an interceptor adds them.
         problem: why the body cannot be opened here; empty if it can.
-        flow: the ``Flow`` of its connection, which hears when the message was used.
+        flow: the ``Flow`` of its connection, which is told when the message was used.
         size: bytes of its frame.
     """
 
@@ -205,21 +205,22 @@ class Incoming:
         self.extras: dict[int, bytes] = NONE_YET
 
     def drop_content(self) -> None:
-        """Let go of the body, and of all that came with it."""
+        """Drop the body and everything that came with it."""
         self.pickled = b""
         self.arrays = self.tensors = self.references = self.buffers = NOTHING
 
 
 class Interceptor:
-    """Sees every request and reply that leaves; the ordered list of them is the agent's.
+    """Hooks that are called with the messages of one agent. An agent has an ordered list of interceptors.
 
-    What ``sending`` gives to ``message.tell(number, ...)`` the interceptor of the same number reads on the other side. All
-    other hooks are called for the messages that have an extra of this number.
+    ``sending`` is called for every request and reply that leaves. The bytes that it gives to ``message.tell(number, ...)``
+    are an extra of the message, which the receiver's interceptor of the same number reads. The other hooks are called for
+    messages that have an extra of this number.
 
     Attributes:
-        number: its own, other than those of the others.
+        number: its number; each interceptor has another.
         plain: its ``opening`` is quick and runs no user code, so that it can run in a reader's thread.
-        needs: ``sending`` is called only where this variable is set to something that is not empty; ``None``: always.
+        needs: ``sending`` is called only where this variable has a value that is not empty; ``None``: always.
         needs_references: ``sending`` is called only for messages that have references or notes.
     """
 
@@ -229,23 +230,26 @@ class Interceptor:
     needs_references: bool = False
 
     def sending(self, message: Outgoing) -> None:
-        """In the sending thread, after pickling; an exception here stops the message."""
+        """Handle a message that leaves. In the sending thread, after pickling; if this raises, the message is not sent."""
 
     def arrived(self, message: Incoming) -> bool:
-        """In the reader's thread, before anything is unpickled: quick, runs no user code, cannot fail.
+        """Handle a message that arrived; return False to have it ignored.
 
-        False: the message is void, and is ignored.
+        In the reader's thread, before anything is unpickled: quick, runs no user code, cannot fail.
         """
         return True
 
     def opening(self, message: Incoming) -> None:
-        """In the thread and context that will use the body, after its tensors are made and before it is unpickled."""
+        """Handle a message whose body is opened, after its tensors are made and before it is unpickled.
+
+        In the thread and context that will use the body.
+        """
 
     def delivered(self, message: Outgoing) -> None:
-        """The answer to this request arrived, so it did. Its future completes before this or after."""
+        """Note that this request has arrived: its answer came. Its future completes before this or after."""
 
     def served(self, message: Incoming) -> None:
-        """Note that this request was answered, or never will be. May come twice."""
+        """Note that this request was answered or dropped. May be called twice."""
 
     def not_delivered(self, message: Outgoing) -> None:
-        """``sending`` was called, but the message did not go out, or nobody knows whether it arrived."""
+        """Note that this message was not sent, or may not have arrived. Called only after ``sending``."""

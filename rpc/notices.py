@@ -1,4 +1,4 @@
-"""Times of the notices about a long wait: the first after a while, the others rarely."""
+"""Times of the notices about a long wait: the first after 5 s, the others every 30 s."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Notices:
         self._next = now + FIRST_SECONDS
 
     def due(self, now: float) -> bool:
-        """Return whether a notice is due; then the next one is due much later."""
+        """Return whether a notice is due; if so, set the time of the next one."""
         if now < self._next:
             return False
         self._next = now + NEXT_SECONDS

@@ -38,7 +38,8 @@ def check_timeout(name: str, seconds: object) -> float:
     """Return a time-out as a float.
 
     Raises:
-        ArgumentValueError: it is negative or nan; an ``ArgumentKindError`` if it is no number.
+        ArgumentValueError: ``seconds`` is negative or nan.
+        ArgumentKindError: ``seconds`` is no number.
     """
     wrong = f"{name} must be a number of seconds, 0 for none; you gave {seconds!r}"
     if not isinstance(seconds, (int, float)):
@@ -50,7 +51,7 @@ def check_timeout(name: str, seconds: object) -> float:
 
 @dataclass
 class _ThreadOptions:
-    # A base of its own: the fields of the last base come first.
+    # In a class of its own because the fields of the last base class come first, and this is PyTorch's first argument.
     num_worker_threads: int = 16
 
 
@@ -63,22 +64,23 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
         rpc_timeout: see ``RpcBackendOptions``.
         init_method: see ``RpcBackendOptions``.
         lanes: names of the lanes to use, the preferred first; ``None`` for all. ``"unix"`` and ``"tcp"`` are sockets that gRPC
-            sets up, for small messages; where two workers cannot have one, and with ``["grpc"]``, gRPC carries everything.
+            sets up. With ``["grpc"]``, and where two workers cannot have a socket, gRPC carries everything.
         init_timeout: seconds in which all workers must have joined.
-        keepalive: seconds of silence after which a lane asks whether the peer is there, and then how many it waits for an
+        keepalive: seconds of silence after which a lane asks whether the peer is there; also the seconds that it waits for the
             answer. Give all workers the same.
-        window_bytes: how many bytes of calls may be on their way to one worker and not begun there, and of answers not yet
-            received; beyond that the calling thread waits, within the call's time-out. A larger message goes alone.
-        window_messages: how many calls, and answers, likewise.
-        max_message_bytes: size of the largest message that this worker sends, a call's arguments or its result.
+        window_bytes: how many bytes of calls may be on their way to one worker and not begun there, and how many bytes of
+            answers may be not yet received. Beyond that the calling thread waits, within the call's time-out. A message that
+            is larger than the window is sent when no other is under way.
+        window_messages: the same limit as a number of calls, and of answers.
+        max_message_bytes: size of the largest message that this worker sends: a call's arguments or its result.
         reconnect_timeout: seconds during which a broken connection may come back before its peer counts as lost.
         tls: this worker's certificate files; ``None`` takes those of its launcher, if it made some. With them, all that leaves
             this machine is encrypted, and both ends of each connection prove who they are.
-        insecure: let workers listen on and dial other networks than the loopback without TLS. All that they say can then be
-            read and changed by whoever is on the way; the job's secret still keeps others out.
-        host: name or address at which others reach this worker; ``None`` takes ``TELEGRAD_HOST``, else, at rank 0, the host of
-            the rendezvous, and elsewhere the address from which this machine reaches it.
-        listen_host: address of this machine to listen at, where that is another one, as behind NAT: ``"0.0.0.0"``
+        insecure: let workers listen on and dial other networks than the loopback without TLS. Anybody between two workers can
+            then read and change their messages. The job's secret still keeps other processes from joining.
+        host: name or address at which others reach this worker. ``None`` takes ``TELEGRAD_HOST``. If that is not set either,
+            rank 0 takes the host of the rendezvous, and other ranks the address from which this machine reaches that host.
+        listen_host: address of this machine to listen at, if others reach it by another one, as behind NAT: ``"0.0.0.0"``
             for all. ``None`` takes ``TELEGRAD_LISTEN_HOST``.
         ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
     """

@@ -1,13 +1,17 @@
 """Threads that run user functions.
 
-At most ``size`` of them *run* at a time. One that blocks in ``Future.wait`` gives its place to another and does not queue
-to come back, so nested calls of any depth cannot starve each other, up to ``ceiling`` threads in all.
+At most ``size`` of them *run* at a time. A thread that blocks in ``Future.wait`` gives its place to another one, and does not
+queue to come back. So nested calls of any depth cannot starve each other, up to ``ceiling`` threads in all.
 
-Waking a thread costs more than most tasks, and threads that run beside one another contend for the interpreter. So a task
-waits for a thread that runs already, if that has begun its own task less than ``PATIENCE_SECONDS`` ago, or *lingers*: it has
-ended its task, and looks for the next before it idles. A task that comes together with others waits too. A timer looks after
-tasks that wait although there is a place: if those that run take long, it lets as many more threads run. A thread whose task
-took a moment only leaves those that wait to another that begins tasks too.
+To wake a thread costs more than most tasks, and threads that run at the same time contend for the interpreter. So a new task
+does not always get a thread of its own. It waits for a thread that runs already in three cases:
+
+* The thread has begun its task less than ``RECENT_SECONDS`` ago.
+* The thread *lingers*: it has ended its task, and looks for the next one before it idles.
+* Another task came less than ``RECENT_SECONDS`` ago.
+
+A timer checks on tasks that wait although there is a place: if the tasks that run take long, it lets as many more threads
+run. A thread whose task was short leaves the tasks that wait to another thread, if that has begun tasks meanwhile.
 """
 
 from __future__ import annotations
@@ -22,14 +26,15 @@ from typing import Any, Protocol
 
 from ..core.errors import RpcError
 from ..core.futures import thread_role
+from .stuck import place_of
 
 logger = logging.getLogger("telegrad.rpc")
-Idle = Callable[[Callable[[], object]], None]  # gets a function that tells whether there is a task
+Idle = Callable[[Callable[[], object]], None]  # gets a function that returns whether there is a task
 Task = Callable[[], Any]  # may return an ``Idle``
 CEILING = 4096
-PATIENCE_SECONDS = 100e-6
+RECENT_SECONDS = 100e-6
 LOOK_SECONDS = 1e-3
-FEW = 4  # tasks that begin between two looks, if they take long
+FEW = 4  # tasks take long if fewer than these begin between two looks
 QUICK_SECONDS = LOOK_SECONDS / FEW
 MOST_DOZING = 4  # threads
 
@@ -38,15 +43,15 @@ class Executor(Protocol):
     """Executor of an agent's tasks; a simulator brings one without threads."""
 
     def submit(self, task: Task) -> None:
-        """Run ``task`` soon. Raises ``RpcError`` if there will never be a thread for it."""
+        """Run ``task`` soon. Raises ``RpcError`` if it can have no thread."""
         ...
 
     def busy(self) -> int:
-        """Return how many tasks run, block or wait."""
+        """Return how many tasks run, block, or wait for a thread."""
         ...
 
     def close(self, timeout: float) -> list[str]:
-        """Take no more tasks, wait for those that were taken; returns the names of threads that did not end in time."""
+        """Take no more tasks and wait for those that were taken; return which functions did not end in time."""
         ...
 
 
@@ -64,7 +69,7 @@ class ThreadPool:
         size: number of tasks that run at a time.
         name: prefix of the threads' names.
         ceiling: largest number of threads, blocked ones included.
-        call_later: calls a function after so many seconds; without it no task waits for a thread that runs.
+        call_later: calls a function after so many seconds. Without it a task waits only for a thread that lingers.
     """
 
     def __init__(
@@ -78,7 +83,7 @@ class ThreadPool:
         self.name = name
         self.ceiling = ceiling
         self._lock = threading.Lock()
-        self._ready: SimpleQueue[Task | None] = SimpleQueue()  # one item for each idle thread claimed, or made
+        self._ready: SimpleQueue[Task | None] = SimpleQueue()  # one item for each idle or new thread that is to run
         self._backlog: deque[Task] = deque()
         self._threads: set[threading.Thread] = set()
         self._idle = 0
@@ -87,10 +92,10 @@ class ThreadPool:
         self._closed = False
         self._call_later = call_later
         self._lingering = 0  # threads that linger; they hold their places
-        self._dozing = 0  # threads that sleep where the next task may come from; they hold none
+        self._dozing = 0  # threads that sleep at the connection from which the next task may come; they hold no places
         self._began = 0.0  # when a thread last began a task, in monotonic seconds
         self._came = 0.0  # when a task last came
-        self._tasks = self._seen = 0  # how many have begun, and had at the last look
+        self._tasks = self._seen = 0  # how many tasks have begun until now, and until the last look
         self._looking = False  # a timer is set
         self._as_dozing = Dozing(self)
 
@@ -111,7 +116,10 @@ class ThreadPool:
             self._start(task)
 
     def doze(self, acquire: Callable[[float], bool], timeout: float) -> bool:
-        """Block a lingering thread, with its place given away meanwhile; return False at once if ``MOST_DOZING`` others do."""
+        """Block a lingering thread, with its place given away meanwhile.
+
+        Returns False at once if ``MOST_DOZING`` other threads block so, or the pool is closed.
+        """
         with self._lock:
             if self._dozing >= MOST_DOZING or self._closed:
                 return False
@@ -149,7 +157,7 @@ class ThreadPool:
             thread.join(timeout)
             if thread.is_alive():
                 timeout = 0.0
-        return [thread.name for thread in threads if thread.is_alive()]
+        return [place_of(thread) for thread in threads if thread.is_alive()]
 
     def counts(self) -> dict[str, int]:
         """For ``debug_info``: how many threads run, are idle or blocked, and how many tasks wait."""
@@ -169,7 +177,7 @@ class ThreadPool:
         if self._lingering:
             return True
         latest, self._came = self._came, monotonic()
-        return self._running > 0 and self._came - max(latest, self._began) < PATIENCE_SECONDS
+        return self._running > 0 and self._came - max(latest, self._began) < RECENT_SECONDS
 
     def _look_later(self) -> None:
         # lock held
@@ -184,7 +192,7 @@ class ThreadPool:
         with self._lock:
             self._looking = False
             few, self._seen = self._tasks - self._seen < FEW, self._tasks
-            if few and monotonic() - self._began >= PATIENCE_SECONDS:
+            if few and monotonic() - self._began >= RECENT_SECONDS:
                 self._fill_places(max(self._running, 1))
             self._look_later()
 
@@ -195,8 +203,8 @@ class ThreadPool:
         # No signal handler runs between these three.
         self._idle -= 1
         self._running += 1
-        # Through the queue also to a new thread: a Thread object keeps its arguments for as long as it runs. If an idle
-        # thread is faster, the new one is idle in its stead.
+        # A new thread too gets the task from the queue, not as an argument: a Thread object keeps its arguments for as long
+        # as it runs. If an idle thread is faster, it takes the task, and the new thread idles.
         self._ready.put(task)
 
     def _make_thread(self) -> None:
@@ -206,7 +214,8 @@ class ThreadPool:
             self._threads.add(thread)
             thread.start()
         except BaseException as error:
-            self._threads.discard(thread)  # Ctrl-C, say: a thread that runs nevertheless sees it, and ends
+            # After Ctrl-C the thread may have started nevertheless: it sees that it is not in the set, and ends.
+            self._threads.discard(thread)
             if not isinstance(error, RuntimeError):
                 raise
             raise RpcError(
@@ -223,11 +232,11 @@ class ThreadPool:
             try:
                 self._start(self._backlog[0])
             except RpcError:
-                return  # the system gives no thread: it stays for the next one that ends a task
+                return  # the system gives no thread: the task stays for the next thread that ends a task
             self._backlog.popleft()
 
     def _work(self) -> None:
-        with self._lock:  # once its start has ended
+        with self._lock:  # so that ``_make_thread`` has ended
             if threading.current_thread() not in self._threads:
                 return
         thread_role.blocker = self
@@ -253,11 +262,11 @@ class ThreadPool:
     def _leaves_it_to_others(self, number: int, began: float) -> bool:
         # lock held
         if self._call_later is None:
-            return False  # nobody would look after it if they block
+            return False  # without a timer the tasks would wait for as long as the other threads block
         return self._tasks > number and monotonic() - began < QUICK_SECONDS
 
     def _linger(self, idle: Idle) -> None:
-        """Run what a thread does before it idles; ``_next`` notes that it has ended."""
+        """Run what a thread does before it idles. ``_next`` then counts it as lingering no longer."""
         with self._lock:
             self._lingering += 1
         try:
@@ -272,7 +281,7 @@ class ThreadPool:
         with self._lock:
             if lingered:
                 self._lingering -= 1
-                self._came = monotonic()  # tasks that came meanwhile did not look at the clock
+                self._came = monotonic()  # for tasks that came meanwhile the time was not noted
             surplus = self._running > self.size
             leaves = self._running > 1 and self._leaves_it_to_others(number, began)
             if self._backlog and not surplus and not leaves:

@@ -1,4 +1,4 @@
-"""Files that must be this user's own: opened without following links, without blocking, and checked before any use."""
+"""Files that must belong to this user: opened without following links and without blocking, and checked before any use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def open_private(path: str, flags: int, forbidden: int) -> int:
         forbidden: bits of the file's mode that must not be set.
 
     Raises:
-        OSError: it cannot be opened, is no regular file, belongs to another user, or has a forbidden mode; ``strerror`` says.
+        OSError: the file cannot be opened, is no regular file, belongs to another user, or has a forbidden mode; ``strerror``
+            says which.
     """
     # O_NONBLOCK: opening a FIFO or a device would wait for its other end. Later reads of a regular file ignore it.
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o600)

@@ -1,8 +1,8 @@
 """Generators that run for other workers: drivers of ``item_source.py``, and the handlers of the requests of ``rpc.stream``.
 
-An item stream is opened by a request that also asks for its first item. Each further item is the answer to a request of its
-own, so that items are packed, counted by flow control and ended by losses as all answers are. The caller closes a stream by
-cancelling the request that opened it, whether that was answered or not.
+A stream of items is opened by a request that also asks for its first item. Each further item is the answer to a request of
+its own, so that packing, flow control and losses treat items like all answers. The caller closes a stream by cancelling the
+request that opened it, even if that was answered.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from .item_source import (
     Stepped,
 )
 from .messages import Method
-from .peers import Peer
+from .peer import Peer
 from .pool import Idle
-from .serving import CallKey, ServerCall
+from .server_call import CallKey, ServerCall
 from .threads import AgentThreads
 
 logger = logging.getLogger("telegrad.rpc")
 Work: TypeAlias = Step | CloseGenerator
-MORE, END = True, False  # first part of an answer; the second is an item, or what the generator returned
+MORE, END = True, False  # first part of an answer; the second part is an item, or the value that the generator returned
 
 
 class Producer:
-    """Generator, or another iterable, that runs for one caller: a step for each item that it asks for.
+    """Generator, or another iterable, that runs for one caller: one step for each item that the caller asks for.
 
     Args:
-        threads: of the agent.
+        threads: the agent's threads.
         call: the request that opened the stream.
         iterator: makes the items; synchronous or asynchronous.
-        forget: called when it has ended.
+        forget: called when the generator has ended.
     """
 
     def __init__(self, threads: AgentThreads, call: ServerCall, iterator: Any, forget: Callable[[], object]) -> None:
@@ -61,18 +61,19 @@ class Producer:
         self._iterator = iterator
         self._forget = forget
         self._asynchronous = hasattr(iterator, "__anext__")
-        self._context = copy_context()  # of all its steps: the callee's agent, the call, the caller's autograd context
+        # For all steps: it has the callee's agent, the call, and the caller's autograd context.
+        self._context = copy_context()
         self._source = ItemSource()
         self._lock = threading.Lock()
-        self._task: asyncio.Task[Any] | None = None  # makes items now
+        self._task: asyncio.Task[Any] | None = None  # the task that makes items now
 
     def handle(self, event: Event) -> None:
-        """Take an event, and begin what follows. Any thread: no user code runs here."""
+        """Take an event, and begin the work that follows from it. Any thread: no user code runs here."""
         if (work := self._decide(event)) is not None:
             self._begin(work)
 
     def open(self) -> None:
-        """Answer the opening request with the first item, in this thread if that may be."""
+        """Answer the opening request with the first item; a synchronous generator runs in this thread."""
         if (work := self._decide(Pulled(0, self.call))) is not None:
             if self._asynchronous:
                 self._begin(work)
@@ -80,7 +81,7 @@ class Producer:
                 self._run(work)
 
     def _decide(self, event: Event) -> Work | None:
-        """Do what follows from an event, and return what is to be done with the generator."""
+        """Carry out the instructions for an event, except the work with the generator, which is returned."""
         with self._lock:
             instructions = self._source.handle(event)
             ended = self._source.phase is Phase.ENDED
@@ -118,7 +119,7 @@ class Producer:
     # -- user code
 
     def _run(self, work: Work | None) -> Idle | None:
-        """Make items as long as they are asked for; the thread then looks at the connection for a moment."""
+        """Make items as long as they are asked for. Return a function for the thread to call before it idles."""
         while work is not None:
             if isinstance(work, CloseGenerator):
                 work = self._closed(self._error_of(getattr(self._iterator, "close", None)))
@@ -156,7 +157,7 @@ class Producer:
     async def _advance(self, work: Work) -> Work | None:
         if isinstance(work, CloseGenerator):
             return self._closed(await self._error_of_closing())
-        if self.call.cancelled:  # before the step began: the generator waits to be closed
+        if self.call.cancelled:  # before the step began: the generator is to be closed instead
             work.pull.reply((END, None))
             return self._decide(Stepped())
         try:
@@ -177,7 +178,7 @@ class Producer:
         return None
 
     def _answer(self, step: Step, value: tuple[bool, Any]) -> Work | None:
-        if step.pull is not self.call:  # warnings are kept with the call that opened the stream
+        if step.pull is not self.call:  # warnings are collected at the call that opened the stream
             step.pull.warnings, self.call.warnings = self.call.warnings, ()
         try:
             self._context.copy().run(_reply, step.pull, value)
@@ -215,20 +216,20 @@ class Producers:
         return len(self._open)
 
     def _serve_opening(self, call: ServerCall) -> None:
-        function, args, kwargs = open_request(call.open())
+        function, args, kwargs = open_request(call.open(), self._agent.name)
         call.what = name_of(function)
         iterator = items_of(function(*args, **kwargs), call.what)
         del args, kwargs
         call.streams = True
         producer = Producer(self._agent.threads, call, iterator, lambda: self._open.pop(call.key, None))
         self._open[call.key] = producer
-        if call.cancelled:  # before it was found in the table
+        if call.cancelled or self._agent.closed:  # before it was found in the table
             producer.handle(Close())
         producer.open()
 
     def _serve_pull(self, call: ServerCall) -> None:
         stream, number = call.open()
-        call.profiles = profiles.get()  # entered when it was opened, in this context, for the step, which has another
+        call.profiles = profiles.get()  # set in this context when the body was opened; the step runs in another context
         producer = self._open.get((call.sender, stream))
         if producer is None:
             call.reply((END, None))
@@ -249,19 +250,19 @@ class Producers:
 
 
 def _reply(pull: ServerCall, value: tuple[bool, Any]) -> None:
-    with recorded_by(pull.profiles):  # which answer with what they have recorded
+    with recorded_by(pull.profiles):  # the profiles' interceptor sends the recorded events with the answer
         pull.reply(value)
 
 
 def items_of(result: Any, what: str) -> Any:
-    """Return an iterator of what a function returned, synchronous or asynchronous.
+    """Return an iterator, synchronous or asynchronous, of the result of a function.
 
     Args:
-        result: what it returned.
+        result: the result.
         what: the function's name.
 
     Raises:
-        TypeError: it has no items.
+        TypeError: the result is not iterable.
     """
     if hasattr(result, "__aiter__"):
         return result.__aiter__()

@@ -1,15 +1,15 @@
-"""Graceful shutdown: nobody leaves while anybody still works for somebody. A pure state machine, one per worker.
+"""Graceful shutdown: no worker leaves while any worker still has work for another. A pure state machine, one per worker.
 
 The lowest live worker leads. Each worker reports `Ready` to it when user code has called shutdown. When all are
-ready the leader asks for everyone's counts, in rounds. Two successive rounds with equal counts, in which as much was
-received as was sent and nothing is open, mean that nothing happened between the first answer and the last question,
-and that nothing is on its way: then, and only then, it says `Go` (Mattern 1987, the four counter method). Lost
-workers are left out, with all that was sent to and by them; when the leader is lost the next one starts again.
+ready, the leader asks every worker for its counts, in rounds. It looks for two successive rounds with equal counts, in which
+as much was received as was sent and nothing is open. Then nothing happened between the first answer and the last question,
+and nothing is on its way. Then, and only then, the leader sends `Go` (Mattern 1987, the four counter method). Lost
+workers are left out, with all that was sent to and by them. When the leader is lost, the next one starts again.
 
-Messages must arrive exactly once but may do so in any order (the control queue), and must not be counted themselves.
-The loss of a worker must be told to every other one. That of one which finished too: it leaves soon after `Finish`, and looks
-for no new leader, or all would dial one another while they leave. Its goodbye says that all do (`AllAgreed`), and a worker that
-hears it may leave too: the `Go` to itself is on its way, or was lost with the leader.
+Messages must arrive exactly once, in any order (the control queue), and must not be counted themselves. Every worker must be
+told of every loss, and also when a worker that has finished leaves. A worker leaves soon after `Finish`. It looks for no new
+leader, because otherwise all workers would dial one another while they leave. Its goodbye says that all workers leave
+(`AllAgreed`). A worker that gets this goodbye may leave too: its own `Go` is on its way, or was lost with the leader.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .quiescence_messages import Ask, Counts, Go, Inquiry, Message, Missing, Rea
 
 
 class ShutdownCalled(NamedTuple):
-    """User code here is done. ``counts`` is called whenever the leader asks, and must not call back."""
+    """User code here is done. ``counts`` is called whenever the leader asks, and must not call this machine."""
 
     counts: Callable[[], Counts]
 
@@ -45,7 +45,7 @@ class WorkerLost(NamedTuple):
 
 
 class AllAgreed(NamedTuple):
-    """A worker left because all do: it was let go."""
+    """A worker left because the leader had told all workers to leave."""
 
     rank: int
 
@@ -55,7 +55,7 @@ class PauseEnded(NamedTuple):
 
 
 class InquiryDue(NamedTuple):
-    """Somebody wants to know which workers this one waits for: before a timeout, say."""
+    """The driver wants to know which workers this one waits for, for example for the message of a timeout."""
 
 
 Event: TypeAlias = ShutdownCalled | Received | WorkerLost | AllAgreed | PauseEnded | InquiryDue
@@ -73,12 +73,12 @@ class Send:
 
 @dataclass(slots=True)
 class Pause:
-    """Wait, because there is still work somewhere; come back with `PauseEnded` after a short time."""
+    """Handle `PauseEnded` after a short time: there is still work on some worker."""
 
 
 @dataclass(slots=True)
 class Finish:
-    """Leave, once what was sent is acknowledged or its receivers are gone. It comes once."""
+    """Leave, once all messages are acknowledged or their receivers are gone. It comes once."""
 
 
 Instruction: TypeAlias = Send | Pause | Finish
@@ -91,17 +91,17 @@ class Quiescence:
         self.me = me
         self.finished = False
         self._instructions: list[Instruction] = []
-        self._live = IntervalSet(workers)  # numbers, this worker's too
+        self._live = IntervalSet(workers)  # numbers of the live workers, this worker's too
         self._leader = next(iter(self._live))
         self._lost: set[int] = set()
         self._counts: Callable[[], Counts] | None = None  # set when this worker is ready
-        self._ready: set[int] = set()  # live ones
+        self._ready: set[int] = set()  # live workers that are ready
         self._round = 0
         self._asking = False  # a round is under way
         self._pausing = False
         self._reports: dict[int, Counts] = {}
         self._previous: dict[int, Counts] | None = None  # the last round, if it was idle
-        # By leader (of two, one is lost): the question that waits until we know of its losses.
+        # By leader (if there are two, one is lost): its question, which waits until this worker knows of the same losses.
         self._questions: dict[int, Ask] = {}
         self._missing: list[int] | None = None  # the leader's latest answer to an inquiry
 
@@ -142,9 +142,11 @@ class Quiescence:
         return rank in self._live
 
     def missing(self) -> list[int]:
-        """Return the ranks that shutdown waits for: not ready, else silent in this round, else at work in the last one.
+        """Return the ranks of the workers that shutdown waits for.
 
-        Only the leader knows. Another worker returns the leader's latest answer to its inquiry, else the leader itself.
+        These are the workers that are not ready. If all are ready, those that have not answered in this round. If all have,
+        those that had open work in the last round. Only the leader knows them: another worker returns the leader's latest
+        answer to its inquiry or, without one, the leader.
         """
         if self.finished:
             return []
@@ -155,7 +157,7 @@ class Quiescence:
         return unready or silent or sorted(rank for rank, counts in self._reports.items() if counts.open)
 
     def awaited(self) -> list[int]:
-        """Return the ranks that this worker itself waits for: ``missing`` if it leads, else the leader, which watches all."""
+        """Return the ranks that this worker itself waits for: ``missing`` if it leads, else the leader, which waits for all."""
         return self.missing() if self.finished or self.leader == self.me else [self.leader]
 
     # -- events
@@ -180,7 +182,7 @@ class Quiescence:
             self._leader = next(iter(self._live))
         self._asking, self._previous = False, None
         if self.finished:
-            return  # see above
+            return  # it looks for no new leader (see the module's docstring)
         if rank == leader:
             self._missing = None
             if self._counts is not None:
@@ -195,7 +197,7 @@ class Quiescence:
         elif isinstance(message, Go):
             self._go()
         elif self.finished:
-            self._send(sender, Go())  # it follows another leader than the one that let us go
+            self._send(sender, Go())  # the sender follows another leader than the one that sent `Go` to this worker
         elif isinstance(message, Ready):
             self._ready.add(sender)
             self._lead()
@@ -221,9 +223,10 @@ class Quiescence:
         self._answer_if_possible()
 
     def _answer_if_possible(self) -> None:
-        """Answer the questions whose leader knows of no loss that we have not heard of.
+        """Answer the questions of leaders that know of no loss which is unknown here.
 
-        Until we have, a message of the lost one may still arrive here and start work, after we said that we are idle.
+        While a loss is unknown here, a message of the lost worker may still arrive and start work, after an answer that
+        said that this worker is idle.
         """
         if self._counts is None or self.finished:
             return
@@ -235,7 +238,7 @@ class Quiescence:
     def _go(self) -> None:
         if self.finished:
             return
-        # A worker that reported to us, or asked us, follows another leader than we do, and may wait for our word alone.
+        # A worker that sent `Ready` or a question to this one follows another leader, and may get no other `Go` than this one.
         followers = self._live if self.leader == self.me else sorted(self._ready | self._questions.keys())
         for rank in followers:
             if rank != self.me and rank in self._live:
@@ -264,7 +267,7 @@ class Quiescence:
             self._end_round_if_complete()
 
     def _end_round_if_complete(self) -> None:
-        if len(self._reports) < len(self._live):  # only live ones report: a loss ends the round
+        if len(self._reports) < len(self._live):  # all reports are from live workers, because a loss ends the round
             return
         self._asking = False
         tally = {rank: self._without_lost(counts) for rank, counts in self._reports.items()}

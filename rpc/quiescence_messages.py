@@ -14,9 +14,9 @@ class Counts(NamedTuple):
     """Work of one worker for others so far.
 
     Attributes:
-        peers: by rank, how many messages were sent to that worker and how many were received from it, of those that arrive
-            unless one of the two is lost.
-        open: how much may still cause a message here: calls under way, handlers that run, messages not acknowledged.
+        peers: by rank, how many control messages were sent to that worker, and how many were received from it. Only control
+            messages are counted, because they arrive unless one of the two workers is lost.
+        open: how many things may still cause a message: calls under way, handlers that run, messages not acknowledged.
     """
 
     peers: Mapping[int, tuple[int, int]]
@@ -25,14 +25,14 @@ class Counts(NamedTuple):
 
 @dataclass(slots=True)
 class Ready:
-    """Tell the leader that user code here has called shutdown."""
+    """Tell the leader that user code of the sender has called shutdown."""
 
     kind: ClassVar[int] = 1
 
 
 @dataclass(slots=True)
 class Ask:
-    """Ask a worker, as its leader, for its counts, once it knows of these losses too."""
+    """Ask a worker, as its leader, for its counts. It answers when it knows of these losses too."""
 
     kind: ClassVar[int] = 2
     round: int
@@ -50,7 +50,7 @@ class Report:
 
 @dataclass(slots=True)
 class Go:
-    """Let a worker leave: nobody works any more."""
+    """Let a worker leave: no worker has work any more."""
 
     kind: ClassVar[int] = 4
 
@@ -93,7 +93,7 @@ def decode_message(data: bytes) -> Message:
     """Return the message in ``data``.
 
     Raises:
-        SerializationError: there is no message of its kind.
+        SerializationError: the kind of the message is unknown.
     """
     given = QuiescenceMessage.FromString(data)
     peers = {count.rank: (count.sent, count.received) for count in given.counts}

@@ -1,4 +1,4 @@
-"""Frames that arrive: each goes to the component that it is for."""
+"""Frames that arrive: each is decoded and given to the component that it is for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from .control_channel import ControlChannel
 from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
+from .lanes.handlers import raised_by_handler
 from .lanes.large.scattered import ScatteredFrame
 from .losses import Losses
 from .messages import Incoming
-from .peers import Peer, Peers
+from .peer import Peer
+from .peers import Peers
 from .relay import Relay
-from .serving import Server, ServerCall
+from .server_call import ServerCall
+from .serving import Server
 from .wire.control import decode_amount, decode_done, is_agreed, read_reason
 from .wire.frames import decode
 from .wire.header import Kind
@@ -26,7 +29,7 @@ logger = logging.getLogger("telegrad.rpc")
 
 
 class Receiver:
-    """Reads the frames of one agent. All of it is quick and runs no user code, for it runs in the threads of readers.
+    """Takes the frames of one agent. All methods are quick and run no user code, because they run in the threads of readers.
 
     Args:
         peers: the workers of the job.
@@ -36,7 +39,7 @@ class Receiver:
         server: takes requests.
         control: takes control messages and acknowledgements.
         relay: passes frames on to other workers.
-        losses: hears of goodbyes and expulsions.
+        losses: is told of goodbyes and expulsions.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class Receiver:
         Args:
             connection: the connection that it arrived on.
             frame: its bytes.
-            owned: its memory is writable and nobody else's.
+            owned: the frame's memory is writable, and nothing else uses it.
         """
         try:
             kind = frame[0]
@@ -77,7 +80,9 @@ class Receiver:
                 self._done(connection, frame)
             else:
                 self._control_frame(self._peers.at(connection.number), connection, frame)
-        except Exception:
+        except Exception as error:
+            if raised_by_handler(error):
+                raise
             logger.exception(
                 "worker %r closes a connection to worker %r: a frame of %d bytes cannot be read",
                 self._peers.me.name,
@@ -115,8 +120,7 @@ class Receiver:
         if kind == Kind.CONTROL:
             self._control.received(peer, frame)
         elif kind == Kind.ACKNOWLEDGE:
-            self._control.acknowledged(peer, frame)
-            self._losses.answered(peer)
+            self._losses.answered(peer, self._control.acknowledged(peer, frame))
         elif kind == Kind.RELAY:
             self._relayed(frame)
         elif kind == Kind.CREDIT:
@@ -139,7 +143,7 @@ class Receiver:
                 self._control.received(author, inner)
             elif inner[0] == Kind.ACKNOWLEDGE:
                 self._control.acknowledged(author, inner)
-        except Exception:  # no fault of the worker that passed it on, whose connection stays
+        except Exception:  # the worker that passed the frame on is not to blame: its connection stays open
             logger.exception(
                 "worker %r drops a frame of worker %r, which cannot be read", self._peers.me.name, author.info.name
             )

@@ -1,4 +1,4 @@
-"""Refused joiners: their number by reason, and a line in the log now and then, however many they are."""
+"""Refused joiners: their number by reason, and at most one line in the log in ten seconds."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Refusals:
         self._now = now
         self._lock = threading.Lock()
         self._reasons: Counter[str] = Counter()
-        self._log_from = 0.0  # no line before
+        self._log_from = 0.0  # time of the next line, at the earliest
         self._unlogged = 0
 
     def add(self, address: str, reason: str) -> None:
-        """Count a joiner at ``address``. Reasons are a few fixed texts: nothing that a stranger sends is kept."""
+        """Count a joiner at ``address``. ``reason`` is one of a few fixed texts: nothing that a stranger sends is kept."""
         with self._lock:
             self._reasons[reason] += 1
             self._unlogged += 1

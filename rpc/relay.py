@@ -7,12 +7,13 @@ from typing import Any
 
 from .connections import Connections
 from .lanes.base import Connection
-from .peers import Peer, Peers
+from .peer import Peer
+from .peers import Peers
 from .state import AgentState
 from .wire.control import decode_relay, encode_relay
 from .wire.frames import Parts
 
-HOPS = 8  # more workers than that pass no frame on
+HOPS = 8  # most workers that pass a frame on
 
 
 class Relay:
@@ -21,8 +22,8 @@ class Relay:
     Args:
         state: the agent's state.
         peers: the workers of the job.
-        connections: the agent's.
-        next_hop: returns the number of the worker through which that one is reached; ``None`` if no way is known.
+        connections: the agent's connections.
+        next_hop: gets a worker's number; returns the number of the worker through which it is reached, ``None`` if unknown.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Relay:
     def received(self, frame: Any) -> tuple[Peer, bytes] | None:
         """Take a frame that came through another worker. Return its author and the frame inside if it is for this worker."""
         author, receiver, hops, inner = decode_relay(frame)
-        writer, peer = self._peers.at(author), self._peers.at(receiver)  # both exist, also where it is only passed on
+        writer, peer = self._peers.at(author), self._peers.at(receiver)  # raises if one of them does not exist
         if receiver == self._state.number:
             return writer, inner
         if not peer.gone:
@@ -52,7 +53,7 @@ class Relay:
 
     def _direct(self, peer: Peer) -> Connection | None:
         if (latest := peer.where_it_reads()) is not None:
-            return latest  # the frame wakes nobody there
+            return latest  # if a thread of the peer reads, it reads there: the frame wakes no other
         if not peer.open and (accepted := peer.accepted[-1:]):
             return accepted[0]
         if peer.trouble is None or peer.open:

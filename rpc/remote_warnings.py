@@ -1,7 +1,7 @@
-"""Warnings of functions that run for other workers: what is shown at the callee is shown at the caller, too.
+"""Warnings of functions that run for other workers: a warning that is shown at the callee is also issued at the caller.
 
-They travel with the answer, and are issued again before the call's future completes. So the caller's filters decide what
-becomes of them: one that makes errors of warnings makes errors of these calls.
+Warnings travel with the answer, and are issued again before the call's future completes. So the caller's filters decide what
+happens: if a filter turns warnings into errors, the call fails.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 from .messages import Incoming, Interceptor
 from .peers import Peers
-from .serving import WARNINGS, call_variable
+from .server_call import WARNINGS, call_variable
 
-MOST = 100  # of one call
-LONGEST = 10_000  # characters of one
+MOST = 100  # warnings of one call
+LONGEST = 10_000  # characters of one warning
 
 
 class RemoteWarnings(Interceptor):
-    """Issues the warnings of answers to one agent's calls. Filters and hooks of users run for that."""
+    """Issues the warnings that came with answers to one agent's calls. The user's warning filters and hooks run then."""
 
     number = WARNINGS
 
@@ -36,13 +36,13 @@ class RemoteWarnings(Interceptor):
 
 
 def collect_warnings() -> None:
-    """Have what is shown from now on kept for the callers, in this process, also where it is shown in another way."""
+    """Collect the warnings that this process shows from now on, for the callers; they are still shown here as before."""
     if not isinstance(warnings.showwarning, _Showing):
         warnings.showwarning = _Showing(warnings.showwarning)  # type: ignore[assignment]
 
 
 class _Showing:
-    """Shows a warning as before, and keeps it with the call that runs here, if one does."""
+    """Shows a warning as before, and keeps it with the call that the current code runs for, if there is one."""
 
     def __init__(self, show: Callable[..., None]) -> None:
         self._show = show
@@ -55,6 +55,6 @@ class _Showing:
 
 
 def _category(module: str, name: str) -> type[Warning]:
-    """Return the class of a warning, if this process has it, else ``UserWarning``."""
+    """Return the class of a warning; ``UserWarning`` if this process does not have the class."""
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) and issubclass(found, Warning) else UserWarning

@@ -1,19 +1,22 @@
-"""Rendezvous, by which workers find one another: the scheme of ``init_method`` chooses it.
+"""Rendezvous: workers find one another. The scheme of ``init_method`` chooses the way.
 
-``tcp://host:port`` (rank 0 is the host), ``file:///path``, ``etcd://host:port/job``, ``mpi://`` (the processes that ``mpiexec``
-started), and ``env://``: what ``TELEGRAD_INIT_METHOD`` says, else ``tcp://`` with the environment's ``MASTER_ADDR`` and
-``MASTER_PORT``, or ``mpi://`` under ``mpiexec``.
+* ``tcp://host:port``: rank 0 is the host.
+* ``file:///path``
+* ``etcd://host:port/job``
+* ``mpi://``: the processes that ``mpiexec`` started.
+* ``env://``: the value of ``TELEGRAD_INIT_METHOD``. If that is not set, ``mpi://`` under ``mpiexec``, and otherwise ``tcp://``
+  with the environment's ``MASTER_ADDR`` and ``MASTER_PORT``.
 
-Over ``tcp://`` rank 0's agent listens at the rendezvous' address itself, so a job needs one known port and no further server.
-Without a world size the job is a dynamic group (``dynamic_group.py``), which workers join over ``tcp://`` while it runs.
+Over ``tcp://`` rank 0's agent itself listens at the address of the rendezvous, so a job needs one known port and no other
+server. Without a world size the job is a dynamic group (``dynamic_group.py``), which workers join over ``tcp://`` while it
+runs.
 
-Each ends with the same list of worker records on every worker, or with one error that names the workers that did not join,
-or those that contradict each other.
+Each rendezvous ends with the same list of worker records on every worker. Or it ends with one error, which names the workers
+that did not join, or two that contradict each other.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ..core import job_secrets, mpi
 from ..core.errors import RendezvousError
+from ..core.multiprocessing_children import GUARD, imports_main, is_multiprocessing_child
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .addresses import check_exposure, host_of, host_towards, is_loopback, join_address, usual_address
@@ -31,27 +35,27 @@ from .lanes.grpc import GrpcLane
 from .options import DEFAULT_INIT_TIMEOUT
 from .rendezvous_file import FileLog
 from .rendezvous_log import Log, join_in_log
-from .rendezvous_mpi import MpiRendezvous
 from .rendezvous_tcp import Admit, RendezvousHost, join
 from .security import SECRET_VARIABLE, Credentials
 from .tls import TlsFiles
 
 VARIABLE = "TELEGRAD_INIT_METHOD"
 ETCD_PORT = 2379
+IN_URL = "the host of init_method="
 MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 
 
 class Rendezvous(Protocol):
-    """One way in which workers find one another."""
+    """Way in which workers find one another."""
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
         """Return the address at which the agent must listen, "host:port"; called before it does.
 
         Args:
-            lanes: the agent's.
-            rank: its rank.
-            host: where others reach it; ``None`` if its user has not said.
-            secured: it has TLS, or its user has written ``insecure=True``.
+            lanes: the agent's lanes.
+            rank: the agent's rank.
+            host: name or address at which others reach the agent; ``None`` if its user gave none.
+            secured: the agent has TLS, or its user has written ``insecure=True``.
 
         Returns:
             The address; ``None`` for any port of the loopback.
@@ -66,7 +70,7 @@ class Rendezvous(Protocol):
 
         Args:
             me: the worker that joins.
-            world_size: number of workers; 0 joins a dynamic group, as it is now.
+            world_size: number of workers; 0 joins a dynamic group.
             timeout: seconds to wait for all.
             keepalive: seconds of silence after which a connection asks whether its peer is there.
 
@@ -77,10 +81,16 @@ class Rendezvous(Protocol):
 
 
 class TcpRendezvous:
-    """Rendezvous whose host is rank 0, at ``address`` ("host:port")."""
+    """Rendezvous whose host is rank 0.
 
-    def __init__(self, address: str) -> None:
+    Args:
+        address: "host:port".
+        argument: names what gave the host, in errors.
+    """
+
+    def __init__(self, address: str, argument: str = IN_URL) -> None:
         self.address = address
+        self._argument = argument
         self._host: RendezvousHost | None = None
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
@@ -89,7 +99,7 @@ class TcpRendezvous:
         Args:
             lanes, rank, host, secured: as for ``Rendezvous.prepare``.
         """
-        check_exposure(host_of(self.address), secured)
+        check_exposure(self._argument, host_of(self.address), secured)
         if rank != 0:
             return self._own_address(host)
         lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
@@ -102,7 +112,7 @@ class TcpRendezvous:
 
     def _own_address(self, host: str | None) -> str | None:
         rendezvous = host_of(self.address)
-        host = host or (None if is_loopback(rendezvous) else host_towards(self.address))
+        host = host or (None if is_loopback(rendezvous) else host_towards(self.address, self._argument))
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
@@ -116,7 +126,7 @@ class TcpRendezvous:
         return join(me, self.address, world_size, timeout, keepalive)
 
     def open_group(self, admit: Admit) -> None:
-        """Answer those who join with the list that ``admit`` returns."""
+        """Answer each joiner with the list of workers that ``admit`` returns."""
         assert self._host is not None
         self._host.open_group(admit)
 
@@ -125,8 +135,8 @@ class LogRendezvous:
     """Rendezvous in a log, in which every worker writes its record.
 
     Args:
-        make: makes the log, for so many seconds.
-        address: of what keeps the log, "host:port"; ``None`` for a file.
+        make: makes the log; gets the seconds that the rendezvous may take.
+        address: "host:port" of the server that keeps the log; ``None`` for a file.
     """
 
     def __init__(self, make: Callable[[float], Log], address: str | None = None) -> None:
@@ -140,7 +150,7 @@ class LogRendezvous:
             lanes, rank, host, secured: as for ``Rendezvous.prepare``.
         """
         if host is None and self._address is not None and not is_loopback(host_of(self._address)):
-            host = host_towards(self._address)
+            host = host_towards(self._address, IN_URL)
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
@@ -154,10 +164,10 @@ class LogRendezvous:
 
 @dataclass
 class Plan:
-    """Rendezvous to join, the rank with which this worker does, and what it is given there to prove itself.
+    """Rendezvous to join, the rank and world size to join with, and the credentials that the rendezvous gives this worker.
 
     Attributes:
-        secret: the job's; None for the environment's or the user's.
+        secret: the job's secret; None for the environment's or the user's.
         tls: certificate files; None for those of the worker's options or launcher.
     """
 
@@ -168,19 +178,21 @@ class Plan:
     tls: TlsFiles | None = None
 
     def open_group(self, admit: Admit) -> None:
-        """Let workers join the dynamic group of which this one is rank 0, with ``admit``."""
+        """Let workers join the dynamic group of this worker, which is rank 0; ``admit`` admits each."""
         assert isinstance(self.rendezvous, TcpRendezvous)  # see ``_check_dynamic``
         self.rendezvous.open_group(admit)
 
 
 def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout: float = DEFAULT_INIT_TIMEOUT) -> Plan:
-    """Return the rendezvous that ``init_method`` names; rank and world size come from arguments, else URL, else environment.
+    """Return the rendezvous that ``init_method`` names.
+
+    Rank and world size come from the arguments, else from the URL, else from the environment.
 
     Args:
         init_method: URL; its scheme is ``tcp``, ``file``, ``etcd``, ``mpi`` or ``env``.
         rank: this worker's rank; -1 takes it from the URL or ``RANK``, and under ``mpiexec`` from MPI.
-        world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``, and under ``mpiexec`` from MPI. 0, or
-            none anywhere, means a dynamic group.
+        world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``, and under ``mpiexec`` from MPI. 0
+            means a dynamic group, and so does a world size that is given nowhere.
         timeout: seconds to wait for other processes, where that is necessary to make a plan.
 
     Raises:
@@ -192,13 +204,17 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
     for argument, given in (("rank", rank), ("world_size", -1 if world_size is None else world_size)):
         if not isinstance(given, int):
             raise TypeError(f"{argument} must be a whole number; you gave {given!r}")
+    if imports_main():
+        raise RendezvousError(
+            f"this process came to init_rpc while it imported the script that has started it: {GUARD}"
+        )
     url = _parsed(init_method)
     if url.scheme == "env":
         _check_not_a_workers_child()
         url = _parsed(init_method := os.environ.get(VARIABLE) or init_method)
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
     if url.scheme == "mpi" or (url.scheme == "env" and "MASTER_ADDR" not in os.environ and mpi.started_by_mpi()):
-        return _mpi_plan(MpiRendezvous(timeout), rank, world_size)
+        return _mpi_plan(timeout, rank, world_size)
     rank = rank if rank >= 0 else _number("rank", query.get("rank"), "RANK")
     if world_size is None or world_size < 0:
         world_size = _number(
@@ -218,7 +234,10 @@ def _parsed(init_method: str) -> SplitResult:
         raise RendezvousError(f"init_method={init_method!r} is no URL: {error}") from error
 
 
-def _mpi_plan(rendezvous: MpiRendezvous, rank: int, world_size: int | None) -> Plan:
+def _mpi_plan(timeout: float, rank: int, world_size: int | None) -> Plan:
+    from .rendezvous_mpi import MpiRendezvous  # here, because few jobs come together by MPI
+
+    rendezvous = MpiRendezvous(timeout)
     rank = rank if rank >= 0 else rendezvous.rank
     size = rendezvous.world_size if world_size is None or world_size < 0 else world_size
     _check_numbers(rank, size)
@@ -252,7 +271,7 @@ def _own_secret(rendezvous: Rendezvous) -> bytes | None:
 
 def _rendezvous(init_method: str, url: SplitResult) -> Rendezvous:
     if url.scheme == "env":
-        return TcpRendezvous(usual_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"))
+        return TcpRendezvous(usual_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"), "MASTER_ADDR")
     if url.scheme == "tcp" and ":" in url.netloc:
         return TcpRendezvous(usual_address(url.netloc))
     if url.scheme == "file" and url.path:
@@ -265,7 +284,7 @@ def _rendezvous(init_method: str, url: SplitResult) -> Rendezvous:
 
 
 def _in_etcd(url: SplitResult) -> LogRendezvous:
-    from .rendezvous_etcd import EtcdLog  # loads an HTTP client, which others do without
+    from .rendezvous_etcd import EtcdLog  # here, because it loads an HTTP client that no other rendezvous needs
 
     servers = [usual_address(_with_port(server)) for server in url.netloc.split(",")]
     name, tls = url.path.strip("/"), url.scheme == "etcds"
@@ -279,7 +298,7 @@ def _with_port(server: str) -> str:
 def _check_not_a_workers_child() -> None:
     """Refuse workers that a script starts itself under ``telegrad run``: they have inherited one worker's rank."""
     worker = os.environ.get("TELEGRAD_WORKER")
-    if worker is not None and multiprocessing.parent_process() is not None and reporter() is None:
+    if worker is not None and is_multiprocessing_child() and reporter() is None:
         raise RendezvousError(
             f"a process that was started with multiprocessing by the worker {worker!r} cannot join its job: RANK, MASTER_PORT "
             f"and so on in the environment are that worker's. If the script starts its own workers, run it with `python` and "

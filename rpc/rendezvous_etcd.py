@@ -1,7 +1,7 @@
-"""Log of a rendezvous in etcd, over its JSON gateway (version 3.4 or newer): a key for each line, in order of their creation.
+"""Log of a rendezvous in etcd, over its JSON gateway (version 3.4 or newer). Each line is a key, in order of creation.
 
-Lines have a lease, so that they are gone some time after the rendezvous, and its name can be used again. The certificates of
-``etcds://`` are those of etcdctl's variables: ``ETCDCTL_CACERT``, ``ETCDCTL_CERT``, ``ETCDCTL_KEY``.
+Lines have a lease: etcd deletes them some time after the rendezvous, and then its name can be used again. ``etcds://`` takes
+its certificates from etcdctl's variables: ``ETCDCTL_CACERT``, ``ETCDCTL_CERT``, ``ETCDCTL_KEY``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..core.errors import RendezvousError
 POLL_SECONDS = 0.1
 RETRY_SECONDS = 0.2
 ANSWER_SECONDS = 5.0
-LEASE_SECONDS = 600  # and the time of the rendezvous
+LEASE_SECONDS = 600  # added to the timeout of the rendezvous
 PREFIX = "telegrad/"
 
 
@@ -28,8 +28,8 @@ class EtcdLog:
     """Log in etcd.
 
     Args:
-        servers: "host:port" of its members; the first that answers is used.
-        name: of the rendezvous, different for each job.
+        servers: "host:port" of etcd's members; the first that answers is used.
+        name: name of the rendezvous, different for each job.
         timeout: seconds of the whole rendezvous.
         tls: use TLS.
     """
@@ -41,7 +41,7 @@ class EtcdLog:
         self.name = f"the rendezvous {name!r} in etcd at {', '.join(servers)}"
         self._bases = [f"{'https' if tls else 'http'}://{server}/v3/" for server in servers]
         self._prefix = f"{PREFIX}{name}/"
-        self._next = 1  # revision of the first line that was not read
+        self._next = 1  # revision of etcd from which lines have not been read
         self._lease_seconds = int(timeout) + LEASE_SECONDS
         self._deadline = time.monotonic() + timeout
         handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
@@ -71,7 +71,7 @@ class EtcdLog:
         return [b64decode(line["value"]).decode(errors="replace") for line in lines]
 
     def _ask(self, what: str, question: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer of the first server that gives one. Both questions that change something may be put twice."""
+        """Return the answer of the first server that gives one. A request may reach etcd twice, which does no harm."""
         content = json.dumps(question).encode()
         while True:
             problems = []
@@ -80,7 +80,7 @@ class EtcdLog:
                     with self._opener.open(base + what, content, timeout=ANSWER_SECONDS) as answer:
                         found: dict[str, Any] = json.load(answer)
                         return found
-                except (OSError, ValueError) as error:  # urllib's errors are of OSError
+                except (OSError, ValueError) as error:  # urllib's errors are subclasses of OSError
                     problems.append(f"{base}: {error}")
             if time.monotonic() > self._deadline:
                 raise RendezvousError(

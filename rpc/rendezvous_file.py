@@ -1,4 +1,4 @@
-"""Log of a rendezvous in a file, on this machine or on a disk that several share; appended and read under a lock.
+"""Log of a rendezvous in a file, on this machine or on a disk that several machines share, read and written under a lock.
 
 The file must belong to this user alone.
 """
@@ -16,7 +16,7 @@ from ..core.errors import RendezvousError
 from .private_file import open_private
 
 POLL_SECONDS = 0.02
-GRACE_SECONDS = 1.0  # after the deadline, to write into the file that this worker gave up
+GRACE_SECONDS = 1.0  # time after the deadline to write into the file that this worker gave up
 MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -43,9 +43,9 @@ class FileLog:
             end = os.fstat(file).st_size
             try:
                 _write(file, f"{line}\n".encode())
-                os.fsync(file)  # a full disk is told here, at the latest
+                os.fsync(file)  # raises if the disk is full, even where the write did not
             except OSError as error:
-                os.ftruncate(file, end)  # half a line would spoil the next worker's
+                os.ftruncate(file, end)  # else the next worker's line would begin behind half a line
                 raise self._error(f"cannot be written: {error.strerror}", "free space, or name another file") from error
 
     def read(self) -> list[str]:
@@ -58,7 +58,7 @@ class FileLog:
 
     @contextlib.contextmanager
     def _locked(self, flags: int, lock: int) -> Iterator[int]:
-        """Open the file and lock it. Another process may hold the lock, but not for ever."""
+        """Open the file and lock it, until the end of the block. Wait for the lock until shortly after the deadline."""
         try:
             file = open_private(self._path, os.O_RDWR | flags, stat.S_IWGRP | stat.S_IWOTH)
         except OSError as error:

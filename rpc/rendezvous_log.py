@@ -1,10 +1,11 @@
 """Rendezvous in a log: each worker appends its record, and reads until all are there. A file or a store keeps the log.
 
-Every line carries an HMAC with the job's secret: anybody who could write into the log could put another address in the place
-of a worker's. All workers see the lines in one order, and the first that completes the list, or fails it, decides.
+Every line carries an HMAC with the job's secret. Without it, anybody who can write into the log could replace a worker's
+address by another. All workers see the lines in the same order. The first line that completes the member list, or says that
+the rendezvous has failed, decides.
 
-A log serves one rendezvous: a leftover of an earlier run is seen by its full list and refused, because a worker of that
-run might still be about to read it.
+A log serves one rendezvous. The log of an earlier run is recognized by its complete member list and refused, because a worker
+of that run might not have read it yet.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class Log(Protocol):
     """Lines that workers append and read, in the same order for all.
 
     Attributes:
-        name: of the log, for messages: "the rendezvous file /x".
-        remedy: what a user does about a log that cannot be used: "delete it, or name a new file".
-        pause: seconds between two looks.
+        name: name of the log, for messages: "the rendezvous file /x".
+        remedy: advice for a user whose log cannot be used: "delete it, or name a new file".
+        pause: seconds between two reads.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Log(Protocol):
         """Append a line.
 
         Raises:
-            RendezvousError: that is not possible.
+            RendezvousError: the log cannot be written.
         """
         ...
 
@@ -52,7 +53,7 @@ class Log(Protocol):
         """Return the lines that came since the last call.
 
         Raises:
-            RendezvousError: that is not possible.
+            RendezvousError: the log cannot be read.
         """
         ...
 
@@ -91,7 +92,7 @@ class _Joining:
         notices = Notices(time.monotonic())
         while not self._decided():
             if time.monotonic() > self._deadline:
-                # For all, also for workers that come later and would count those that gave up.
+                # The line is for all workers, also for those that come later: they must not count the workers that gave up.
                 why = f"the rendezvous did not fill within {self._timeout:g} s: {members.missing()}"
                 self._append({"failure": why})
                 continue
@@ -110,7 +111,7 @@ class _Joining:
         return self._members.complete or bool(self._members.failure)
 
     def _read(self) -> None:
-        """Take the lines that came; those after the one that decided do not count."""
+        """Take the lines that came. Lines after the one that decided do not count."""
         for line in self._log.read():
             entry = self._entry(line)
             if self._members.complete or self._members.failure:
@@ -121,10 +122,10 @@ class _Joining:
             try:
                 self._members.join(*entry)
             except RendezvousError:
-                pass  # the list keeps why
+                pass  # the member list keeps the reason
 
     def _entry(self, line: str) -> tuple[WorkerRecord, int] | str:
-        """Return a worker that joined and the world size it knows, or why the rendezvous has failed."""
+        """Return a worker that joined and its world size, or the reason why the rendezvous has failed."""
         mac, _, text = line.partition(" ")
         if not hmac.compare_digest(mac.encode(), self._sign(text).encode()):
             raise self._error(
@@ -134,7 +135,7 @@ class _Joining:
         entry = json.loads(text)
         if "failure" in entry:
             return str(entry["failure"])
-        # First, because the record of another one may have fields that this one does not know.
+        # Before the record is parsed: the record of another version may have fields that this one does not know.
         if (protocol := entry.get("protocol", "3 or older")) != PROTOCOL:
             name = entry["worker"]["name"]
             return f"worker {name!r} speaks protocol {protocol}, this worker {PROTOCOL}; use one version of telegrad"

@@ -1,8 +1,8 @@
 """Rendezvous over MPI, for workers that ``mpiexec`` started: MPI knows every rank, and carries the records.
 
-MPI also carries what a launcher would give each worker: the job's secret and, where the ranks are on several hosts, a
-certificate. Whoever can speak in the job's MPI communicator is one of the job; what goes through MPI is as safe as MPI is.
-Keys and certificates are in memory only (memfd), so that they go with the process.
+MPI also carries what a launcher would give each worker: the job's secret and, if the ranks are on several hosts, a
+certificate. Every process that can send in the job's MPI communicator counts as a worker of the job, and what MPI carries is
+as safe as MPI is. Keys and certificates are in memory only (memfd): they are gone when the process ends.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ POLL_SECONDS = 0.001
 
 
 class MpiRendezvous:
-    """Rendezvous of the processes of ``MPI.COMM_WORLD``. All make it, at about the same time.
+    """Rendezvous of the processes of ``MPI.COMM_WORLD``. All must make this object, at about the same time.
 
     Args:
         timeout: seconds to wait for all.
 
     Attributes:
-        rank: of this process, in MPI.
+        rank: rank of this process in MPI.
         world_size: number of processes.
-        secret: the job's secret, which rank 0 has drawn.
+        secret: the job's secret, a random text of rank 0.
 
     Raises:
         RendezvousError: MPI is not installed, or not all processes came.
@@ -53,11 +53,13 @@ class MpiRendezvous:
         self.secret: bytes = self._world.bcast(secrets.token_hex(32).encode() if self.rank == 0 else None)
 
     def tls(self) -> TlsFiles | None:
-        """Return certificate files of this worker; ``None`` if all are on one host. All processes call it, or none."""
+        """Return certificate files of this worker; ``None`` if all workers are on one host. All processes must call it."""
         return _certified() if any(self._world.allgather(bool(self._others))) else None
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
-        """Return a free port of the host that others reach; of the loopback if all are on one host.
+        """Return a free port of the host that others reach.
+
+        Without ``host``, if all workers are on one host, return ``None``: any port of the loopback.
 
         Args:
             lanes, rank, host, secured: as for ``Rendezvous.prepare``.
@@ -67,7 +69,7 @@ class MpiRendezvous:
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
-        """Tell all this worker's record, and return those of all.
+        """Send this worker's record to all workers, and return the records of all.
 
         Args:
             me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
@@ -96,9 +98,9 @@ class MpiRendezvous:
             time.sleep(POLL_SECONDS)
 
 
-@cache  # its files live as long as the process
+@cache  # the files exist for as long as the process
 def _certified() -> TlsFiles:
-    """Make a key, have rank 0 certify it, and return the files."""
+    """Make a key, let rank 0 certify it, and return the files."""
     from .certificates import Authority, new_key
 
     world = mpi.load().COMM_WORLD
@@ -115,7 +117,7 @@ def _certified() -> TlsFiles:
 
 
 def _network() -> tuple[str, int]:
-    """Return what is the same for two processes only if the loopback of one is that of the other."""
+    """Return an identifier of this process's network. Two processes with the same one have the same loopback."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip(), os.stat("/proc/self/ns/net").st_ino
 
@@ -126,7 +128,7 @@ def _host_name() -> str:
 
 
 def _in_memory(content: bytes) -> str:
-    """Return the path of a file that lives as long as this process, and that only its user can read."""
+    """Return the path of a file that exists for as long as this process, and that only its user can read."""
     descriptor = os.memfd_create("telegrad-credentials", os.MFD_CLOEXEC)
     os.fchmod(descriptor, 0o600)
     os.write(descriptor, content)

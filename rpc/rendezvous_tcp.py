@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,7 +18,7 @@ from .addresses import host_of
 from .lanes.grpc import GrpcLane, options_for
 from .lanes.grpc_channel import connect, open_channel
 from .lanes.grpc_handshake import WELCOME_KEY, introduce, translate
-from .lanes.ioloop import acquire_loop, release_loop
+from .lanes.ioloop import acquire_loop, release_loop, within
 from .members import MemberList
 from .notices import Notices
 from .security import Credentials
@@ -28,20 +29,20 @@ JOIN = "/telegrad.Rendezvous/Join"
 RETRY_SECONDS = 0.05
 SILENT = "it took the connection, and said nothing in time"
 Admit = Callable[[WorkerRecord], Awaitable[list[WorkerRecord]]]  # lets a worker join, and returns the records of all
-ANSWERS = 64  # answers on their way at the same time: each is as long as the member list
-GRACE_SECONDS = 2.0  # the host's answer, which knows who is missing, should come before the joiner's own deadline
+ANSWERS = 64  # answers that may be on their way at the same time: each is as long as the member list
+GRACE_SECONDS = 2.0  # a joiner waits longer by this, for the host's answer: it says which workers are missing
 
 
 class RendezvousHost:
-    """Rank 0's part. It is registered with the lane before that listens; joiners that come early wait."""
+    """Rank 0's part of the rendezvous. It is registered with the lane before the lane listens; joiners that come early wait."""
 
     def __init__(self, lane: GrpcLane) -> None:
         self._lane = lane
         self._opened: Future[MemberList] = Future()
         self._closed: Future[WorkerRecords] = Future()
-        self._answer: bytes | None = None  # to all joiners of a job, once all are there
+        self._answer: bytes | None = None  # the same for all joiners, once all have joined
         self._answering = asyncio.Semaphore(ANSWERS)
-        self._admit: Future[Admit] = Future()  # of a dynamic group
+        self._admit: Future[Admit] = Future()  # only for a dynamic group
         lane.serve(JOIN, self._serve)
 
     def wait(self, me: WorkerRecord, world_size: int, timeout: float) -> WorkerRecords:
@@ -78,12 +79,12 @@ class RendezvousHost:
         return f"rank 0 refused a joiner at {refusal}; if that was one of them, mend it, else start them all"
 
     def open_group(self, admit: Admit) -> None:
-        """Let workers join the dynamic group of which this one is the first member."""
+        """Let workers join the dynamic group whose first member is this worker."""
         self._admit.set_result(admit)
 
     async def _serve(self, _: Any, context: Any) -> None:
-        # First, because a proof names the address that was dialed, and this worker's record has its address only when
-        # all its lanes listen. A joiner can come sooner.
+        # Wait first: the handshake compares the address that the joiner dialed with this worker's record, which has the
+        # address only when all lanes listen. A joiner can come sooner.
         members = await self._opened
         handshake = await self._lane.authenticate(context)
         await context.send_initial_metadata(((WELCOME_KEY, handshake.welcome()),))
@@ -95,7 +96,7 @@ class RendezvousHost:
                 records = WorkerRecords.of(await self._admit_late(handshake.peer, world_size))
                 reply = JoinReply(workers=records.encode()).SerializeToString()
             elif members.has_left(handshake.peer):
-                return  # without an answer: it tries again, until rank 0 has left this job too
+                return  # without an answer: the joiner, of the next job, tries again until rank 0 has left this job too
             else:
                 self._join(members, handshake.peer, world_size, context)
                 await self._send_notices(members, context)
@@ -112,7 +113,7 @@ class RendezvousHost:
             await context.write(reply)
 
     async def _members(self) -> bytes:
-        """Return the answer with the records of all, which is made once: there may be thousands to send it to."""
+        """Return the answer with the records of all. It is made once, because it may go to thousands of joiners."""
         records = await self._closed
         if self._answer is None:
             self._answer = JoinReply(workers=records.encode()).SerializeToString()
@@ -140,7 +141,7 @@ class RendezvousHost:
         try:
             await self._closed
         except RendezvousError:
-            pass  # every joiner raises it for itself
+            pass  # ``_members`` raises it for every joiner
 
     def _join(self, members: MemberList, worker: WorkerRecord, world_size: int, context: object = None) -> None:
         try:
@@ -153,7 +154,7 @@ class RendezvousHost:
 
     def _close(self, members: MemberList, failure: str) -> None:
         members.failure = members.failure or failure
-        complete_once(self._closed, error=RendezvousError(failure))  # a joiner may have completed it this instant
+        complete_once(self._closed, error=RendezvousError(failure))  # a joiner may have completed it at this moment
 
 
 def join(me: Credentials, address: str, world_size: int, timeout: float, keepalive: float) -> WorkerRecords:
@@ -177,8 +178,14 @@ def join(me: Credentials, address: str, world_size: int, timeout: float, keepali
         release_loop()
 
 
+def _reason(error: Exception) -> str:
+    """Return the reason in words: asyncio's text of a refused connection has the number of the error, and the address again."""
+    number = getattr(error, "errno", None) or 0
+    return os.strerror(number) if number > 0 else str(error) or SILENT
+
+
 class _Joining:
-    """A joiner's attempts until one succeeds."""
+    """Joiner's attempts to join, until one succeeds or the time is over."""
 
     def __init__(self, me: Credentials, address: str, world_size: int, timeout: float, keepalive: float) -> None:
         self._me = me
@@ -193,11 +200,11 @@ class _Joining:
         reason = ""
         while (left := self._deadline - time.monotonic()) > 0:
             try:
-                return await asyncio.wait_for(self._attempt(), left + GRACE_SECONDS)
+                return await within(left + GRACE_SECONDS, self._attempt())
             except AuthenticationError:
                 raise  # waiting does not help
             except (OSError, TimeoutError, asyncio.TimeoutError) as error:
-                reason = str(error) or SILENT
+                reason = _reason(error)
             if self._notices.due(time.monotonic()):
                 self._notice(f"it does not answer ({reason})")
             await asyncio.sleep(min(RETRY_SECONDS, max(left, 0)))

@@ -1,8 +1,9 @@
-"""Answers of the callee: what they are on the way out, and checks of what functions returned."""
+"""Answers of the callee: how they are sent, answers that carry an exception, and a check of what functions returned."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from threading import Semaphore
 from typing import Any
 
@@ -20,12 +21,17 @@ from .wire.frames import encode
 from .wire.header import Flag
 from .wire.payload import pack
 
-COPIED_BYTES = 64 * 1024  # a shorter answer without room is copied, and queued
-MOST_WAITING = 4  # threads that wait for room for a longer one; that of a further thread is queued
+COPIED_BYTES = 64 * 1024  # a shorter answer that has no room is copied and queued
+MOST_WAITING = 4  # threads that wait for room with a longer answer; the answer of another thread is queued
+Unsent = Callable[[Outgoing], None]
 
 
 class Reply(Outgoing):
-    """Answer to a request. ``timer``, set when it is queued, drops it at the deadline of its call."""
+    """Answer to a request.
+
+    Attributes:
+        timer: drops the answer at the deadline of its call; set when the answer is queued.
+    """
 
     __slots__ = ("timer",)
 
@@ -37,12 +43,12 @@ class Reply(Outgoing):
 
 
 class Replies:
-    """Answers of one agent on their way out.
+    """Sender of one agent's answers.
 
     Args:
         codec: shows them to the interceptors.
         flows: flow control of the connections.
-        timers: for those that wait for room.
+        timers: for answers that wait for room.
     """
 
     def __init__(self, codec: Codec, flows: Flows, timers: Timers) -> None:
@@ -52,7 +58,7 @@ class Replies:
         self._places = Semaphore(MOST_WAITING)
 
     def send(self, reply: Reply, connection: Connection) -> None:
-        """Send an answer on the connection of its request; it waits for room if the caller does not read."""
+        """Send an answer on the connection of its request. It waits for room while the caller does not read."""
         self._codec.sending(reply)
         sent = False
         try:
@@ -69,47 +75,50 @@ class Replies:
                 self._codec.not_delivered(reply)
 
     def _may_wait(self) -> bool:
-        """Return whether this thread may wait for room; then it has a place, which ``_wait`` gives back."""
+        """Return whether this thread may wait for room. If so it has taken a place, which ``_wait`` gives back."""
         return isinstance(thread_role.blocker, ThreadPool) and self._places.acquire(blocking=False)
 
     def _wait(self, reply: Reply, parts: list[Any], flow: Flow) -> bool:
-        """Send an answer when there is room; this thread of the pool waits, and its place is free meanwhile."""
-        reply.drop_content()
-        reply.timer = self._timers.call_at(reply.deadline, flow.cancel, reply) if reply.deadline else None
+        """Send an answer when there is room; this thread of the pool waits, and another may run meanwhile."""
         try:
-            return flow.send(reply, parts, _known)
+            return self._send_later(reply, parts, flow, _known, waits=True)
         finally:
             reply.dequeued()
             self._places.release()
 
     def _queue(self, reply: Reply, parts: list[Any], flow: Flow) -> bool:
-        """Queue a copy of an answer."""
-        # Any number may be queued: no further request of that caller starts meanwhile.
-        reply.drop_content()
-        deadline = reply.deadline
-        reply.timer = self._timers.call_at(deadline, self._expire, reply, flow) if deadline else None
-        return flow.send(reply, parts, self._unsent, waits=False)
+        """Queue a copy of an answer. The queue needs no limit: no more requests of that caller start meanwhile."""
+        return self._send_later(reply, parts, flow, self._unsent, waits=False)
 
-    def _expire(self, reply: Reply, flow: Flow) -> None:
-        if flow.cancel(reply):
-            self._unsent(reply)
+    def _send_later(self, reply: Reply, parts: list[Any], flow: Flow, unsent: Unsent, waits: bool) -> bool:
+        """Send an answer when there is room, unless its deadline comes first; ``unsent`` is called if it does not go."""
+        reply.timer = None
+        reply.drop_content()
+        if reply.deadline:
+            reply.timer = self._timers.call_at(reply.deadline, _expire, reply, flow, unsent)
+        return flow.send(reply, parts, unsent, waits)
 
     def _unsent(self, reply: Outgoing) -> None:
         reply.dequeued()
         self._codec.not_delivered(reply)
 
 
+def _expire(reply: Reply, flow: Flow, unsent: Unsent) -> None:
+    if flow.cancel(reply):
+        unsent(reply)
+
+
 def _known(reply: Outgoing) -> None:
-    """Do nothing: the thread that waits with the answer sees that it was not sent."""
+    """Do nothing: the thread that waits with the answer learns by ``Flow.send`` that it was not sent."""
 
 
 def label_result(value: Any) -> list[tuple[str, Any]]:
-    """Name the parts of an answer, for error messages."""
+    """Return the parts of an answer and their names in error messages."""
     return [("the result", value)]
 
 
 def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int) -> None:
-    """Make a reply that carries an exception; it is replaced by a small one if it is too large.
+    """Pack an exception into a reply; one that is too large is replaced by a small one.
 
     Args:
         reply: the reply.
@@ -121,7 +130,7 @@ def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int) ->
     description = describe_failure(error, worker)
     if sum(len(part) for part in description if part) > limit:
         description = describe_failure(_too_large(description[1]), worker)
-    # No limit: an error that is too large for it, whatever it is, was replaced above.
+    # Without a limit, because an exception that is too large was replaced above.
     pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
     reply.flags &= ~Flag.PLAIN
 

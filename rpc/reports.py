@@ -1,4 +1,4 @@
-"""Reports in which workers tell one another whom they cannot reach (``verdict.py``), and their encoding."""
+"""Reports: workers tell one another which workers they cannot reach (``verdict.py``). With their encoding."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Finding(IntEnum):
     """Finding of one worker about its link to another."""
 
     REACHED = 1  # it answered after another worker had suspected it
-    SILENT = 2  # no connection, for as long as one may take to come back
-    DEAD = 3  # nobody listens at its address, or another incarnation does
+    SILENT = 2  # no connection during the time in which a broken connection may come back
+    DEAD = 3  # no process listens at its address, or another incarnation does
 
 
 class Evidence(NamedTuple):
@@ -28,25 +28,25 @@ class Evidence(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Reason why a worker is lost; ``left``: it said goodbye itself."""
+    """Reason why a worker is lost; ``left``: the worker itself said goodbye."""
 
     reason: str
     left: bool = False
 
 
-MOST_REASONS = 64  # of losses, in a report
-FORMER = Loss("it was lost, or had left, before this worker heard of it", left=True)  # no reason for a warning
+MOST_REASONS = 64  # losses with a reason in one report
+FORMER = Loss("it was lost, or had left, before this worker heard of it", left=True)  # ``left``: no warning is logged
 
 
 @dataclass(slots=True)
 class Report:
-    """Report of one worker about the others; the highest version is valid.
+    """Report of one worker, its author, about the others. The report with the highest version is valid.
 
     Attributes:
         version: counts up with each report of its author.
-        links: by rank, the author's link to that worker, if somebody suspects the worker.
-        lost: by rank, why the author counts a worker as lost; of the latest, because many may leave a dynamic group.
-        gone: ranks of all workers that the author counts as lost: few intervals, because ranks are not used again there.
+        links: by rank, the author's finding about its link to that worker, if a worker suspects that worker.
+        lost: by rank, why the author counts a worker as lost. Only the latest losses: many may leave a dynamic group.
+        gone: ranks of all workers that the author counts as lost. They are few intervals, because no rank is used again.
     """
 
     version: int = 0
@@ -66,11 +66,11 @@ class Report:
             del self.lost[next(iter(self.lost))]
 
     def loss(self, rank: int) -> Loss:
-        """Return why a worker is lost that is ``gone``, as far as it is still known."""
+        """Return why a worker that is ``gone`` is lost; ``FORMER`` if the reason is no longer known."""
         return self.lost.get(rank, FORMER)
 
     def copy(self) -> Report:
-        """Return a report that does not change with this one."""
+        """Return a copy that does not change when this report does."""
         return Report(self.version, dict(self.links), dict(self.lost), self.gone.copy())
 
     def suspects(self, rank: int) -> bool:
@@ -82,19 +82,19 @@ class Report:
 class Reports(dict[int, Report]):
     """Reports by rank: a graph of the members, two of which are linked unless one of them suspects the other.
 
-    Few members have something to report; an empty report stands for that of each other one.
+    Few members have anything to report. For every other member, looking it up returns an empty report.
     """
 
     def __missing__(self, author: int) -> Report:
-        return Report()  # which it does not keep
+        return Report()  # not stored
 
     def finding(self, author: int, rank: int) -> Finding | None:
-        """Return the finding of ``author`` about its link to that worker, if it has one."""
+        """Return the finding of ``author`` about its link to that worker; ``None`` if its report has none."""
         link = self[author].links.get(rank)
         return None if link is None else link.finding
 
     def suspecting(self, rank: int) -> list[int]:
-        """Return the members that suspect that worker, the lowest first."""
+        """Return the ranks of the members that suspect that worker, the lowest first."""
         return [other for other in sorted(self) if self[other].suspects(rank)]
 
     def linked(self, one: int, other: int) -> bool:
@@ -103,7 +103,7 @@ class Reports(dict[int, Report]):
         return not ((ours and ours.suspects(other)) or (theirs and theirs.suspects(one)))
 
     def paths(self, start: int, members: Iterable[int]) -> dict[int, int]:
-        """Return every member that a path leads to, and the first worker on the shortest one.
+        """Return, for each member that a path leads to, the first worker on the shortest path.
 
         Args:
             start: the member where the paths begin.
@@ -114,7 +114,7 @@ class Reports(dict[int, Report]):
         unseen = {*members} - {start}
         while fresh:
             found = [(rank, at) for at in fresh for rank in unseen if self.linked(at, rank)]
-            for rank, at in sorted(found, reverse=True):  # of several ways, the one by the lowest rank
+            for rank, at in sorted(found, reverse=True):  # of several paths, the one through the lowest rank
                 first[rank] = first.get(at, rank)
             fresh = sorted(first.keys() & unseen)
             unseen -= first.keys()
@@ -131,7 +131,7 @@ class Reports(dict[int, Report]):
         found = [(other, self[other].links[rank]) for other in self.suspecting(rank) if other in authors]
         if not found:
             return "it reached none of the others"
-        # The strongest evidence first, then the lowest rank: so that the words are the same everywhere.
+        # The strongest evidence, and of several the lowest rank's, so that all workers give the same reason.
         author, evidence = max(found, key=lambda each: (each[1].finding, -each[0]))
         text = f"{evidence.reason}, says worker {name(author)!r}"
         others = ", ".join(repr(name(other)) for other, _ in found if other != author)

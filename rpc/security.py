@@ -1,21 +1,22 @@
-"""Handshake: both ends of a connection prove that they know the job's secret, which itself is never sent.
+"""Handshake: both ends of a connection prove that they know the job's secret, which is never sent.
 
-    dialer -> hello:      protocol | nonce
+    dialer -> hello:       protocol | nonce
     acceptor -> challenge: protocol | nonce
-    dialer -> proof:      the acceptor's nonce | mac | Introduction (who it is, whom it expects, the address it dialed)
-    acceptor -> welcome:  mac | Welcome (who it is, or why it refuses)
+    dialer -> proof:       the acceptor's nonce | mac | Introduction (its record, the worker it expects, the address it dialed)
+    acceptor -> welcome:   mac | Welcome (its record, or why it refuses)
 
-The dialer proves first: until its proof is checked, the acceptor sends nothing but a random number. Each mac is an HMAC-SHA256
-under the secret over its role, everything said before, and what it signs, so that no proof can be replayed, reflected or
-moved to another connection. Nothing is parsed, let alone unpickled, before its mac was checked. The address that was
-dialed is signed: someone in between who passes a handshake on to a worker at another address is refused by both ends.
+The dialer proves first: until its proof is checked, the acceptor sends nothing but a random number. Each mac is an
+HMAC-SHA256 with the secret as key. It covers the role of its sender, all messages before it, and the content that it signs.
+So no proof can be replayed, reflected or moved to another connection. Nothing is parsed or unpickled before its mac was
+checked. The address that was dialed is signed. So if a process in between passes a handshake on to a worker at another
+address, both ends refuse it.
 
-Under TLS the proof also signs the certificate that the dialer shows there. The acceptor compares it with the one that it
-sees: so the process that knows the secret is the one at the other end of the TLS connection, and all later frames, which TLS
-protects, are its own. (TLS has the dialer sign the whole TLS handshake with the certificate's key, the acceptor's certificate
-included: RFC 8446, section 4.4.3.)
+Under TLS the proof also signs the certificate that the dialer shows on this connection. The acceptor compares it with the
+certificate that it sees. So the process that knows the secret is the other end of the TLS connection, and all later frames,
+which TLS protects, are from it. (In TLS the dialer signs the whole TLS handshake, the acceptor's certificate included, with
+the key of its certificate: RFC 8446, section 4.4.3.)
 
-Sans-IO: lanes carry the messages.
+This module does no I/O: lanes carry the messages.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ def job_secret() -> bytes:
     """Return the job's secret: ``TELEGRAD_SECRET``, else the launcher's, else the user's own, made on first use (mode 0600).
 
     Raises:
-        AuthenticationError: it is too short, or the user's secret file cannot be used, or others can read it.
+        AuthenticationError: the secret is too short, or the user's secret file cannot be used, or other users can read it.
     """
     if (given := os.environ.get(SECRET_VARIABLE)) is not None:
-        return check_secret(os.fsencode(given), SECRET_VARIABLE)  # any bytes will do, not only text
+        return check_secret(os.fsencode(given), SECRET_VARIABLE)  # the bytes may be no valid text
     if folder := job_credentials.folder():
         return check_secret(_read_secret(folder / job_credentials.SECRET), str(folder))
     path = _secret_path()
@@ -67,7 +68,7 @@ def check_secret(secret: bytes, source: str) -> bytes:
     """Return ``secret`` if it is long enough.
 
     Raises:
-        AuthenticationError: others could guess it.
+        AuthenticationError: it is so short that others could guess it.
     """
     if len(secret) < SECRET_BYTES:
         raise AuthenticationError(
@@ -113,7 +114,7 @@ def _make_secret(path: Path) -> None:
     try:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_hex(32))
-        os.link(draft, path)  # atomic, and never over one that another process made meanwhile
+        os.link(draft, path)  # atomic, and fails if another process has made the file meanwhile
     except FileExistsError:
         pass
     finally:
@@ -121,7 +122,7 @@ def _make_secret(path: Path) -> None:
 
 
 def sign(secret: bytes, purpose: bytes, *parts: bytes) -> bytes:
-    """Return the HMAC of ``parts`` for one purpose; no other purpose or split of the same bytes has the same one."""
+    """Return the HMAC of ``parts`` for one purpose. For another purpose, or other parts of the same bytes, it differs."""
     blocks = (len(part).to_bytes(4, "little") + part for part in (purpose, *parts))
     return hmac.new(secret, b"".join(blocks), hashlib.sha256).digest()
 
@@ -130,9 +131,9 @@ class SocketTokens(NamedTuple):
     """Tokens of a connection's socket, which only the two ends of its handshake can compute.
 
     Attributes:
-        name: names the connection; it is no secret.
-        dialer: the dialer's proof that the socket is the connection's.
-        acceptor: the acceptor's.
+        name: identifies the connection; it is no secret.
+        dialer: the dialer's proof that the socket belongs to the connection.
+        acceptor: the acceptor's proof.
     """
 
     name: bytes
@@ -141,7 +142,7 @@ class SocketTokens(NamedTuple):
 
 
 class _Handshake:
-    """State of either end: the secret, its own record, the peer's, and the transcript."""
+    """State of one end: the secret, its own record, the peer's record, and the messages so far."""
 
     def __init__(self, secret: bytes, me: WorkerRecord) -> None:
         self._secret = secret
@@ -157,7 +158,7 @@ class _Handshake:
         return self._sign(b"session").hex()
 
     def socket_tokens(self, purpose: str) -> SocketTokens:
-        """Return what the socket of this connection for ``purpose`` is known by."""
+        """Return the tokens that identify the socket of this connection for ``purpose``."""
         name, dialer, acceptor = (
             self._sign(f"socket for {purpose}: {what}".encode()) for what in ("name", "dialer", "acceptor")
         )
@@ -165,7 +166,7 @@ class _Handshake:
 
 
 class DialerHandshake(_Handshake):
-    """Dialer's end of a handshake: it opens the connection.
+    """Handshake at the end that dials.
 
     Args:
         secret: the job's secret.
@@ -190,10 +191,10 @@ class DialerHandshake(_Handshake):
         return message
 
     def prove(self, challenge: bytes) -> bytes:
-        """Answer the acceptor's challenge with our proof.
+        """Return this end's proof, the answer to the acceptor's challenge.
 
         Raises:
-            AuthenticationError: the answer came from no worker, or from one that speaks another protocol.
+            AuthenticationError: the challenge came from no worker, or from a worker with another protocol.
         """
         nonce = _nonce(challenge, f"the process that answers at {self._address}")
         content = Introduction(
@@ -211,8 +212,8 @@ class DialerHandshake(_Handshake):
         """Check the acceptor's proof.
 
         Raises:
-            AuthenticationError: it does not know the secret, or is not the worker that was dialed.
-            ConnectionAbortedError: it knows us, and refuses.
+            AuthenticationError: the acceptor does not know the secret, or is not the worker that was dialed.
+            ConnectionAbortedError: the acceptor knows the secret, and refuses this worker.
         """
         mac, content = welcome[:MAC_BYTES], welcome[MAC_BYTES:]
         if len(welcome) > MESSAGE_BYTES or not hmac.compare_digest(mac, self._sign(b"acceptor", content)):
@@ -232,20 +233,20 @@ class DialerHandshake(_Handshake):
 
 
 class AcceptorHandshake(_Handshake):
-    """Acceptor's end of a handshake: it listens. Its errors repeat nothing that the dialer sent."""
+    """Handshake at the end that listens. Its errors repeat nothing that the dialer sent."""
 
     def __init__(self, secret: bytes, me: WorkerRecord) -> None:
         super().__init__(secret, me)
         self.nonce = secrets.token_bytes(NONCE_BYTES)
         self.expected_identity = b""
         self.certificate = b""
-        self.other_protocol = False  # the dialer's; it is answered all the same, so that its end can say so, too
+        self.other_protocol = False  # the dialer has one; it is answered nevertheless, so that it can tell its user
 
     def challenge(self, hello: bytes) -> bytes:
-        """Answer the first message.
+        """Return the challenge, the answer to the dialer's first message.
 
         Raises:
-            AuthenticationError: it is no greeting.
+            AuthenticationError: the message is no greeting.
         """
         if len(hello) != GREETING.size:
             raise AuthenticationError("its first message is no greeting")
@@ -255,15 +256,15 @@ class AcceptorHandshake(_Handshake):
         return message
 
     def check(self, proof: bytes, certificate: PeerCertificate = NO_CERTIFICATE) -> None:
-        """Check the dialer's proof, and keep what it says in ``peer``, ``expected_identity`` and ``certificate``.
+        """Check the dialer's proof, and set ``peer``, ``expected_identity`` and ``certificate`` from it.
 
         Args:
-            proof: its message.
-            certificate: what it shows on the connection.
+            proof: the dialer's message.
+            certificate: certificate that the dialer shows on the connection.
 
         Raises:
-            AuthenticationError: it does not know the secret, is not the end of this TLS connection, shows another worker's
-                certificate, or dialed another worker's address.
+            AuthenticationError: the dialer does not know the secret, is not the end of this TLS connection, shows another
+                worker's certificate, or dialed another worker's address.
         """
         mac, content = proof[NONCE_BYTES : NONCE_BYTES + MAC_BYTES], proof[NONCE_BYTES + MAC_BYTES :]
         self._transcript += (certificate.fingerprint, content)
@@ -279,14 +280,14 @@ class AcceptorHandshake(_Handshake):
         self.certificate = certificate.fingerprint
 
     def welcome(self, refusal: str = "") -> bytes:
-        """Return our own proof, which says who we are, or why the dialer is refused."""
+        """Return this end's proof, with this worker's record, or the reason why the dialer is refused."""
         message = Welcome(refusal=refusal) if refusal else Welcome(worker=self._me)
         content = message.SerializeToString()
         return self._sign(b"acceptor", content) + content
 
 
 class Credentials(NamedTuple):
-    """Credentials of a worker: its record, the job's secret, with which it proves it, and its TLS certificate, if any."""
+    """Credentials of a worker: its record, the job's secret to prove it with, and its TLS certificate, if any."""
 
     record: WorkerRecord
     secret: bytes
@@ -296,9 +297,9 @@ class Credentials(NamedTuple):
         """Return the dialer's end of a handshake.
 
         Args:
-            expected_identity: of the worker that should answer; empty for any.
-            address: where it listens.
-            certificate: fingerprint of the certificate that this end shows there; empty without TLS.
+            expected_identity: identity of the worker that should answer; empty for any.
+            address: where that worker listens.
+            certificate: fingerprint of the certificate that this end shows; empty without TLS.
         """
         return DialerHandshake(self.secret, self.record, expected_identity, address, certificate)
 

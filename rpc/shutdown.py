@@ -14,7 +14,7 @@ from .agent import Agent
 from .messages import Topic
 from .notices import Notices
 from .options import check_timeout
-from .peers import Peer
+from .peer import Peer
 from .quiescence_messages import Counts, decode_message, encode_message
 
 logger = logging.getLogger("telegrad.rpc")
@@ -24,7 +24,7 @@ INQUIRY_SECONDS = 1.0
 
 
 class Shutdown:
-    """Shutdown of one agent: gives events to the machine under a lock, and carries its instructions out outside of it."""
+    """Driver of one agent: gives events to the quiescence machine under a lock, and carries its instructions out after it."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -38,7 +38,7 @@ class Shutdown:
         agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.number)))
 
     def begin(self) -> None:
-        """Note that user code here is done."""
+        """Begin: user code here has called shutdown."""
         self.begun = True
         self.agent.timers.run_soon()  # references that were dropped just now are no leak
         self._handle(q.ShutdownCalled(self._counts))
@@ -48,7 +48,7 @@ class Shutdown:
         self._handle(q.InquiryDue())
 
     def dial_missing(self) -> None:
-        """Dial the workers that this one waits for: without a connection nobody notices that one of them died."""
+        """Dial the workers that this one waits for: without a connection it would not notice that one of them died."""
         with self._lock:
             ranks = self._machine().awaited()
         for peer in [self.agent.peers.at(rank) for rank in ranks]:
@@ -68,12 +68,12 @@ class Shutdown:
         return self._made
 
     def _handle(self, event: q.Event) -> None:
-        if self.agent.state.dynamic:  # its workers do not leave together
+        if self.agent.state.dynamic:  # workers of a dynamic group do not leave together
             return
         with self._lock:
             machine = self._machine()
             instructions = machine.handle(event)
-            if machine.finished:  # before anybody hears of it, and says goodbye: that is no loss
+            if machine.finished:  # set before another worker is told and says goodbye: its goodbye is then no loss
                 self.agent.state.leaving = True
         for instruction in instructions:
             self._carry_out(instruction)
@@ -88,7 +88,7 @@ class Shutdown:
             self.agent.threads.run_later(lambda: complete_once(self.finished))
 
     def _close(self) -> None:
-        # A signal handler closes the agent, or the others count this worker as lost: nothing else would end the wait.
+        # A signal handler may close the agent, or the others may count this worker as lost: nothing else would end the wait.
         reason = f"worker {self.agent.name!r} was closed while it waited in shutdown: {self.agent.closed}"
         complete_once(self.finished, error=AgentClosedError(reason))
 
@@ -98,8 +98,8 @@ class Shutdown:
     def _counts(self) -> Counts:
         used = self.agent.control.used()
         peers = {peer.number: (peer.control.sent, peer.control.received) for peer in used}
-        # Requests are not delivered reliably, so they are not matched. That any were made or served between two rounds
-        # shows as a message from this worker to itself.
+        # Requests are not delivered reliably, so their numbers here and at peers may differ. They count as messages from this
+        # worker to itself: then the counts change if a request was made or served between two rounds.
         peers[self.agent.number] = (self.agent.activity(), self.agent.activity())
         return Counts(peers, self.agent.open_work())
 
@@ -110,7 +110,7 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
     Args:
         agent: the agent to shut down.
         graceful: wait until every live worker has called ``shutdown``.
-        timeout: seconds to wait for the others; 0 for none.
+        timeout: seconds to wait for the others; 0 for no limit.
     """
     agent.state.check_open()
     check_timeout("timeout", timeout)
@@ -142,7 +142,7 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
 
 
 def _wait_for_own_work(agent: Agent, timeout: float) -> None:
-    """Wait until nothing is under way here, twice in a row with nothing between: a worker of a dynamic group leaves alone."""
+    """Wait until no work is under way at two looks in a row, and none was between. For a worker of a dynamic group."""
     agent.part(Shutdown).begin()
     deadline = time.monotonic() + (timeout or math.inf)
     idle_at = -1
@@ -159,10 +159,13 @@ def _wait_for_own_work(agent: Agent, timeout: float) -> None:
 
 
 def _wait(shutdown: Shutdown, timeout: float) -> bool:
-    """Wait for all workers, with 0 as long as they live; now and then look who is missing, and whether they still live."""
+    """Wait for all workers, and return whether all were ready in time; 0 waits for as long as they live.
+
+    Now and then it asks which workers are missing, and checks that they still live.
+    """
     began = time.monotonic()
     left = timeout or math.inf
-    pause = min(INQUIRY_SECONDS, left / 4)  # so that an error names the workers that it waited for
+    pause = min(INQUIRY_SECONDS, left / 4)  # several times in a short timeout: its error names the missing workers
     notices = Notices(began)
     while left > 0:
         if _completes(shutdown.finished, min(pause, left)):

@@ -1,4 +1,4 @@
-"""State of one agent that all its components share: who it is, and whether it is open."""
+"""State of one agent that all its components share: its name and rank, and whether it is open."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AgentState:
         rank: its rank.
 
     Attributes:
-        number: names it in messages: its rank, unless a dynamic group gave it another.
+        number: identifies the worker in messages: its rank, unless a dynamic group gave it another number.
         dynamic: other workers may join and leave at any time.
         process_id: the process that the agent belongs to.
         leaving: all workers agreed to leave: from here on, disconnects are expected.

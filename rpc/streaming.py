@@ -1,7 +1,7 @@
 """``rpc.stream``: the items of a generator that runs on another worker, as they come.
 
-The caller asks for each item with a request of its own, and a few of these are under way ahead of the consumer. That is all
-of the backpressure: the callee makes an item when it was asked for.
+The caller asks for each item with a request of its own, and a few requests are under way ahead of the consumer. There is no
+other backpressure: the callee makes an item only when there is a request for it.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from .current import current_agent
 from .dispatch import PendingCall
 from .messages import Method, Topic
 from .options import UNSET_RPC_TIMEOUT
-from .peers import Peer, WorkerInfo
+from .peer import Peer
 from .wire.control import encode_ids
 from .wire.payload import Labels
+from .worker_info import WorkerInfo
 
 T = TypeVar("T")
 AHEAD = 8
 
 
 class Pulls:
-    """Requests for the items of one stream, of which a few are under way.
+    """Requests for the items of one stream, a few of which are under way.
 
     Args:
-        agent: the agent that asks.
-        peer: where the generator runs.
+        agent: the agent that sends the requests.
+        peer: the worker on which the generator runs.
         body: the function and its arguments.
         ahead: how many items may be under way, or here and not taken.
-        timeout: seconds that a consumer waits for an item; 0 for none.
+        timeout: seconds that a consumer waits for an item; 0 for no limit.
         what: names the stream in errors.
-        event: names its requests in profiles.
+        event: name of the requests in profiles.
     """
 
     def __init__(self, agent: Agent, peer: Peer, body: Any, ahead: int, timeout: float, what: str, event: str) -> None:
@@ -49,7 +50,7 @@ class Pulls:
         self._peer = peer
         self._ahead = ahead
         self._timeout = timeout
-        # No deadline of its own: it begins when a consumer waits.
+        # Without a deadline: the timeout begins when a consumer waits.
         self._opening = self._request(Method.STREAM, body, 0, label_parts)
         self._calls: deque[PendingCall] = deque([self._opening])
         self._number = 1  # of the next item to ask for
@@ -75,22 +76,22 @@ class Pulls:
             self._ask_for(self._ahead)
         else:
             self.over = True
-            self._calls.clear()  # the answers to these say the same
+            self._calls.clear()  # they are answered in the same way
 
     def close(self) -> None:
-        """Have the generator closed, and forget the items that come. Closing again does nothing. Any thread."""
+        """Close the generator on its worker, and drop the items that come. Closing again does nothing. Any thread."""
         if self.over:
             return
         self.over = True
-        # A consumer may wait for the first; the others are answered by the callee. To cancel the opening request closes the
-        # generator, unless its answer comes at this moment.
+        # A consumer may wait for the first call, so it is cancelled; the callee answers the others. If the first call is the
+        # opening request, its cancellation closes the generator, unless its answer comes at this moment.
         cancelled = [call for call in list(self._calls)[:1] if call.future.cancel()]
         if self._opening not in cancelled and not (self._peer.gone or self._agent.closed):
             self._agent.control.post(self._peer, Topic.CANCEL, encode_ids([self._opening.call_id]))
 
     def _ask_for(self, count: int) -> None:
         """Ask for more items, so that ``count`` are under way or here."""
-        # Not before the first has come: a later request could overtake the one that opens the stream.
+        # Not before the first answer: a later request could overtake the one that opens the stream.
         if not self._opening.future.done():
             return
         while len(self._calls) < count:
@@ -115,15 +116,15 @@ class Pulls:
 
 
 class Stream(Generic[T]):
-    """Items of a generator on another worker: for ``for`` and ``async for``, by one consumer at a time.
+    """Items of a generator on another worker, for ``for`` and ``async for``, and for one consumer at a time.
 
-    As with a generator: after its end or an error there are no more items, and ``close`` ends it early. It also ends when it
-    is dropped.
+    As with a generator, there are no more items after its end or an error, and ``close`` ends it early. A stream also ends
+    when no object refers to it any more.
     """
 
     def __init__(self, pulls: Pulls, call_soon: Callable[[Callable[[], object]], object]) -> None:
         self._pulls = pulls
-        # A finalizer does no I/O: it leaves that to the loop.
+        # A finalizer must do no I/O: the loop does it.
         weakref.finalize(self, call_soon, pulls.close).atexit = False
 
     def close(self) -> None:

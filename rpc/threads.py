@@ -19,15 +19,15 @@ CLOSE_SECONDS = 2.0
 
 
 class AgentThreads:
-    """Threads of one agent. No user code runs in others.
+    """Threads of one agent. No other threads run user code.
 
     Args:
         name: the worker's name, for the names of threads.
         size: how many user functions run at a time.
         executor: runs user functions and callbacks; ``None`` makes thread pools.
-        loop: runs coroutines; ``None`` makes a thread with an event loop. One that is given is not stopped.
+        loop: runs coroutines; ``None`` makes a thread with an event loop. A loop that is given is not stopped.
         new_context: returns an empty context in which the agent is the current one, for user code.
-        timers: of the agent.
+        timers: the agent's timers.
     """
 
     def __init__(
@@ -46,18 +46,18 @@ class AgentThreads:
         self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
 
     def run_later(self, task: Callable[[], None]) -> None:
-        """Run a task that may call user code (callbacks, destructors, unpicklers) in a thread for callbacks."""
+        """Run a task that may call user code (callbacks, destructors, unpickling) in a thread for callbacks."""
         try:
             self._callbacks.submit(task)
         except RpcError:
-            task()  # closing: no thread is left, and a thread that waits for the task must not hang
+            task()  # the agent closes and has no thread left, but a thread may wait for the task
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
         """Run a user's coroutine on the agent's event loop; the future holds its outcome."""
         return self._coroutines.run(coroutine, context)
 
     def is_current(self) -> bool:
-        """Return whether this thread is one of these, or a loop's, which must not block."""
+        """Return whether this thread is one of these, or an event loop's thread, which must not block."""
         blocker: object = thread_role.blocker
         return isinstance(blocker, RefusesToBlock) or blocker in (self.functions, self._callbacks)
 
@@ -66,10 +66,10 @@ class AgentThreads:
         return self._callbacks.busy()
 
     def counts(self) -> dict[str, Any]:
-        """Return the numbers of threads, for ``debug_info``; none of an executor that was given."""
+        """Return the numbers of threads, for ``debug_info``; nothing if the executor was given."""
         return {"threads": self.functions.counts()} if isinstance(self.functions, ThreadPool) else {}
 
     def close(self) -> list[str]:
-        """End the threads; return the names of those that still run user code after a while."""
+        """End the threads; return which functions of the user's still run after a while."""
         pools = (self._coroutines, self.functions, self._callbacks)
         return [name for pool in pools for name in pool.close(CLOSE_SECONDS)]

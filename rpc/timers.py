@@ -1,7 +1,8 @@
-"""Timers of one agent: a heap of actions, each to run once at its time, on the thread of an event loop.
+"""Timers of one agent: a heap of actions, each of which runs once at its time, on the thread of an event loop.
 
-The heap is not the loop's own because nearly every timer is the deadline of a call, and is cancelled within a millisecond:
-here that costs no wake-up of the loop's thread. The loop is woken only for a timer that comes before all others.
+The loop's own timers are not used, because nearly every timer is the deadline of a call and is cancelled within a
+millisecond. With this heap that does not wake the loop's thread. The loop is woken only for a timer that is earlier than all
+others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ logger = logging.getLogger("telegrad.rpc")
 NEVER = float("inf")
 SMALL_HEAP = 64
 IN_A_ROW = 100  # timers that run before the loop does its other work
-TICK = 0.001  # seconds until what need not be done at once is done, all of it together
+TICK = 0.001  # seconds between two runs of the actions of ``call_soon``
 Action = Callable[..., object]
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ class Timer:
         return self._action is not None
 
     def cancel(self) -> None:
-        """Do not run the action, and let go of it. Does nothing if it has run."""
+        """Do not run the action, and drop the reference to it. Does nothing if it has run."""
         self._action, self._args = None, ()
 
     def run(self) -> None:
@@ -76,14 +77,15 @@ class Timers:
         self._sweep_at = SMALL_HEAP
         self._wake_at = NEVER  # when the loop looks at the heap next
         self._soon: SimpleQueue[Action] = SimpleQueue()
-        self._ticking = False  # the loop looks at ``_soon`` within a tick, or is woken to
-        self._tick_timer: asyncio.TimerHandle | None = None  # used on the loop's thread only, and so is the next
+        self._over = False  # an action that was kept from here on would keep the agent, and what the action is about
+        self._ticking = False  # the loop will look at ``_soon`` within a tick, or was woken to do so
+        self._tick_timer: asyncio.TimerHandle | None = None  # used on the loop's thread only
         self._alarm: asyncio.TimerHandle | None = None  # used on the loop's thread only
-        # An empty one: the loop must not keep what the variables of a caller's context refer to.
+        # An empty context: the loop must not keep objects to which a caller's context variables refer.
         self._context = contextvars.Context()
 
     def call_at(self, when: float, action: Action, *args: Any) -> Timer:
-        """Run ``action(*args)``, which is quick and no user code, at ``when``.
+        """Run ``action(*args)`` at ``when``. The action must be quick, and no user code.
 
         Args:
             when: in the seconds of the agent's clock; ``inf`` is never.
@@ -103,7 +105,7 @@ class Timers:
                     return timer
                 self._wake_at = when
             self._wake(self._run)
-        except BaseException:  # Ctrl-C, say: the others count on the wake-up
+        except BaseException:  # such as Ctrl-C: other threads rely on the wake-up
             self._wake(self._run)
             raise
         return timer
@@ -115,19 +117,21 @@ class Timers:
     def call_soon(self, action: Callable[[], object]) -> None:
         """Run ``action`` on the loop's thread within a millisecond. Takes no lock, so that a finalizer may call it.
 
-        The loop is woken only if it did not look for such actions a millisecond ago: in a busy time nobody wakes it.
+        The loop is woken only if it has found no such actions in the last millisecond. So in a busy time it is not woken.
         """
+        if self._over:
+            return
         self._soon.put(action)
         if not self._ticking:
             self._ticking = True
             try:
                 self._wake(self._tick_later)
-            except BaseException:  # Ctrl-C, say: the others count on the wake-up
+            except BaseException:  # such as Ctrl-C: other threads rely on the wake-up
                 self._wake(self._tick_later)
                 raise
 
     def run_soon(self) -> bool:
-        """Run what waits since ``call_soon``, in this thread; return whether there was anything."""
+        """Run the actions of ``call_soon`` that wait, in this thread; return whether there were any."""
         found = False
         while True:
             try:
@@ -148,12 +152,14 @@ class Timers:
     def close(self) -> None:
         """Run no more timers."""
         self._heap = []
-        self._wake(self._run)  # the loop lets go of its alarm and its tick
+        self._wake(self._run)  # the loop cancels its alarm and its tick
         self.abandon()
+        self._soon = SimpleQueue()
 
     def abandon(self) -> None:
-        """In a forked child: forget the loop, whose thread is the parent's. A thread that is gone may hold the lock."""
+        """Forget the loop, in a forked child: its thread is the parent's. Takes no lock: a thread of the parent may hold it."""
         self._loop = None
+        self._over = True
         self._wake_at = -NEVER
 
     def _wake(self, action: Callable[[], object]) -> None:
@@ -182,7 +188,7 @@ class Timers:
             return
         if not self.run_soon():
             self._ticking = False
-            if self._soon.empty():  # else somebody came just before, and did not wake the loop
+            if self._soon.empty():  # else another thread added an action just before, and did not wake the loop
                 return
             self._ticking = True
         self._tick_later()
@@ -210,7 +216,7 @@ class Timers:
             self._alarm = loop.call_later(max(when - self.now(), 0.0), self._run, context=self._context)
 
     def _next_time(self) -> float:
-        # lock held; what is looked at is taken out first: another may come to stand before it
+        # lock held; the entry is removed before the look: a signal handler may add one that comes before it
         while self._heap:
             entry = heapq.heappop(self._heap)
             if entry[2].pending:
@@ -219,13 +225,13 @@ class Timers:
         return NEVER
 
     def _sweep(self) -> None:
-        # lock held; one by one, so that none is lost that a signal handler adds meanwhile
+        # lock held; entry by entry, so that no entry is lost that a signal handler adds meanwhile
         entries, self._heap = self._heap, []
         try:
             for entry in entries:
                 if entry[2].pending:
                     heapq.heappush(self._heap, entry)
-        except BaseException:  # Ctrl-C, say. Those that are in it twice still run once
+        except BaseException:  # such as Ctrl-C. Timers that are in the heap twice still run once
             self._heap = [*self._heap, *entries]
             heapq.heapify(self._heap)
             raise
@@ -237,10 +243,10 @@ class Batch(Generic[T]):
 
     Args:
         timers: the agent's timers.
-        handle: takes the items; quick, and no user code.
+        handle: takes the items. It must be quick, and no user code.
 
     Attributes:
-        items: those that wait, to be looked at only.
+        items: those that wait; read only.
     """
 
     __slots__ = ("_handle", "_timers", "_waiting", "items")
@@ -258,33 +264,33 @@ class Batch(Generic[T]):
             self._waiting = True
             try:
                 self._timers.call_soon(self.flush)
-            except BaseException:  # Ctrl-C, say: the others count on the flush
+            except BaseException:  # such as Ctrl-C: other threads rely on the flush
                 self._timers.call_soon(self.flush)
                 raise
 
     def flush(self) -> None:
         """Handle the items that wait, in this thread."""
-        self._waiting = False  # first: what is added from here on is handled below or has a flush of its own
+        self._waiting = False  # first: an item that is added from here on is handled below, or causes another flush
         items: list[T] = []
         try:
             with contextlib.suppress(IndexError):  # another thread may flush too
-                # All in C: between two calls of Python's an interrupt could lose an item.
+                # One call in C: between two calls in Python an interrupt could lose an item.
                 items.extend(iter(self.items.popleft, self))
             if items:
                 self._handle(items)
         except Exception:
             raise
-        except BaseException:  # Ctrl-C, say: nobody else would handle them
+        except BaseException:  # such as Ctrl-C: no other thread would handle the items
             self.items.extendleft(reversed(items))
             self._timers.call_soon(self.flush)
             raise
 
 
 class Alarm:
-    """One action that runs at the earliest of the times that were set, and then until it is set again no more.
+    """Action that runs once, at the earliest of the times that were set. After that it runs again only if it is set again.
 
     Attributes:
-        when: the time at which it runs, ``inf`` if none is set: to set a later one changes nothing.
+        when: the time at which it runs, ``inf`` if none is set. Setting a later time changes nothing.
     """
 
     def __init__(self, timers: Timers, action: Callable[[], object]) -> None:
@@ -303,11 +309,11 @@ class Alarm:
             self._timer = self._timers.call_at(when, self._ring)
             self.when = when
             if timer is not None:
-                timer.cancel()  # last: an interrupted change leaves one of them
+                timer.cancel()  # last: if this is interrupted, at least one of the two timers runs
 
     def _ring(self) -> None:
         with self._lock:
-            timer = self._timer  # a later one, if a signal handler has set it meanwhile
+            timer = self._timer  # not the one that rings, if a signal handler has set another meanwhile
             self.when = timer.when if timer is not None and timer.pending else NEVER
         self._action()
 

@@ -1,8 +1,8 @@
-"""TLS of a worker: what it shows to others, whom it trusts, and what it learns of a peer from the peer's certificate.
+"""TLS of a worker: its certificate, the authority that it trusts, and the names in a peer's certificate.
 
-Both ends of a connection show a certificate of the same authority (mutual TLS). The dialer checks in addition that the
-acceptor's carries the name that the job knows it by. The acceptor checks that the dialer's is the one that the handshake
-(``security.py``) signs, and that it carries the name of the worker that the dialer says it is.
+Both ends of a connection show a certificate of the same authority (mutual TLS). In addition, the dialer checks that the
+acceptor's certificate has the name that is in the acceptor's record. The acceptor checks that the dialer's certificate is the
+one that the handshake (``security.py``) signs, and that it has the name in the record that the dialer sends.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import os
 import ssl
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,10 +26,10 @@ class TlsFiles:
     """Certificate files of one worker, for ``GrpcRpcBackendOptions(tls=...)``. All are PEM.
 
     Attributes:
-        certificate: this worker's certificate, with those between it and the authority; it carries a subject alternative name.
-        key: its private key, which other users cannot read.
+        certificate: this worker's certificate, with those between it and the authority. It has a subject alternative name.
+        key: the private key of the certificate, which other users cannot read.
         ca: certificate of the authority that signed the certificates of all workers.
-        rank0_name: name that the certificate of rank 0 carries; ``None`` for the host of the rendezvous' address.
+        rank0_name: name in the certificate of rank 0; ``None`` for the host of the rendezvous' address.
     """
 
     certificate: str | os.PathLike[str]
@@ -42,7 +43,7 @@ class PeerCertificate(NamedTuple):
 
     Attributes:
         fingerprint: SHA-256 of the certificate.
-        names: names that it carries.
+        names: names in the certificate.
     """
 
     fingerprint: bytes = b""
@@ -61,7 +62,7 @@ class Tls:
         certificate: the worker's certificate, with those between it and the authority, as PEM.
         key: its private key, as PEM.
         ca: certificate of the authority, as PEM.
-        names: names that the certificate carries, the worker's own first.
+        names: names in the certificate, the worker's own first.
     """
 
     files: TlsFiles
@@ -76,20 +77,20 @@ class Tls:
         return fingerprint(self.certificate)
 
     def name_of(self, announced: str, host: str) -> str:
-        """Return the name that the certificate of a peer must carry.
+        """Return the name that must be in the certificate of a peer.
 
         Args:
-            announced: the name in its record; empty for rank 0 at the rendezvous.
-            host: host that is dialed.
+            announced: the name in the peer's record; empty for rank 0 at the rendezvous.
+            host: the host that is dialed.
         """
         return announced or self.files.rank0_name or host
 
     def client_context(self) -> ssl.SSLContext:
-        """Return the context of an end that dials."""
+        """Return the SSL context of an end that dials."""
         return self._context(ssl.PROTOCOL_TLS_CLIENT)
 
     def server_context(self) -> ssl.SSLContext:
-        """Return the context of an end that listens; it asks for a certificate."""
+        """Return the SSL context of an end that listens. It asks the other end for a certificate."""
         return self._context(ssl.PROTOCOL_TLS_SERVER)
 
     def _context(self, protocol: int) -> ssl.SSLContext:
@@ -105,7 +106,8 @@ def load(files: TlsFiles) -> Tls:
     """Read and check the files of a worker.
 
     Raises:
-        AuthenticationError: one cannot be read, others can read the key, they do not belong together, or are not valid now.
+        AuthenticationError: a file cannot be read, others can read the key, the key belongs to another certificate, or the
+            certificate is not valid now or was not signed by the authority.
     """
     from .certificates import check
 
@@ -115,11 +117,35 @@ def load(files: TlsFiles) -> Tls:
             f"others can read the key {files.key}; run `chmod 600 {files.key}`, or make a new one"
         )
     names = check(certificate, key, ca, f"the certificate {files.certificate}")
-    return Tls(files, certificate, key, ca, names)
+    tls = Tls(files, certificate, key, ca, names)
+    _check_signature(tls)
+    return tls
+
+
+def _check_signature(tls: Tls) -> None:
+    """Check that workers with the same authority accept this worker: with a handshake in memory, up to its certificate.
+
+    Otherwise only the other workers would notice, and TLS 1.3 closes such a connection without a reason.
+    """
+    towards, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = tls.client_context()
+    context.check_hostname = False
+    dialer, acceptor = context.wrap_bio(back, towards), tls.server_context().wrap_bio(towards, back, server_side=True)
+    try:
+        for end in (dialer, acceptor, dialer):
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+    except ssl.SSLCertVerificationError as error:
+        raise AuthenticationError(
+            f"the certificate {tls.files.certificate} was not signed by the authority {tls.files.ca}, so that other workers "
+            f"would refuse it ({error.verify_message}); give certificates of one authority, and ca= that authority's"
+        ) from None
 
 
 def own_tls(files: TlsFiles | None) -> Tls | None:
-    """Return the TLS of this worker: of the files that its user gives, else of those that its launcher made, if any.
+    """Return the TLS of this worker, from the files that its user gives, else from those that its launcher made.
+
+    Without either, return ``None``.
 
     Raises:
         AuthenticationError: a file cannot be used.
@@ -131,9 +157,8 @@ def own_tls(files: TlsFiles | None) -> Tls | None:
         return None
     certificate, key, ca = job_credentials.CERTIFICATE, job_credentials.KEY, job_credentials.AUTHORITY
     tls = load(TlsFiles(folder / certificate, folder / key, folder / ca))
-    return replace(
-        tls, files=replace(tls.files, rank0_name=tls.names[-1])
-    )  # the job's name, which all certificates carry
+    # The last name is the job's name, which is in all its certificates.
+    return replace(tls, files=replace(tls.files, rank0_name=tls.names[-1]))
 
 
 def fingerprint(certificate: bytes) -> bytes:

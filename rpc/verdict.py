@@ -4,24 +4,28 @@ Each worker writes one report: which of the others it cannot reach (it *suspects
 sends the report to all others whenever it changes. So every worker knows the same graph: its nodes are the members, and two
 of them are linked unless one of them suspects the other. From this graph each worker draws the same conclusion:
 
-* Members that no path leads to are *lost*. If one link is cut, others still connect its two ends: nobody is lost.
-* Of a graph in several pieces, the piece with the majority of the live members goes on; if there are two halves, the one
-  with the lowest rank. A worker in any other piece closes itself. Members of whom it is known that nobody listens at
-  their address are dead and do not count.
+* Members to which no path leads are *lost*. If one link is cut, its two ends are still connected through others: no worker is
+  lost.
+* If the graph is in several pieces, the piece with the majority of the live members goes on. If there are two halves, the one
+  with the lowest rank goes on. A worker in any other piece closes itself. A member is dead, and does not count, if it is
+  known that no process listens at its address.
 * Silence proves nothing about the links of others: a worker that has reported nothing about another counts as linked to it. A
-  worker that hears of a suspicion asks the suspected worker for a sign of life, and reports the answer or its absence.
-* A worker whose process was suspended for ``timeout`` seconds may be lost without knowing it, and what arrives first was sent
-  while it stood still. So it reads for a while, then asks all members for a sign of life. Until one has answered, it decides
-  nothing about members that may be alive; if none does, it closes where another would go on.
-* A refused connection proves more: the suspected worker is lost after ``timeout`` seconds unless somebody reaches it, even if
-  some of the members say nothing meanwhile.
+  worker that is told of a suspicion asks the suspected worker for a sign of life, and reports the answer or its absence. The
+  question is the worker's report, the answer its acknowledgement; one of an older report may come from a worker that has died.
+* A worker whose process was suspended for ``timeout`` seconds may be lost without knowing it, and the first messages that it
+  reads were sent while it was suspended. So it reads for a while, then asks all members for a sign of life. Until one has
+  answered, it decides nothing about members that may be alive. If none answers, it closes, also in a case in which another
+  worker would go on.
+* A refused connection proves more: the suspected worker is lost after ``timeout`` seconds unless a worker reaches it, even if
+  some of the members report nothing meanwhile.
 
-A loss is final, and passed on by everyone who hears of it, so that all who stay end with the same losses. Two opposite
-splits within the time that a report needs to travel could make both sides go on; one that lasts cannot.
+A loss is final. Every worker that is told of it tells the others, so that all workers that stay end with the same losses. If
+the network splits in two different ways within the time that a report needs to travel, both sides may go on. A split that
+lasts longer cannot do this.
 
-A worker that joins later is a member from then on, and a report about it may come before the news that it has joined.
+A worker that joins later is a member from then on. A report about it may come before the news that it has joined.
 
-Reports may arrive in any order, and through other workers where a link is cut; each has a version.
+Reports may arrive in any order, and through other workers where a link is cut. Each has a version.
 """
 
 from __future__ import annotations
@@ -37,10 +41,17 @@ from .reports import Evidence, Finding, Loss, Report, Reports
 # -- events
 
 
-class Reached(NamedTuple):
-    """A worker answered on a direct connection."""
+class Opened(NamedTuple):
+    """A connection to a worker opened."""
 
     rank: int
+
+
+class Reached(NamedTuple):
+    """A worker acknowledged this worker's report of that version, on a direct connection."""
+
+    rank: int
+    version: int
 
 
 class Failed(NamedTuple):
@@ -51,7 +62,7 @@ class Failed(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """A worker has joined the group. Its number, which stands for its rank here, was nobody's before."""
+    """A worker has joined the group. ``rank`` is its number, which no worker had before."""
 
     rank: int
 
@@ -71,10 +82,10 @@ class Received(NamedTuple):
 
 
 class TimePassed(NamedTuple):
-    """Time has passed (``Verdicts.due``)."""
+    """The time that ``Verdicts.due`` returned has come."""
 
 
-Event: TypeAlias = Reached | Failed | Joined | Left | Received | TimePassed
+Event: TypeAlias = Opened | Reached | Failed | Joined | Left | Received | TimePassed
 
 # -- instructions
 
@@ -89,7 +100,7 @@ class SendReport:
 
 @dataclass(slots=True)
 class Lose:
-    """Count that worker as lost, whatever it may say later."""
+    """Count that worker as lost for good, even if messages of it come later."""
 
     rank: int
     loss: Loss
@@ -97,7 +108,7 @@ class Lose:
 
 @dataclass(slots=True)
 class Close:
-    """End the agent and let the process fail: this worker itself is lost."""
+    """Close the agent and end the process with a failure: this worker itself is lost."""
 
     reason: str
 
@@ -110,7 +121,7 @@ class Verdicts:
 
     Args:
         me: rank of the worker.
-        members: ranks of all workers; a ``range`` costs nothing for each of them.
+        members: ranks of all workers; a ``range`` takes no time for each rank.
         name: returns the name of the worker of a rank.
         timeout: seconds after which a dead worker is lost although other workers say nothing.
     """
@@ -122,29 +133,30 @@ class Verdicts:
         self._instructions: list[Instruction] = []
         self._name = name
         self._timeout = timeout
-        self._reports = Reports({me: Report()})  # of those who have sent one
-        self._asked: set[int] = set()  # suspected workers that we have asked for a sign of life
-        self._dead_since: dict[int, float] = {}  # those that we found dead, and nobody has reached since
-        self._passed_on = 0  # losses that were passed on to the others
+        self._reports = Reports({me: Report()})  # those that have arrived, and its own
+        # Suspected workers that this one has asked for a sign of life, and the version of the first report that asked them.
+        self._asked: dict[int, int] = {}
+        self._dead_since: dict[int, float] = {}  # when this worker found others dead that no worker has reached since
+        self._passed_on = 0  # losses of which the others were told
         self.awake_since = 0.0  # when this process last went on after a suspension
         self._seen = 0.0  # when the last event was
-        self._woke: float | None = None  # when this process went on after a suspension; nobody has answered since
-        self._asked_all = False  # it has asked the members since
+        self._woke: float | None = None  # when this process went on after a suspension, if no member has answered since
+        self._asked_all = False  # it has asked all members since then
 
     @property
     def report(self) -> Report:
-        """The report of this worker."""
+        """Return the report of this worker."""
         return self._reports[self.me]
 
     @property
     def quiet(self) -> bool:
-        """Return whether nobody suspects anybody, and this worker waits for no sign of life."""
+        """Return whether no worker suspects another, and this one waits for no sign of life."""
         return self._woke is None and not any(report.links for report in self._reports.values())
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """Take an event at the time ``now``, in seconds, and return what the driver has to do.
 
-        Events of workers that are lost have no effect, nor has any after `Close`.
+        Events of lost workers have no effect, and neither has any event after `Close`.
 
         Raises:
             IllegalEventError: there is no worker of that rank.
@@ -174,9 +186,12 @@ class Verdicts:
 
     def _handle(self, event: Event, now: float) -> None:
         match event:
-            case Reached(rank):
+            case Opened(rank):
                 if rank in self.members:
-                    self._reached(rank, now)
+                    self._opened(rank)
+            case Reached(rank, version):
+                if rank in self.members:
+                    self._reached(rank, version, now)
                     self._heard(now)
             case Failed(rank, evidence):
                 if rank in self.members:
@@ -199,16 +214,21 @@ class Verdicts:
 
     # -- events
 
-    def _reached(self, rank: int, now: float) -> None:
+    def _opened(self, rank: int) -> None:
+        """Ask a suspected worker for a sign of life: the connection may have ended since."""
+        if self._reports.finding(self.me, rank) is not Finding.REACHED and self._reports.suspecting(rank):
+            self._ask(rank)
+
+    def _reached(self, rank: int, version: int, now: float) -> None:
         known = self.report.links.get(rank)
         suspecting = self._reports.suspecting(rank)
-        if not suspecting or (known and known.finding is Finding.REACHED):
+        if not suspecting or version < self._asked.get(rank, 0) or (known and known.finding is Finding.REACHED):
             return
         if suspecting == [self.me]:
             del self.report.links[rank]
         else:
             self.report.links[rank] = Evidence(Finding.REACHED)
-        # If we had suspected it, everyone has drawn a graph without this link. Else only those who suspect it wait for a word.
+        # If this worker had suspected it, the link is missing in everybody's graph. Else only those that suspect it must know.
         self._send_report(sorted(self.members) if known else suspecting)
         self._conclude(now)
 
@@ -220,10 +240,11 @@ class Verdicts:
         if evidence.finding is Finding.DEAD:
             self._dead_since[rank] = now
         self._send_report(sorted(self.members))
+        self._asked[rank] = self.report.version
         self._conclude(now)
 
     def _join(self, rank: int) -> None:
-        """Take a member, about which reports may have arrived before."""
+        """Add a member. Reports about it may have arrived before."""
         if rank in self.members or rank in self.report.gone:
             return
         self.members.add(rank)
@@ -248,13 +269,13 @@ class Verdicts:
     # -- suspension of this process
 
     def _ask_all(self, now: float) -> None:
-        """Ask the members for a sign of life, if this process was suspended and has read what was sent meanwhile."""
+        """Ask the members for a sign of life, after a suspension and some time to read what was sent meanwhile."""
         if self._woke is not None and not self._asked_all and now >= self._woke + self._timeout / 2:
             self._asked_all = True
             self._send_report(sorted(self.members))
 
     def _heard(self, now: float) -> None:
-        """Note a sign of life of a member: asked for it, this worker is still one of them."""
+        """Note a sign of life of a member. If it is the answer to a question, this worker is still a member."""
         if self._asked_all and self._woke is not None and not self.closed:
             self._woke = None
             self._conclude(now)
@@ -262,13 +283,13 @@ class Verdicts:
     # -- questions
 
     def witness(self, rank: int) -> int | None:
-        """Return a worker that reached that one after it was suspected."""
+        """Return a worker that reached ``rank`` after it was suspected; ``None`` if there is none."""
         return next(
             (other for other in sorted(self.members) if self._reports.finding(other, rank) is Finding.REACHED), None
         )
 
     def next_hop(self, rank: int) -> int | None:
-        """Return the first worker on the shortest way to that one; ``None`` if no way is known."""
+        """Return the first worker on the shortest path to ``rank``; ``None`` if no path is known."""
         return self._reports.paths(self.me, self.members).get(rank)
 
     # -- suspicions
@@ -280,8 +301,11 @@ class Verdicts:
         if known is Finding.REACHED:
             self._send_report([sender])
         elif known is None and rank not in self._asked:
-            self._asked.add(rank)
-            self._send_report([rank])
+            self._ask(rank)
+
+    def _ask(self, rank: int) -> None:
+        self._send_report([rank])
+        self._asked.setdefault(rank, self.report.version)
 
     def _send_report(self, to: list[int]) -> None:
         self.report.version += 1
@@ -290,7 +314,7 @@ class Verdicts:
     # -- conclusions
 
     def _conclude(self, now: float) -> None:
-        """Draw the conclusions until nothing new follows, and pass them on."""
+        """Draw conclusions until nothing new follows, and tell the others of them."""
         known = -1
         while known != len(self.report.gone) and not self.closed:
             known = len(self.report.gone)
@@ -308,7 +332,7 @@ class Verdicts:
             self._send_report(uninformed)
 
     def _resolve_split(self, now: float) -> None:
-        """Lose the members that no path leads to, or close if they are the majority."""
+        """Lose the members to which no path leads, or close if they are the majority."""
         here = self._reports.paths(self.me, self.members).keys() | {self.me}
         outside = {rank for rank in self.members if rank not in here}
         if not outside:
@@ -329,7 +353,7 @@ class Verdicts:
             )
 
     def _lose_dead(self, now: float) -> None:
-        """Lose those that we found dead a while ago, if nobody has reached them since."""
+        """Lose the members that this worker found dead ``timeout`` seconds ago, if no worker has reached them since."""
         for rank, since in list(self._dead_since.items()):
             if self.witness(rank) is not None:
                 self._dead_since[rank] = now
@@ -337,13 +361,13 @@ class Verdicts:
                 self._lose(rank, Loss(self._reports.reason(rank, self.members, self._name)))
 
     def _withdraw_answers(self) -> None:
-        """Withdraw answers to suspicions that were withdrawn: they prove nothing when the next one comes."""
+        """Withdraw answers to suspicions that were withdrawn: they prove nothing about a later suspicion."""
         suspected = {rank for report in self._reports.values() for rank in report.links if report.suspects(rank)}
         if stale := self.report.links.keys() - suspected:
             for rank in stale:
                 del self.report.links[rank]
             self._send_report(sorted(self.members))
-        self._asked &= suspected
+        self._asked = {rank: version for rank, version in self._asked.items() if rank in suspected}
         self._dead_since = {rank: since for rank, since in self._dead_since.items() if self.report.suspects(rank)}
 
     def _lose(self, rank: int, loss: Loss) -> None:

@@ -1,7 +1,7 @@
-"""Reasons of waits: why calls that take long are not answered yet, in words; each that waits for a minute is logged, once.
+"""Reasons, in words, why calls are not answered yet. A call that waits for more than a minute is logged once with its reason.
 
 The caller knows whether a call has left. For the rest it asks the callee, in a request that a reader's thread answers, so that
-the answer comes also while all threads for user functions are busy.
+the answer comes even while all threads for user functions are busy.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ from ..core.futures import Future, wait_for_outcomes
 from .caller import Caller
 from .dispatch import PendingCall
 from .messages import Method
-from .peers import Peer, Peers
+from .peer import Peer
+from .peers import Peers
 from .pool import ThreadPool
-from .serving import Server, ServerCall
+from .server_call import ServerCall
+from .serving import Server
 from .threads import AgentThreads
 
 logger = logging.getLogger("telegrad.rpc")
 LONG_SECONDS = 60.0  # a call that waits longer is logged
-SHORT_SECONDS = 0.5  # a call that waits shorter is nothing to explain
+SHORT_SECONDS = 0.5  # calls that wait less are not explained
 ASK_SECONDS = 1.0  # how long a callee may take to say why
 MOST = 32  # calls to explain at a time
 NAMES = 3  # functions to name
 
 
 class Waits:
-    """Explains the calls of one agent, and those that it serves to their callers.
+    """Part of an agent that explains its calls, and answers its callers' questions about theirs.
 
     Args:
         peers: the workers of the job.
@@ -48,7 +50,7 @@ class Waits:
         server.serve(Method.EXPLAIN, self._answer, quick=True)
 
     def explain(self) -> list[str]:
-        """Return a sentence for each of the oldest calls under way. Waits for the answers of callees, a second at most."""
+        """Return a sentence for each of the oldest calls under way. Waits at most a second for the callees' answers."""
         calls = self._caller.table.older_than(SHORT_SECONDS)[:MOST]
         asked = [self._ask(call) for call in calls]
         wait_for_outcomes(asked)
@@ -104,7 +106,7 @@ class Waits:
         return self._busy()
 
     def _busy(self) -> str:
-        """Say which functions the threads are busy in."""
+        """Return a text that names the functions which the threads run."""
         pool = self._threads.functions
         running = Counter(call.what or "a function" for call in self._running())
         names = ", ".join(

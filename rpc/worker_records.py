@@ -1,32 +1,33 @@
-"""Records of the workers of a job, in the bytes in which they came: a record is decoded when somebody asks for it.
+"""Records of the workers of a job, kept as the bytes that arrived: a record is decoded each time it is asked for.
 
-Each of n workers has the records of all n, and deals with few of them. So none makes an object for each other one.
+Each of n workers has the records of all n, but calls few of them. So it does not make an object for every record.
 """
 
 from __future__ import annotations
 
 import zlib
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-
-import numpy as np
+from itertools import accumulate, chain
+from operator import sub
 
 from ..proto.rpc_pb2 import WorkerRecord, WorkerTable
 
 
 class WorkerRecords:
-    """Table of records in order of the workers' numbers; it does not change.
+    """Table of records in order of the workers' numbers. It does not change.
 
     Attributes:
-        ranked: a worker's place in the table is its number and its rank.
+        ranked: every worker's place in the table is also its number and its rank.
     """
 
     __slots__ = ("_by_name", "_ends", "_records", "ranked")
 
     def __init__(self, table: WorkerTable) -> None:
         self._records: bytes = table.records
-        self._ends = np.frombuffer(table.lengths, "<u4").cumsum()
-        self._by_name = np.frombuffer(table.by_name, "<u4")
+        self._ends = array("Q", accumulate(table.lengths))
+        self._by_name = array("I", table.by_name)
         self.ranked: bool = table.ranked
 
     @classmethod
@@ -38,21 +39,21 @@ class WorkerRecords:
         return cls(
             WorkerTable(
                 records=b"".join(encoded),
-                lengths=np.array([len(each) for each in encoded], "<u4").tobytes(),
-                by_name=np.array(places, "<u4").tobytes(),
+                lengths=map(len, encoded),
+                by_name=places,
                 ranked=all(place == record.number == record.rank for place, record in enumerate(ordered)),
             )
         )
 
     def encode(self) -> bytes:
         """Return the table as bytes, compressed to about a quarter."""
-        lengths, by_name = np.diff(self._ends, prepend=0).astype("<u4").tobytes(), self._by_name.tobytes()
-        table = WorkerTable(records=self._records, lengths=lengths, by_name=by_name, ranked=self.ranked)
+        lengths = map(sub, self._ends, chain((0,), self._ends))
+        table = WorkerTable(records=self._records, lengths=lengths, by_name=self._by_name, ranked=self.ranked)
         return zlib.compress(table.SerializeToString())
 
     @classmethod
     def decode(cls, data: bytes) -> WorkerRecords:
-        """Return the table that ``encode`` made into ``data``."""
+        """Return the table of which ``data`` is the encoding (``encode``)."""
         return cls(WorkerTable.FromString(zlib.decompress(data)))
 
     def __eq__(self, other: object) -> bool:
@@ -65,7 +66,7 @@ class WorkerRecords:
         """Return the record at a place.
 
         Raises:
-            IndexError: there is none.
+            IndexError: there is no such place.
         """
         if not 0 <= place < len(self):
             raise IndexError(f"there is no record at place {place} of {len(self)}")
@@ -78,5 +79,5 @@ class WorkerRecords:
     def place_of(self, name: str) -> int:
         """Return the place of the worker of that name, -1 if there is none; decodes log n records."""
         at = bisect_left(self._by_name, name, key=lambda place: self[place].name)
-        place = int(self._by_name[at]) if at < len(self) else -1
+        place = self._by_name[at] if at < len(self) else -1
         return place if place >= 0 and self[place].name == name else -1

@@ -2,22 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from ..core.late_imports import late_imports
 from .rref import RRef, remote
 
 if TYPE_CHECKING:
     from .remote_module import RemoteModule
     from .remote_parameters import parameter_rrefs
 else:
-    # They import ``nn``, which workers without a model never need.
-    _LATER = {"RemoteModule": ".remote_module", "parameter_rrefs": ".remote_parameters"}
-
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_LATER[name], __name__), name)
-        return value
+    # These two import ``nn``, which workers without a model never need.
+    __getattr__ = late_imports(__name__, {"RemoteModule": ".remote_module", "parameter_rrefs": ".remote_parameters"})
 
 
 __all__ = ["RRef", "RemoteModule", "parameter_rrefs", "remote"]

@@ -1,8 +1,8 @@
 """``RRefContext``: drives the ownership machine of one agent.
 
-Events go into the machine under a lock; its instructions are carried out outside of it. The machine's tables are the only ones:
-a fork and an owned reference each have one record, which also holds what the driver needs. A finalizer may do nothing but put
-the fork into ``dropped``; the agent's I/O loop then drops it, with all others of the same millisecond.
+The machine gets events under a lock, and its instructions are carried out without the lock. There are no other tables than
+the machine's: a fork and an owned reference each have one record, which also has fields for the driver. A finalizer may only
+put the fork into ``dropped``. The agent's I/O loop then drops it, together with all others of the same millisecond.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, run_callbacks
-from ..rpc.extend import Agent, Batch, Peer, Shutdown
+from ..rpc.extend import Agent, Batch, Peer
 from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
@@ -28,7 +28,7 @@ from .transfers import Transfer
 
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
-# Of the extra in which a message's references travel, and of the note about it at the sender.
+# Number of the extra in which a message's references travel, and of the note about them at the sender.
 NUMBER = 1
 
 
@@ -37,9 +37,9 @@ class RRefContext:
 
     Args:
         agent: the agent.
-        backward: differentiates from a reference: ``backward(reference, context id, retain graph)``. It belongs to a higher
+        backward: runs backward from a reference: ``backward(reference, context id, retain graph)``. It belongs to a higher
             layer, distributed autograd.
-        ignore_leaks: do not report references that others hold at shutdown.
+        ignore_leaks: do not report references that other workers hold at shutdown.
 
     Attributes:
         dropped: takes forks whose ``RRef`` is gone.
@@ -76,7 +76,7 @@ class RRefContext:
             return self.ownership.own(future)
 
     def send(self, transfer: Transfer) -> None:
-        """Make the entries of a transfer that is about to leave, and the reference that its message creates."""
+        """Make the entries of a transfer that is about to leave, and the reference that its message creates, if any."""
         self._handle(p.Sending(transfer))
 
     def delivered(self, transfer: Transfer) -> None:
@@ -84,11 +84,11 @@ class RRefContext:
         self._handle(p.Delivered(transfer))
 
     def not_delivered(self, transfer: Transfer) -> None:
-        """Note that the message of a transfer was not sent, or that it is not known whether it arrived."""
+        """Note that the message of a transfer was not sent, or that it is unknown whether it arrived."""
         self._handle(p.NotDelivered(transfer))
 
     def creation_ended(self, fork: Fork, error: BaseException | None) -> None:
-        """Note that the creating call of a fork has ended: with an error, every use of the reference raises it."""
+        """Note that the creating call of a fork has ended. If it failed, every use of the reference raises ``error``."""
         self._settle(fork, error)
         fork.call = None  # last: a fork without a call has its error, if there is one
 
@@ -98,21 +98,21 @@ class RRefContext:
     # -- references that arrive
 
     def receive(self, transfer: Transfer) -> None:
-        """Adopt the references of a message that arrived; without effect on ``transfer`` if the message is to be ignored."""
+        """Adopt the references of a message that arrived. ``transfer.adopted`` stays False if the message must be ignored."""
         self._handle(p.Arrived(transfer))
 
     # -- values
 
     def created_value(self, rref_id: RRefId) -> Future[Any] | None:
-        """Return the future of a value of this worker that a creating call is to make; ``None`` if it is freed already."""
+        """Return the future of a value of this worker that a creating call will make; ``None`` if it is freed already."""
         with self._lock:
             return self._future(self.ownership.owned.get(rref_id))
 
     def value(self, rref_id: RRefId, asker: WorkerKey) -> Future[Any]:
-        """Return the future of a value of this worker, also if its creating call is still on the way.
+        """Return the future of a value of this worker, also if its creating call has not arrived yet.
 
         Raises:
-            RpcError: there is no such value, and none will come.
+            RpcError: there is no such value, and there will be none.
         """
         with self._lock:
             future = self._future(self.ownership.owned.find(rref_id, asker))
@@ -137,7 +137,7 @@ class RRefContext:
             for event in events:
                 try:
                     instructions += self.ownership.handle(event)
-                except Exception as error:  # the other events count all the same
+                except Exception as error:  # the other events are handled nevertheless
                     problem = error
         if instructions:
             self._carry_out(instructions)
@@ -148,7 +148,7 @@ class RRefContext:
                 del problem  # the error's traceback refers to this frame
 
     def _carry_out(self, instructions: Iterable[p.Instruction]) -> None:
-        """Carry instructions out; what is for one worker travels together, and what is freed is freed together."""
+        """Carry instructions out. All messages to one worker leave together, and all values are freed together."""
         messages: dict[WorkerKey, list[p.Message]] = {}
         freed: list[Any] = []
         for instruction in instructions:
@@ -168,7 +168,7 @@ class RRefContext:
     def _tell(self, instruction: p.Confirmed | p.Failed | p.NeverCreated | p.NeverMade) -> None:
         match instruction:
             case p.Confirmed(fork):
-                if not fork.created_here:  # that one is settled by the end of its creating call
+                if not fork.created_here:  # else the end of its creating call settles it
                     self._settle(fork)
             case p.Failed(fork, reason, lost):
                 self._fail(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost)))
@@ -188,7 +188,7 @@ class RRefContext:
         self._complete(fork.settled)
 
     def _complete(self, future: Future[Any], error: BaseException | None = None) -> None:
-        # Others may complete it too; callbacks are user code, and run in a thread made for that.
+        # Other threads may complete it too. Callbacks are user code, and run in a thread for callbacks.
         if callbacks := future.try_finish(None, error):
             self.agent.threads.run_later(lambda: run_callbacks(callbacks))
 
@@ -202,7 +202,7 @@ class RRefContext:
         self._handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
 
     def _on_lost(self, peer: Peer) -> None:
-        if self.agent.part(Shutdown).begun:  # it left before us
+        if self.agent.state.leaving:  # it left before this worker, and did not die
             self._note_leaks(peer)
         self._handle(p.WorkerLost(key_of(peer)))
 

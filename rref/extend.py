@@ -1,4 +1,4 @@
-"""For those who put an agent together: the parts that make it answer references."""
+"""Interface for composition roots: the parts with which an agent has references."""
 
 from .context import RRefContext
 from .methods import serve_methods

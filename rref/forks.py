@@ -1,6 +1,6 @@
 """Fork of a reference at the worker that holds it: its states, and the table of its transitions.
 
-``TRANSITIONS`` is the whole behaviour of a fork; ``PROTOCOL.md`` shows the same table, and a test compares the two.
+``TRANSITIONS`` is the whole behaviour of a fork. ``PROTOCOL.md`` has the same table, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ TRANSITIONS: dict[tuple[State, ForkEvent], tuple[State, tuple[Action, ...]]] = {
 
 
 class Fork:
-    """Record of a fork at its holder. An ``RRef`` points to it, and never the other way round.
+    """Record of a fork at its holder. An ``RRef`` refers to its fork; the fork must not refer to the ``RRef``.
 
-    The ownership machine changes everything but ``call``, ``error`` and ``settled``, which its driver does.
+    The driver changes ``call``, ``error`` and ``settled``. Everything else is changed by the ownership machine.
 
     Args:
         rref_id: the reference.
         fork_id: the fork.
         owner: the worker that owns the value.
-        state: its first state.
+        state: the fork's first state.
     """
 
     __slots__ = (
@@ -87,16 +87,16 @@ class Fork:
         self.fork_id = fork_id
         self.owner = owner
         self.state = state
-        self.created_here = False  # by a creating call: it may fetch before the owner has answered
-        self.parent_holder: WorkerKey | None = None  # keeps its own fork until the owner has answered about this one
-        self.children = 0  # forks given to others, about which the owner has not answered
+        self.created_here = False  # by a creating call of this worker: it may fetch before the owner has answered
+        self.parent_holder: WorkerKey | None = None  # worker that keeps the parent until the owner has answered
+        self.children = 0  # pending children: the owner has not answered about them
         self.dropped = False  # the RRef is gone
         self.call: Any = None  # the creating call, as long as it is under way
         self.error: BaseException | None = None  # each use of the reference raises it
-        self.settled: Future[None] = Future()  # the owner has answered, in one way or the other
+        self.settled: Future[None] = Future()  # completes when the owner has accepted or rejected the fork, or is lost
 
     def handle(self, event: ForkEvent) -> tuple[Action, ...]:
-        """Change the state, and return what follows from that.
+        """Change the state, and return the instructions that follow.
 
         Raises:
             IllegalEventError: the event cannot happen in this state.
@@ -111,6 +111,6 @@ class Fork:
         return actions
 
     def check(self) -> None:
-        """Raise the reason if the reference is known to have no value."""
+        """Raise the reason if it is known that the reference has no value."""
         if self.error is not None:
             raise copy_error(self.error)

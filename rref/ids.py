@@ -1,16 +1,16 @@
-"""Ids of workers, references and forks, and the counters that they come from."""
+"""Ids of workers, references and forks, and the counters from which they come."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-# Reference ids are given out in blocks of this many per owner, so that an owner's set of freed ids is a few intervals
-# even if the creator spreads its references over many owners.
+# Each owner gets the ids of references in blocks of so many. So an owner's set of freed ids is a few intervals, even if the
+# creator makes references on many owners.
 BLOCK = 1024
 
 
 class WorkerKey(NamedTuple):
-    """One incarnation of a worker: a restarted worker has the same rank and another incarnation."""
+    """Incarnation of a worker. A restarted worker has the same rank and another incarnation."""
 
     rank: int
     incarnation: int = 0
@@ -20,7 +20,7 @@ class WorkerKey(NamedTuple):
 
 
 class GlobalId(NamedTuple):
-    """Id that no other worker, and no other incarnation of the same worker, gives out."""
+    """Id that is unique in the job: it has the worker that made it, the incarnation, and a number."""
 
     worker: int
     incarnation: int
@@ -28,7 +28,7 @@ class GlobalId(NamedTuple):
 
     @property
     def created_on(self) -> WorkerKey:
-        """The worker that made the id: the creator of a reference, or the parent of a fork."""
+        """Return the worker that made the id: the creator of a reference, or the worker that gave a fork."""
         return WorkerKey(self.worker, self.incarnation)
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ ForkId: TypeAlias = GlobalId
 
 
 class IdSource:
-    """Source of the ids that one worker gives out."""
+    """Source of the ids that one worker makes."""
 
     def __init__(self, me: WorkerKey) -> None:
         self._me = me
@@ -49,12 +49,12 @@ class IdSource:
         self._next_rref: dict[WorkerKey, int] = {}
 
     def fork(self) -> ForkId:
-        """Return a fork id never given out before."""
+        """Return a new fork id."""
         self._last_fork += 1
         return GlobalId(*self._me, self._last_fork)
 
     def rref(self, owner: WorkerKey) -> RRefId:
-        """Return a reference id never given out before, from the block of ``owner``."""
+        """Return a new reference id, from the block of ``owner``."""
         number = self._next_rref.get(owner, 0)
         if number % BLOCK == 0:
             number = self._next_block * BLOCK

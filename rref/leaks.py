@@ -9,7 +9,7 @@ from .owner_table import Owned
 
 
 class LeakReport:
-    """References to one worker's values that others held until the end."""
+    """References to one worker's values that other workers held until the end."""
 
     def __init__(self) -> None:
         self._held: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by name of the holder, by type of the value
@@ -18,15 +18,15 @@ class LeakReport:
         """Note references that a worker holds.
 
         Args:
-            holder: its name.
-            owned: their records at this worker, the owner.
+            holder: name of the worker.
+            owned: records of the references at this worker, their owner.
         """
         kinds = Counter(kind_of(each) for each in owned)
         if kinds:
             self._held[holder] += kinds
 
     def text(self, owner: str) -> str:
-        """Return the report about the worker of that name; empty if nobody holds anything."""
+        """Return the text of the report of the owner of that name; empty if no reference is held."""
         if not self._held:
             return ""
         holders = "; ".join(f"worker {name!r} {_listed(kinds)}" for name, kinds in sorted(self._held.items()))
@@ -37,7 +37,7 @@ class LeakReport:
 
 
 def kind_of(owned: Owned) -> str:
-    """Return the name of the type of a value, for people."""
+    """Return the name of the type of a value, for the report."""
     value = owned.value
     if value is None or not value.done():
         return "no value yet"

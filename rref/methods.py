@@ -1,7 +1,7 @@
-"""Calls of methods of values: asked for by whoever has a reference, served where the value is.
+"""Calls of methods of values: requested by a worker that has a reference, and served by the owner.
 
-A call through a proxy names the value, and passes no reference: the caller's fork keeps the value until the answer has come,
-and so does the request, from when it arrives. A body whose arguments are tensors needs no pickle (``rpc/wire/bare.py``).
+A call through a proxy names the value, and passes no reference. The caller's fork keeps the value until the answer has come.
+From its arrival on, the request keeps the value too. A body whose arguments are tensors needs no pickle (``rpc/wire/bare.py``).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def call_method(
     Args:
         context: the references of this agent.
         fork: fork of the reference to the value.
-        name: the method.
-        args: its positional arguments.
-        kwargs: its keyword arguments.
-        timeout: seconds; 0 for none.
-        api: the function that the user called, for profiles.
+        name: name of the method.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        timeout: seconds; 0 for no limit.
+        api: name of the function that the user called, for profiles.
     """
     agent = context.agent
     peer = agent.peers.at(fork.owner.rank)
@@ -47,12 +47,12 @@ def call_method(
 
 
 class CallOf:
-    """Name of a call of a method, in errors. It holds no reference, and its text is made when it is asked for.
+    """Name of a call of a method, for errors. It keeps no reference, and its text is made when it is asked for.
 
     Args:
         context: the references of this agent.
         fork: fork of the reference to the value.
-        name: the method.
+        name: name of the method.
     """
 
     __slots__ = ("_context", "_fork", "_name")

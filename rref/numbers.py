@@ -1,8 +1,8 @@
-"""Numbers of the methods and topics of references. Those from 16 to 31 are this package's."""
+"""Numbers of the methods and topics of references. This package uses 16 to 31."""
 
 
 class Method:
-    """Method numbers: what a request asks for."""
+    """Method numbers of requests."""
 
     CREATE = 16
     FETCH = 17

@@ -1,4 +1,4 @@
-"""The owner's side of the ownership protocol: the registered forks of its references, and the ids that are gone for good."""
+"""Owner's side of the ownership protocol: the registered forks of its references, and the ids of freed references."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .transfers import Transfer
 
 
 class Answer(Enum):
-    """Answer to a fork that another user gave and that is to be registered."""
+    """Answer to a request to register a fork that another user gave."""
 
     ACCEPTED = "accepted"
-    EARLY = "early"  # registered, but the creating call is still to come: the answer follows
+    EARLY = "early"  # registered, but the creating call has not arrived: the answer follows when it does
     REJECTED = "rejected"
 
 
 class Owned:
     """Record of a reference at its owner.
 
-    Until it is ``created`` it holds only what overtook the creating call: forks, and the creator's own fetches.
+    Until it is ``created`` it has only the forks, and the creator's fetches, that overtook the creating call.
     """
 
     __slots__ = ("created", "forks", "value")
@@ -32,7 +32,8 @@ class Owned:
     def __init__(self, created: bool) -> None:
         self.created = created
         self.value: Future[Any] | None = None  # made by the driver when it is first asked for
-        self.forks: dict[ForkId, tuple[WorkerKey, Transfer | None]] = {}  # holder, and what may be on its way to it
+        # By id of a fork: its holder, and the transfer that may be on its way to the holder.
+        self.forks: dict[ForkId, tuple[WorkerKey, Transfer | None]] = {}
 
 
 class OwnerTable:
@@ -40,8 +41,8 @@ class OwnerTable:
 
     Args:
         me: the owner.
-        lost: lost workers; the machine adds to it.
-        emit: takes the instructions to the driver.
+        lost: lost workers; the ownership machine adds to it.
+        emit: gets instructions for the driver.
     """
 
     def __init__(self, me: WorkerKey, lost: set[WorkerKey], emit: Callable[[Instruction], None]) -> None:
@@ -49,7 +50,7 @@ class OwnerTable:
         self._lost = lost
         self._emit = emit
         self._owned: dict[RRefId, Owned] = {}
-        self._freed: dict[WorkerKey, IntervalSet] = {}  # by creator: numbers that will never come, or come again
+        self._freed: dict[WorkerKey, IntervalSet] = {}  # by creator: numbers of freed references
 
     def __len__(self) -> int:
         return len(self._owned)
@@ -66,36 +67,36 @@ class OwnerTable:
         return self._owned.get(rref_id)
 
     def awaited(self, rref_id: RRefId) -> Owned:
-        """Return the record of a reference, made to wait for its creating call if there is none."""
+        """Return the record of a reference; if there is none, a new one that waits for the creating call."""
         return self._owned.setdefault(rref_id, Owned(created=False))
 
     def is_created(self, rref_id: RRefId) -> bool:
-        """Return whether the reference exists, and is not only awaited."""
+        """Return whether the creating call of a reference has arrived."""
         owned = self._owned.get(rref_id)
         return owned is not None and owned.created
 
     def may_come(self, rref_id: RRefId) -> bool:
-        """Return whether the creating call of an id that is not here may still arrive."""
+        """Return whether the creating call of an id that is not in the table may still arrive."""
         creator = rref_id.created_on
         return creator != self._me and creator not in self._lost and rref_id.number not in self.freed(creator)
 
     def freed(self, creator: WorkerKey) -> IntervalSet:
-        """Return the numbers of a creator's references that are gone for good."""
+        """Return the numbers of a creator's references that are freed."""
         return self._freed.get(creator, _NONE)
 
     def find(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
-        """Return the record of a value that ``asker`` may wait for; ``None``: there is none, and there will be none.
+        """Return the record of a value that ``asker`` may fetch; ``None`` if there is no value and there will be none.
 
         A creator's own fetch may overtake its creating call, and waits for it. All others fetch after ``Confirmed``.
         """
         return self.awaited(rref_id) if self.may_fetch(rref_id, asker) else self._owned.get(rref_id)
 
     def may_fetch(self, rref_id: RRefId, asker: WorkerKey) -> bool:
-        """Return whether the value is here, or may still come for ``asker``."""
+        """Return whether the reference exists, or ``asker`` may still create it."""
         return self.is_created(rref_id) or (rref_id.created_on == asker and self.may_come(rref_id))
 
     def borrow(self, rref_id: RRefId) -> Future[Any] | None:
-        """Return the future of a value that may still come; ``None``: there is none, and there will be none."""
+        """Return the future of a value, also if it may still be created; ``None`` if there will be no value."""
         owned = self._owned.get(rref_id)
         if owned is None:
             if not self.may_come(rref_id):
@@ -106,7 +107,7 @@ class OwnerTable:
         return owned.value
 
     def forks_of(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
-        """Return the registered forks of a reference, and who holds each."""
+        """Return the registered forks of a reference, each with its holder."""
         owned = self._owned.get(rref_id)
         return {} if owned is None else {fork_id: holder for fork_id, (holder, _) in owned.forks.items()}
 
@@ -115,11 +116,11 @@ class OwnerTable:
         return {key for owned in self._owned.values() for key, _ in owned.forks.values()}
 
     def held_by(self, holder: WorkerKey) -> list[Owned]:
-        """Return the records of the references that a worker holds forks of, once for each fork."""
+        """Return the records of the references of which a worker holds forks, once for each fork."""
         return [owned for owned in self._owned.values() for key, _ in owned.forks.values() if key == holder]
 
     def create(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> list[tuple[WorkerKey, ForkId]]:
-        """Create the reference; returns the early forks, which can be accepted now.
+        """Create the reference; return the early forks, which can be accepted now.
 
         Args:
             rref_id: the reference.
@@ -138,17 +139,17 @@ class OwnerTable:
         Args:
             rref_id: the reference.
             fork_id: the fork.
-            transfer: takes it to its holder.
+            transfer: carries the fork to its holder.
         """
         self._owned[rref_id].forks[fork_id] = (transfer.peer, transfer)
 
     def request(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> Answer:
-        """Register a fork that another user gave to ``holder``, if the value can be there.
+        """Register a fork that another user gave to ``holder``, if the value exists or may still be created.
 
         Args:
             rref_id: the reference.
             fork_id: the fork.
-            holder: the worker that has it.
+            holder: the worker that has the fork.
         """
         owned = self._owned.get(rref_id)
         if owned is None:
@@ -159,7 +160,7 @@ class OwnerTable:
         return Answer.ACCEPTED if owned.created else Answer.EARLY
 
     def unregister(self, rref_id: RRefId, fork_id: ForkId) -> Transfer | None:
-        """Remove a fork, if it is registered; returns the transfer that took it to its holder."""
+        """Remove a fork, if it is registered; return the transfer that carried it to its holder."""
         owned = self._owned.get(rref_id)
         if owned is None or fork_id not in owned.forks:
             return None
@@ -168,20 +169,20 @@ class OwnerTable:
         return transfer
 
     def never_created(self, rref_id: RRefId) -> list[tuple[WorkerKey, ForkId]]:
-        """Note that the creating call will not come; returns the early forks, to be rejected."""
+        """Note that the creating call will not arrive; return the early forks, which must be rejected."""
         self._mark_freed(rref_id)
         owned = self._owned.pop(rref_id, None)
         self._emit(NeverCreated(rref_id, None if owned is None else owned.value))
         return [] if owned is None else [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
 
     def never_made(self, rref_id: RRefId) -> None:
-        """Note that this worker's creating call to itself will not come; the forks keep the reference."""
+        """Note that this worker's creating call to itself will not arrive. Its forks keep the reference."""
         if (owned := self._owned.get(rref_id)) is not None:
             owned.value = owned.value or Future()
             self._emit(NeverMade(rref_id, owned.value))
 
     def worker_lost(self, key: WorkerKey) -> Iterator[RRefId]:
-        """Forget the forks of ``key``; yields the references that it was to create and now never will."""
+        """Forget the forks of ``key``; yield the references that it would have created, for which forks or fetches wait."""
         for rref_id, owned in list(self._owned.items()):
             if not owned.created and rref_id.created_on == key:
                 yield rref_id
@@ -206,7 +207,7 @@ class OwnerTable:
             self._emit(Free(rref_id, owned.value))
 
     def _mark_freed(self, rref_id: RRefId) -> None:
-        # Of our own ids and those of the lost, an unknown one is a freed one: no need to write them down.
+        # Of this worker's ids, and of those of lost workers, all that are not in the table are freed: they need no set.
         creator = rref_id.created_on
         if creator != self._me and creator not in self._lost:
             self._freed.setdefault(creator, IntervalSet()).add(rref_id.number)

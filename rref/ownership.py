@@ -1,8 +1,8 @@
-"""The ownership protocol: who holds forks of what, and when a value may be freed (``PROTOCOL.md``).
+"""Ownership protocol: which workers hold forks of a reference, and when its value may be freed (``PROTOCOL.md``).
 
 A state machine of one worker, without sockets, threads and clocks: ``handle(event)`` returns instructions, which the driver
 carries out in any order. It has no lock: the driver serialises the events. Control messages arrive exactly once, in any
-order; transfers may be lost, late and repeated, and their sender may not know which.
+order. Transfers may be lost, late or repeated, and their sender may not know which.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ from .transfers import Entry, Kind, Transfer, Transfers
 
 
 class Ownership:
-    """The machine of one worker.
+    """Ownership machine of one worker.
 
     Args:
         me: the worker.
-        name_of: returns the name of a worker for messages to people.
+        name_of: returns the name of a worker for error messages.
     """
 
     def __init__(self, me: WorkerKey, name_of: Callable[[WorkerKey], str] = "worker {}".format) -> None:
         self.me = me
         self.closed = False
-        self.forks: dict[ForkId, Fork] = {}  # those that this worker holds
+        self.forks: dict[ForkId, Fork] = {}  # forks that this worker holds
         self.transfers = Transfers()
-        self._children: dict[
-            ForkId, tuple[Fork, Transfer]
-        ] = {}  # pending: the parent here, and what took the child away
+        # By id of a pending child: its parent, which is held here, and the transfer that carries the child.
+        self._children: dict[ForkId, tuple[Fork, Transfer]] = {}
         self.lost: set[WorkerKey] = set()
         self._instructions: list[p.Instruction] = []
         self.owned = OwnerTable(me, self.lost, self._instructions.append)
@@ -45,9 +44,9 @@ class Ownership:
         """Take an event, and return what the driver has to do. After ``close`` events have no effect.
 
         Raises:
-            AgentClosedError: references are sent after ``close``.
-            IllegalEventError: a message came that the state of its fork does not allow.
-            ValueError: a reference is sent that was released.
+            AgentClosedError: a reference is sent after ``close``.
+            IllegalEventError: the state of a fork does not allow a message that arrived.
+            ValueError: a reference is sent after it was released.
         """
         match event:
             case p.Sending(transfer):
@@ -94,7 +93,7 @@ class Ownership:
     def _sending(self, transfer: Transfer) -> None:
         self._check_open()
         borrowed = [] if transfer.borrowed is None else [transfer.borrowed]
-        for fork in borrowed + transfer.forks:  # before anything is changed: a message that fails here has no effect
+        for fork in borrowed + transfer.forks:  # before any change: a message that fails here has no effect
             if fork.dropped:
                 raise ValueError(
                     f"you sent RRef {fork.rref_id} after it was released: send it before, or release it later"
@@ -108,7 +107,7 @@ class Ownership:
             transfer.entries.append(self._give(transfer, fork))
 
     def _create(self, transfer: Transfer) -> None:
-        # On this worker itself the reference exists at once: if the call cannot be made, that is an error of the value.
+        # A reference that this worker creates on itself exists at once. If the call does not arrive, its value is an error.
         owner = transfer.peer
         rref_id = self._ids.rref(owner)
         if owner == self.me:
@@ -123,7 +122,7 @@ class Ownership:
 
     def _give(self, transfer: Transfer, parent: Fork, kind: Kind | None = None) -> Entry:
         child_id = self._ids.fork()
-        # While the owner itself waits for the creating call it cannot register forks: the child's holder has to ask for it.
+        # While the owner itself waits for the creating call it cannot register forks: the child's holder must ask for it.
         registered = parent.owner == self.me and self.owned.is_created(parent.rref_id)
         if transfer.peer not in self.lost:
             if registered:
@@ -155,7 +154,7 @@ class Ownership:
 
     def _was_created(self, creator: WorkerKey, entry: Entry) -> None:
         if creator == self.me:
-            return  # it exists since it was sent, and may be freed already
+            return  # the reference exists since the call was sent, and may be freed already
         for holder, fork_id in self.owned.create(entry.rref_id, entry.fork_id, creator):
             self._send(holder, p.Accept(fork_id))
 
@@ -174,7 +173,7 @@ class Ownership:
     # -- transfers that arrived or did not
 
     def _delivered(self, transfer: Transfer | None) -> None:
-        # None, or not open any more: that was known before.
+        # If it is None or not open any more, its arrival was known before.
         sent = transfer and self.transfers.close(transfer.peer, transfer.number)
         if sent is None:
             return
@@ -236,7 +235,7 @@ class Ownership:
             self._change(fork, ForkEvent.RELEASE)
 
     def _child_answered(self, child_id: ForkId) -> Transfer | None:
-        # None: that was known before.
+        # None: the answer was known before.
         if child_id not in self._children:
             return None
         parent, transfer = self._children.pop(child_id)
@@ -245,7 +244,7 @@ class Ownership:
         return transfer
 
     def _unregister(self, rref_id: RRefId, fork_id: ForkId) -> None:
-        # Who deletes a fork has received it, and the whole transfer with it.
+        # A worker that deletes a fork has received it, and the whole transfer with it.
         self._delivered(self.owned.unregister(rref_id, fork_id))
 
     # -- control messages
@@ -327,13 +326,13 @@ class Ownership:
         for rref_id in self.owned.worker_lost(key):
             self._reject_early(rref_id, f"{self._name_of(key)} was lost before its creating call arrived")
         for fork in list(self.forks.values()):
-            # A fork of the list may be deleted by now, as the parent of one before it.
+            # A fork of the list may be deleted by now: it was the parent of an earlier one.
             if fork.owner == key and fork.fork_id in self.forks:
                 self._lose_owner(fork)
         self._ids.owner_lost(key)
 
     def close(self) -> tuple[list[Fork], list[Owned]]:
-        """Forget everything, and return it: the agent shuts down."""
+        """Clear all tables, and return the forks and records that were in them: the agent shuts down."""
         self.closed = True
         forks = list(self.forks.values())
         self.forks.clear()
@@ -347,7 +346,7 @@ class Ownership:
             raise AgentClosedError("you used an RRef after shutdown: the agent it belongs to is closed")
 
     def counts(self) -> dict[str, int]:
-        """Return the sizes of the tables: all are zero when every fork is deleted and every question answered."""
+        """Return the sizes of the tables. All are zero when every fork is deleted and every question is answered."""
         return {
             "owned_rrefs": len(self.owned),
             "owner_forks": sum(fork.owner == self.me for fork in self.forks.values()),

@@ -1,4 +1,4 @@
-"""Values in which nothing is a user's code: reading threads may pickle and free them."""
+"""Plain values: pickling and freeing them runs no user code, so threads that read may do it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUICK_BYTES = 65_536
 
 
 def is_plain(value: Future[Any]) -> bool:
-    """Return whether pickling a value that is there runs no user code, and takes no time."""
+    """Return whether pickling a value that exists runs no user code, and takes little time."""
     if value.exception() is not None:
         return False
     plain = value.value()
@@ -23,7 +23,7 @@ def is_plain(value: Future[Any]) -> bool:
 
 
 def frees_quietly(value: Future[Any] | None) -> bool:
-    """Return whether freeing a value runs no user code, and takes no time: no finalizer, and no function of a graph."""
+    """Return whether freeing a value runs no user code and takes little time: it has no finalizer and no graph."""
     if value is None:
         return True
     if not (value.done() and is_plain(value)):
@@ -33,7 +33,7 @@ def frees_quietly(value: Future[Any] | None) -> bool:
 
 
 def _keeps_more(tensor: Tensor) -> bool:
-    """Return whether a tensor keeps more than its numbers: a graph, hooks, a gradient, another tensor, a user's memory."""
+    """Return whether a tensor keeps other objects: a graph, hooks, a gradient, another tensor, or a user's memory."""
     array: Any = tensor._array
     kept = (tensor.grad_fn, tensor._hooks, tensor._grad, tensor._view, tensor._views, array.base)
     return any(each is not None for each in kept) or bool(getweakrefcount(array))

@@ -1,6 +1,6 @@
-"""The ownership protocol's words: control messages, and the events and instructions of the machine.
+"""Control messages of the ownership protocol, and the events and instructions of its machine.
 
-Control messages have a ``kind`` for the wire; the machine itself matches on their type.
+Control messages have a ``kind`` for their encoding. The machine matches them by their type.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Reject:
 
 @dataclass(slots=True)
 class Acknowledge:
-    """Holder of a fork to the worker that gave it: the owner has answered, do not keep your own fork for this one."""
+    """Holder of a fork to the worker that gave it: the owner has answered, so do not keep your own fork for this one."""
 
     kind: ClassVar[int] = 4
     fork_id: ForkId
@@ -65,7 +65,7 @@ class Delete:
 class Cancel:
     """Sender of a transfer to its receiver: refuse it if it has not arrived.
 
-    ``rref_id``: the reference that its message would have created, and now never will.
+    ``rref_id``: the reference that its message creates, if any; without the message it will never exist.
     """
 
     kind: ClassVar[int] = 6
@@ -75,7 +75,7 @@ class Cancel:
 
 @dataclass(slots=True)
 class CancelResult:
-    """Receiver of a transfer to its sender: whether it arrived before the ``Cancel``, which then has no effect."""
+    """Receiver of a transfer to its sender: says whether it arrived before the ``Cancel``, which then has no effect."""
 
     kind: ClassVar[int] = 7
     transfer: int
@@ -135,19 +135,19 @@ class Sending(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """A message with references arrived, and nothing of it is unpickled yet: adopt its references."""
+    """A message with references arrived, and nothing in it is unpickled yet: adopt its references."""
 
     transfer: Transfer
 
 
 class Delivered(NamedTuple):
-    """A sent transfer has arrived, as is known for example by the reply to its message."""
+    """A sent transfer has arrived. This is known for example by the reply to its message."""
 
     transfer: Transfer
 
 
 class NotDelivered(NamedTuple):
-    """A transfer was not sent, or it is not known whether it arrived."""
+    """A transfer was not sent, or it is unknown whether it arrived."""
 
     transfer: Transfer
 
@@ -199,7 +199,7 @@ class Confirmed:
 
 @dataclass(slots=True)
 class Failed:
-    """Fail a fork: it has no value, and each use of it raises ``reason``. ``lost``: the worker that this is due to, if any."""
+    """Fail a fork: it has no value, and each use raises ``reason``. ``lost``: the worker whose loss is the cause, if any."""
 
     fork: Fork
     reason: str
@@ -208,7 +208,7 @@ class Failed:
 
 @dataclass(slots=True)
 class Free:
-    """The last fork is gone: release the value. Given once for each reference that existed here."""
+    """Free the value: the last fork is gone. Given once for each reference that existed here."""
 
     rref_id: RRefId
     value: Future[Any] | None = field(default=None, compare=False)
@@ -216,7 +216,7 @@ class Free:
 
 @dataclass(slots=True)
 class NeverCreated:
-    """The creating call did not arrive, and is refused if it does: fail the fetches that wait for the value."""
+    """Fail the fetches that wait for a value: its creating call did not arrive, and would be refused."""
 
     rref_id: RRefId
     value: Future[Any] | None = field(default=None, compare=False)
@@ -224,7 +224,7 @@ class NeverCreated:
 
 @dataclass(slots=True)
 class NeverMade:
-    """A creating call to this worker itself did not arrive: the reference exists, its value will not. Fail the value."""
+    """Fail a value: this worker's creating call to itself did not arrive. The reference exists."""
 
     rref_id: RRefId
     value: Future[Any] = field(compare=False)

@@ -1,13 +1,13 @@
-"""Calls of a value's methods where the value lives: ``rref.rpc_sync().method(...)``."""
+"""Proxies: ``rref.rpc_sync().method(...)`` calls a method of the value at its owner."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ..rpc.extend import is_async_execution
 
-# Special methods that a user may name; the others are asked for by Python itself, when it pickles or copies, say.
+# Special methods that a user may name. Python itself looks up the others, for example when it pickles or copies.
 SPECIAL = frozenset(
     {"__call__", "__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__enter__", "__exit__"}
 )
@@ -16,10 +16,10 @@ Call = Callable[[str, tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Proxy:
-    """Stand-in for the value of a reference: every attribute is a method to call where the value lives.
+    """Stand-in for the value of a reference: every attribute is a function that calls that method at the owner.
 
     Args:
-        call: runs the method of a name with positional and keyword arguments at the owner; its result is the method's.
+        call: gets a method's name, positional and keyword arguments, calls the method at the owner, and returns the result.
     """
 
     __slots__ = ("_call",)
@@ -36,14 +36,22 @@ class Proxy:
         raise TypeError("a proxy cannot be sent or copied; send the RRef and make another there")
 
 
+def refuse_attribute(reference: Any, name: str) -> NoReturn:
+    """Raise the error for an attribute that a reference does not have, but its value may have."""
+    raise AttributeError(
+        f"an RRef has no attribute {name!r}; for a method of its value write rref.rpc_sync().{name}(...), "
+        f"for an attribute of a copy of it rref.to_here().{name}"
+    )
+
+
 class MethodOf:
-    """A method of the value of a reference, looked up at the owner. It travels; the value does not."""
+    """Method of the value of a reference, looked up at the owner. It can be sent, and the value stays at its owner."""
 
     def __init__(self, reference: Any, name: str) -> None:
         self.reference = reference
         self.name = name
         self.profiled_as = name
-        self.__qualname__ = f"{reference}.{name}"  # how errors name it
+        self.__qualname__ = f"{reference}.{name}"  # name in errors
 
     @property
     def _telegrad_async_execution(self) -> bool:

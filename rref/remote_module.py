@@ -1,4 +1,4 @@
-"""``RemoteModule``: a module that lives on another worker and is called here (``torch.distributed.nn.RemoteModule``)."""
+"""``RemoteModule``: a module on another worker, its owner, that is called from here (``torch.distributed.nn.RemoteModule``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..nn import Module, Parameter
 from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function
 from .rref import RRef, remote
 
-# They are about parameters, buffers and modules inside, which are not here.
+# Methods about parameters, buffers and modules inside, which are at the owner.
 REFUSED = (
     "register_buffer", "register_parameter", "register_module", "add_module", "apply", "cuda", "ipu", "xpu", "cpu", "type",
     "float", "double", "half", "bfloat16", "to", "register_backward_hook", "register_forward_pre_hook", "register_forward_hook",
@@ -25,24 +25,26 @@ DEVICE = "cpu"
 class RemoteModule(Module):
     """Module on a worker, its owner, that is made there and called from here (``torch.distributed.nn.RemoteModule``).
 
-    ``forward`` runs the module's at its owner. In a distributed autograd context, the gradients reach the parameters there;
-    ``remote_parameters`` gives references to them, for a ``DistributedOptimizer``. It can be sent in arguments and results, and
-    be a part of a local module, whose own parameters are then the local ones alone.
+    ``forward`` runs the module's ``forward`` at its owner. In a distributed autograd context, the gradients reach the
+    parameters there, and ``remote_parameters`` returns references to these, for a ``DistributedOptimizer``. A
+    ``RemoteModule`` can be sent in arguments and results. It can be a part of a local module, but its parameters are not among
+    the local module's ``parameters()``.
 
     Args:
-        remote_device: ``"worker"``, ``"worker/cpu"``, ``"rank:0"`` or ``"rank:0/cpu"``: where the module is to live.
-        module_cls: class of the module, or a function that returns one. An error of it is raised by each use.
-        args: its positional arguments.
-        kwargs: its keyword arguments.
+        remote_device: ``"worker"``, ``"worker/cpu"``, ``"rank:0"`` or ``"rank:0/cpu"``: the worker that makes and owns it.
+        module_cls: class of the module, or a function that returns one. If it raises, each use raises that error.
+        args: positional arguments of ``module_cls``.
+        kwargs: keyword arguments of ``module_cls``.
 
     Attributes:
         on: name or rank of the worker.
         device: always ``"cpu"``.
         module_rref: reference to the module.
-        training: mode that was set from here last; setting it sets that of the module.
+        training: mode that was set last with this object. Setting it sets the mode of the module.
 
     Raises:
         ValueError: ``remote_device`` names no worker, or another device than the CPU.
+        TypeError: ``module_cls`` is an instance of a module.
         UnknownWorkerError: there is no such worker.
 
     Example:
@@ -64,15 +66,20 @@ class RemoteModule(Module):
         args: tuple[Any, ...] | None = None,
         kwargs: dict[str, Any] | None = None,
     ) -> None:
+        if isinstance(module_cls, Module):
+            name = type(module_cls).__name__
+            raise TypeError(
+                f"module_cls must be a class or a function; you gave a {name}, an instance. Write {name}, args=(...)"
+            )
         worker, device = parse_remote_device(remote_device)
         self._attach(worker, device, remote(worker, _create, (module_cls, tuple(args or ()), kwargs or {})))
 
     @classmethod
     def init_from_module_rref(cls, remote_device: str, module_rref: RRef[Any]) -> RemoteModule:
-        """Return another ``RemoteModule`` of a module that exists.
+        """Return a ``RemoteModule`` for a module that exists already.
 
         Args:
-            remote_device: where it lives, as for the constructor.
+            remote_device: the module's owner, as for the constructor.
             module_rref: reference to the module.
         """
         return _of(*parse_remote_device(remote_device), module_rref)
@@ -98,9 +105,9 @@ class RemoteModule(Module):
         return call_function(agent, self.module_rref.owner(), function, args, None, UNSET_RPC_TIMEOUT)
 
     def remote_parameters(self, recurse: bool = True) -> list[RRef[Parameter]]:
-        """Return references to the module's parameters, in its order; with ``recurse`` those of the modules inside too.
+        """Return references to the module's parameters, in its order; with ``recurse`` also to those of the modules inside.
 
-        ``parameter_rrefs`` finds those of ``RemoteModule``s inside it as well.
+        ``parameter_rrefs`` also finds the parameters of ``RemoteModule``s inside it.
         """
         references: list[RRef[Parameter]] = self._call(_parameters, self.module_rref, recurse).wait()
         return references
@@ -113,7 +120,7 @@ class RemoteModule(Module):
 
     @property
     def training(self) -> bool:
-        """Return the mode that was set from here last; setting it sets that of the module."""
+        """Return the mode that was set last with this object. Setting it sets the mode of the module."""
         return self.__dict__.get("_training", True)
 
     @training.setter
@@ -123,7 +130,7 @@ class RemoteModule(Module):
         self.__dict__["_training"] = mode
 
     def train(self, mode: bool = True) -> RemoteModule:
-        """Set the module's mode at its owner; returns this object.
+        """Set the module's mode at its owner; return this object.
 
         Args:
             mode: True for training, False for evaluation.
@@ -141,11 +148,11 @@ class RemoteModule(Module):
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """Yield this object, for a module that it is a part of, which passes ``memo``; refused otherwise.
+        """Yield this object, for the module of which it is a part, which passes ``memo``. Refused without ``memo``.
 
         Args:
             memo: modules that are left out; this one is added.
-            prefix: its name.
+            prefix: name of this module.
             remove_duplicate: whether a module that is in several places comes once.
         """
         if memo is None:
@@ -155,7 +162,7 @@ class RemoteModule(Module):
     def state_dict(
         self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """Add nothing to the state of a module that it is a part of, which passes ``destination``; refused otherwise.
+        """Add nothing to the state of the module of which it is a part, which passes ``destination``. Else it is refused.
 
         Args:
             destination: dictionary that is returned.
@@ -170,7 +177,7 @@ class RemoteModule(Module):
     # -- travelling
 
     def __reduce__(self) -> Any:
-        # The reference in it refuses every other pickle than that of a message.
+        # Only a message can pickle it: the reference in it refuses all other pickles.
         for name in self.__dict__.keys() - _own_attributes():
             warnings.warn(
                 f"the attribute {name!r} was added to a RemoteModule and does not travel with it; send it beside",
@@ -180,10 +187,10 @@ class RemoteModule(Module):
 
 
 def parse_remote_device(remote_device: str) -> tuple[str | int, str]:
-    """Return the worker, by name or rank, and the device that a text like ``"worker/cpu"`` names.
+    """Return the worker (name or rank) and the device in a text such as ``"worker/cpu"``.
 
     Raises:
-        ValueError: it has another form, or names another device than the CPU.
+        ValueError: the text has another form, or names another device than the CPU.
     """
     worker, slash, device = remote_device.partition("/") if isinstance(remote_device, str) else ("", "", "")
     rank = worker.removeprefix("rank:")
@@ -196,7 +203,7 @@ def parse_remote_device(remote_device: str) -> tuple[str | int, str]:
 
 
 def refuse(module: RemoteModule, name: str) -> NoReturn:
-    """Refuse a method of ``Module`` that is about what lives at the owner.
+    """Refuse a method of ``Module`` that is about parameters, buffers or modules at the owner.
 
     Raises:
         ValueError: always.
@@ -212,7 +219,7 @@ def _refusal(name: str) -> Callable[..., NoReturn]:
         refuse(self, name)
 
     refused.__name__, refused.__qualname__ = name, f"RemoteModule.{name}"
-    refused.__doc__ = f"Refuse ``{name}``: it is about what lives at the owner."
+    refused.__doc__ = f"Refuse ``{name}``: it is about parameters, buffers or modules at the owner."
     return refused
 
 

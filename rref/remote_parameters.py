@@ -1,4 +1,4 @@
-"""References to the parameters of models that live on many workers."""
+"""References to the parameters of models whose modules are on many workers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .rref import RRef
 
 
 def parameter_rrefs(*models: Module | RRef[Any], recurse: bool = True) -> list[RRef[Parameter]]:
-    """Return references to all parameters of models, wherever they live, for a ``DistributedOptimizer``.
+    """Return references to all parameters of models, on all workers, for a ``DistributedOptimizer``.
 
-    Workers are asked at the same time, and ask others for the parts that live there.
+    Owners are asked at the same time, and each asks other owners for the parts of its module that are there.
 
     Args:
         models: local modules, which may contain ``RemoteModule``s, and references to modules.
-        recurse: whether the parameters of modules inside come too.
+        recurse: whether to return the parameters of modules inside too.
 
     Returns:
-        The references, in the order of the models and of the parameters in each; a local module's own parameters come before
+        The references, in the order of the models and of the parameters in each. A local module's own parameters come before
         those of the remote modules inside it. A parameter that is in several places comes once for each model.
 
     Raises:

@@ -1,6 +1,6 @@
-"""References in requests: forked when a message leaves, adopted when it arrives; creating calls and fetches, answered.
+"""References in messages, and the handlers of creating calls and fetches.
 
-A message's references are adopted before anything in it is unpickled.
+References are forked when a message leaves. They are adopted when it arrives, before anything in it is unpickled.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..rpc.extend import (
     Outgoing,
     RemoteTraceback,
     ServerCall,
+    callees_traceback,
     check_future,
     is_async_execution,
     name_of,
     open_request,
-    traceback_text,
 )
 from .context import NUMBER, RRefContext
 from .ids import GlobalId
@@ -34,7 +34,7 @@ from .transfers import Transfer, created_by, decode_transfer, encode_transfer
 
 
 class ReferenceInterceptor(Interceptor):
-    """Gives each message with references a transfer."""
+    """Adds a transfer to each message that has references."""
 
     number = NUMBER
     needs_references = True
@@ -43,7 +43,7 @@ class ReferenceInterceptor(Interceptor):
         self.context = context
 
     def sending(self, message: Outgoing) -> None:
-        """Fork every reference in the message. ``remote`` made the transfer of a creating call, which has none otherwise."""
+        """Fork every reference in the message, and add the transfer. Creating calls and calls of methods bring their own."""
         transfer: Transfer | None = message.notes.get(NUMBER)
         if transfer is None:
             if not message.references:
@@ -53,12 +53,12 @@ class ReferenceInterceptor(Interceptor):
         self.context.send(transfer)
         if transfer.created is not None:
             transfer.created.call = message
-            message.flags |= Flag.KEEP  # also when it is late: others may know of the reference by then
+            message.flags |= Flag.KEEP  # it must run even if it is late: other workers may know of the reference
         message.keep(NUMBER, transfer)
         message.tell(NUMBER, encode_transfer(transfer))
 
     def arrived(self, message: Incoming) -> bool:
-        """Adopt the references; False for a message that its sender has cancelled."""
+        """Adopt the references; return False for a message that its sender has cancelled."""
         extra = message.extras.get(NUMBER)
         if extra is None:
             return True
@@ -66,9 +66,10 @@ class ReferenceInterceptor(Interceptor):
         self.context.receive(transfer)
         message.references = [RRef._of(self.context, fork) for fork in transfer.forks]
         if message.method == Method.METHOD:
-            message.references.append(transfer.value)  # its handler takes it from there; the value lives as long
-        # Before a function starts, the owners of its references know of them. Those of this worker itself may be early: they
-        # wait for their creating calls, which may wait for the room that this message takes, so only their uses wait.
+            message.references.append(transfer.value)  # for the handler of methods; this also keeps the value
+        # A function starts only when the owners of its references have registered them. References to values of this worker
+        # are left out: they may wait for a creating call, and that call for the room in the window that this message takes.
+        # So only their uses wait.
         message.waits_for = [
             fork.settled for fork in transfer.forks if fork.owner != self.context.me and not fork.settled.done()
         ]
@@ -88,13 +89,13 @@ class ReferenceInterceptor(Interceptor):
                 answer.add_done_callback(lambda done: self.context.creation_ended(fork, done.exception()))
 
     def not_delivered(self, message: Outgoing) -> None:
-        """Take the references back, unless they arrived after all."""
+        """Take the references back, unless they have arrived."""
         transfer: Transfer | None = message.take_note(NUMBER)
         if transfer is None:
             return
         self.context.not_delivered(transfer)
         fork = transfer.created
-        if fork is not None and fork.call.future.done():  # else another interceptor refused it
+        if fork is not None and fork.call.future.done():  # if not, another interceptor refused the message
             self.context.creation_ended(fork, fork.call.future.exception())
 
 
@@ -105,10 +106,10 @@ def serve_references(context: RRefContext) -> None:
 
 
 def _serve_create(context: RRefContext, call: ServerCall) -> None:
-    """Make the value of a new reference, then answer. The outcome belongs to the value, not to the call."""
+    """Make the value of a new reference, then answer. An error becomes the value's error, not the answer's."""
     value = _value(context, call)
     try:
-        function, args, kwargs = open_request(call.open())
+        function, args, kwargs = open_request(call.open(), context.agent.name)
         call.what = name_of(function)
         result = function(*args, **kwargs)
         del args, kwargs
@@ -128,12 +129,12 @@ def _serve_create(context: RRefContext, call: ServerCall) -> None:
 
 
 def _refuse_create(context: RRefContext, call: ServerCall, error: BaseException) -> None:
-    """Fail the value of a new reference whose function finds no thread, so that nobody waits for it."""
+    """Fail the value of a new reference whose function gets no thread, so that no call waits for it."""
     complete_once(_value(context, call), error=error)
 
 
 def _value(context: RRefContext, call: ServerCall) -> Future[Any]:
-    # If it is freed already, the function runs all the same.
+    # If the value is freed already, the function runs nevertheless.
     return context.created_value(created_by(call.extras[NUMBER])) or Future()
 
 
@@ -153,7 +154,10 @@ def _complete_later(
 
 
 def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
-    """Answer with the value, as soon as it exists, in the thread that has made it; at once if nothing in it is user code."""
+    """Answer with the value: when it is made, in the thread that makes it. A value that exists is sent at once if it is plain.
+
+    Another value that exists may run user code when it is pickled, so a thread for functions sends it.
+    """
     value = context.value(GlobalId(*call.open()), context.key(call.sender))
     call.what = "to_here()"
     if value.done() and not is_plain(value):
@@ -163,7 +167,8 @@ def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
 
 
 def _storable(error: BaseException, worker: str) -> BaseException:
-    """Return an exception to keep: with its traceback as text, for its frames hold arguments, and the future that keeps it."""
-    error.__cause__ = RemoteTraceback(worker, traceback_text(error))
+    """Return an exception to keep, with its traceback as text: frames would keep arguments, and the future that has it."""
+    text = callees_traceback(error, worker)
+    error.__cause__ = RemoteTraceback(worker, text) if text else None
     error.__context__ = None
     return error.with_traceback(None)

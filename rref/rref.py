@@ -1,4 +1,4 @@
-"""``RRef``, a reference to a value that lives on one worker, its owner; and ``remote``, which makes one elsewhere."""
+"""``RRef``, a reference to a value on one worker, its owner; and ``remote``, which makes one on another worker."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import asyncio
 import os
 import typing
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
-from ..core.extend import profiles, record_call
 from ..core.futures import Future, in_thread
 from ..rpc.extend import (
     AHEAD,
@@ -19,24 +17,20 @@ from ..rpc.extend import (
     WorkerInfo,
     call_function,
     current_agent,
-    event_name,
-    label_parts,
     open_stream,
-    request_body,
     resolve_timeout,
 )
-from .context import NUMBER, RRefContext, key_of
+from .context import RRefContext
+from .creation import create
 from .forks import Fork, State
 from .methods import call_method
-from .numbers import Method
-from .proxy import MethodOf, Proxy
-from .transfers import Transfer
-from .values import Fetching, fetch, own_value, text_of, wait_for_value
+from .proxy import MethodOf, Proxy, refuse_attribute
+from .values import Fetching, fetch, own_value, text_of, type_of_value, wait_for_value
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    T = TypeVar("T", default=Any)  # a plain RRef is one to anything
+    T = TypeVar("T", default=Any)  # a plain RRef is a reference to any value
 else:
     T = typing.TypeVar("T")
 
@@ -44,8 +38,8 @@ else:
 class RRef(Generic[T]):
     """Reference to ``value``, which this worker owns (``torch.distributed.rpc.RRef``).
 
-    Send it to other workers in arguments and results, at any depth inside other objects. The owner keeps the value until the
-    last reference is gone. ``rpc.remote`` makes references whose owner is another worker.
+    It can be sent to other workers in arguments and results, at any depth inside other objects. The owner keeps the value
+    until the last reference is gone. ``rpc.remote`` makes references whose owner is another worker.
 
     A reference can be used in a ``with`` block, which releases it at its end.
 
@@ -84,20 +78,20 @@ class RRef(Generic[T]):
         self._context = context
         self._fork = fork
         self._made_by = made_by  # the class that was called to make the value, if it was one
-        self._type: type | None = None  # of the value, once it is known
+        self._type: type | None = None  # type of the value, once it is known
         self._profiling: Future[Any] | None = None
         self._drop = context.dropped.add
         self._released = False
 
     def __del__(self) -> None:
-        # A finalizer runs at any moment, in any thread, under any lock: it only leaves the fork for the I/O loop.
+        # A finalizer runs at any moment, in any thread, under any lock. So it only queues the fork for the I/O loop.
         try:
             if not self._released:
                 self._drop(self._fork)
         except AttributeError:
             pass  # the constructor raised
 
-    # -- who and where
+    # -- the owner
 
     def owner(self) -> WorkerInfo:
         """Return the worker that owns the value."""
@@ -112,7 +106,7 @@ class RRef(Generic[T]):
         return self._fork.owner == self._context.me
 
     def confirmed_by_owner(self) -> bool:
-        """Return whether the owner has registered this reference: always at the owner, on other workers soon after creation."""
+        """Return whether the owner has registered this reference: always true at the owner, elsewhere soon after creation."""
         return self.is_owner() or (self._fork.state is State.CONFIRMED and self._fork.error is None)
 
     # -- the value
@@ -127,19 +121,19 @@ class RRef(Generic[T]):
             RpcTimeoutError: it took longer than ``timeout``.
             WorkerLostError: the owner is lost, and the value with it.
             RpcError: the reference was released, or its creating call did not arrive.
-            Exception: the error of the function that should make the value.
+            Exception: the error of the function that makes the value.
         """
         value = self._fetch(timeout)
         try:
             return cast(T, value.wait())
         except RpcError:
-            self._fork.check()  # the creating call never arrived, and this fetch was faster than that report
+            self._fork.check()  # if the creating call did not arrive, its error says more
             raise
         finally:
             del value  # an error's traceback holds this frame: future -> error -> frame -> future would be a cycle
 
     def to_here_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[T]:
-        """Return a future of what ``to_here`` returns, to await or to chain.
+        """Return a future of the result of ``to_here``, to await or to chain.
 
         Args:
             timeout: as for ``to_here``.
@@ -156,7 +150,7 @@ class RRef(Generic[T]):
         Raises:
             RpcError: this worker is not the owner, or the reference was released.
             RpcTimeoutError: the value was not made in time.
-            Exception: the error of the function that should make the value.
+            Exception: the error of the function that makes the value.
         """
         self._check()
         if not self.is_owner():
@@ -172,22 +166,22 @@ class RRef(Generic[T]):
         self._check()
         if self.is_owner():
             return own_value(self._context, self._fork)
-        fork = self._fork  # the traceback of its error must not keep this reference
+        fork = self._fork  # not ``self``: the traceback of the fork's error must not keep this reference
         return fork.settled.then(lambda _: fork.check())
 
     def _get_profiling_future(self) -> Future[Any]:
-        """Return the future that completes when the creation of the value has been profiled: when it has ended."""
+        """Return the future that completes when the creation of the value has ended, and so has been profiled."""
         return self._profiling or self._get_future()
 
     def _set_profiling_future(self, future: Future[Any]) -> None:
         self._profiling = future
 
     def _get_type(self, timeout: float = UNSET_RPC_TIMEOUT, blocking: bool = True) -> Any:
-        """Return the type of the value, or a future of it if not ``blocking``. The owner is asked once.
+        """Return the type of the value, or a future of it if not ``blocking``. The owner is asked only once.
 
         Args:
             timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is no limit.
-            blocking: wait for it.
+            blocking: wait for the type, and return it.
         """
         self._check()
         future = self._ask_type(timeout)
@@ -198,7 +192,7 @@ class RRef(Generic[T]):
 
     def _ask_type(self, timeout: float) -> Future[type]:
         if self.is_owner():
-            return self._fetch(timeout).then(_type_of_value)
+            return self._fetch(timeout).then(type_of_value)
         if self._type is None:
             return self._call(_type_at_owner, (self,), {}, timeout)
         known: Future[type] = Future()
@@ -212,7 +206,7 @@ class RRef(Generic[T]):
         finally:
             del answer
 
-    # -- running methods of the value where it lives
+    # -- running methods of the value at its owner
 
     def rpc_sync(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
         """Return a proxy: ``rref.rpc_sync().method(...)`` runs the value's method at its owner and returns the result.
@@ -233,8 +227,8 @@ class RRef(Generic[T]):
     def remote(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
         """Return a proxy: ``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef``.
 
-        The first such call asks the owner for the value's type, if that is not known, so that it can raise ``AttributeError``
-        for a method that the value does not have; in an event loop, which must not wait, a use of the result raises it.
+        The first such call asks the owner for the value's type, if that is not known. So it can raise ``AttributeError`` for a
+        method that the value does not have. In an event loop, which must not wait, a use of the result raises it.
 
         Args:
             timeout: seconds within which the method must have returned, as in ``rpc.remote``.
@@ -258,11 +252,12 @@ class RRef(Generic[T]):
         self._check()
         if not hasattr(self._type or self._made_by, method.name) and not _in_event_loop():
             self._check_attribute(method.name, timeout)
-        return create(self._context, self._context.agent.peers.at(self._fork.owner.rank), method, args, kwargs, timeout)
+        owner = self._context.agent.peers.at(self._fork.owner.rank)
+        return RRef._of(self._context, create(self._context, owner, method, args, kwargs, timeout))
 
     def _check_attribute(self, name: str, timeout: float) -> None:
         kind = self._get_type(timeout)
-        # Instances have attributes that their type has not.
+        # An instance may have attributes that its type does not have.
         if not hasattr(kind, name) and not self._call(_has, (self, name), {}, timeout).wait():
             raise AttributeError(f"the value of {self}, a {kind.__qualname__}, has no attribute {name!r}")
 
@@ -287,7 +282,7 @@ class RRef(Generic[T]):
         return call_function(agent, agent.peers.at(self._fork.owner.rank), function, args, kwargs, timeout, api)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
-        """Compute gradients of the value, a scalar tensor that requires grad, from its owner.
+        """Compute gradients of the value, which is a scalar tensor that requires grad. The backward pass begins at the owner.
 
         Args:
             dist_autograd_ctx_id: the id of a distributed autograd context, which accumulates the gradients; -1 accumulates
@@ -312,7 +307,7 @@ class RRef(Generic[T]):
     # -- the end
 
     def release(self) -> None:
-        """Release the reference now, not when it is collected; using it afterwards raises. Repeating this does nothing."""
+        """Release the reference now, before it is collected. Later uses raise an error. Releasing it again does nothing."""
         if not self._released:
             self._released = True
             self._drop(self._fork)
@@ -324,11 +319,11 @@ class RRef(Generic[T]):
         self.release()
 
     def sendable_fork(self, context: RRefContext) -> Fork:
-        """Return the fork of this reference, for a message of the agent that ``context`` belongs to.
+        """Return the fork of this reference, for a message of the agent to which ``context`` belongs.
 
         Raises:
             AgentClosedError: the reference belongs to another agent.
-            RpcError: the reference has no value: it was never created, its owner is lost, ...
+            RpcError: the reference has no value, for example because its owner is lost.
         """
         self._check()
         self._fork.check()
@@ -353,12 +348,8 @@ class RRef(Generic[T]):
     def __repr__(self) -> str:
         return text_of(self._fork, self._context.agent)
 
-
-def _type_of_value(value: Future[Any]) -> type:
-    try:
-        return type(value.value())
-    finally:
-        del value
+    if not TYPE_CHECKING:  # else a type checker would accept every attribute
+        __getattr__ = refuse_attribute
 
 
 def _type_at_owner(reference: RRef[Any]) -> type:
@@ -386,8 +377,8 @@ def remote(
 ) -> RRef[Any]:
     """Run ``func(*args, **kwargs)`` on the worker ``to`` and return an ``RRef`` to its result, at once.
 
-    The worker ``to`` owns the result, and keeps it until every reference to it is gone. If ``func`` raises, the uses of the
-    reference raise the same.
+    The worker ``to`` owns the result, and keeps it until every reference to it is gone. If ``func`` raises, each use of the
+    reference raises the same error.
 
     Args:
         to: name, rank or ``WorkerInfo`` of a worker; it may be this one.
@@ -395,7 +386,7 @@ def remote(
         args: positional arguments.
         kwargs: keyword arguments.
         timeout: seconds within which the value must have been made; the default is the agent's ``rpc_timeout``, 0 is no
-            limit. After it, uses of the reference raise ``RpcTimeoutError``, while ``func`` may still run.
+            limit. After that, uses of the reference raise ``RpcTimeoutError``, and ``func`` may still run.
 
     Returns:
         A reference to the result, which may not exist yet.
@@ -414,37 +405,6 @@ def remote(
         ...     print(reference.owner_name(), reference.to_here())
         server (3, 1)
     """
-    return create(current_agent().part(RRefContext), to, func, args, kwargs, timeout)
-
-
-def create(context: RRefContext, to: Any, function: Any, args: Any, kwargs: Any, timeout: float) -> RRef[Any]:
-    """Run ``remote`` through the agent of ``context``.
-
-    Args:
-        context: the references of an agent.
-        to: see ``remote``.
-        function: see ``remote``.
-        args: see ``remote``.
-        kwargs: see ``remote``.
-        timeout: see ``remote``.
-    """
-    agent = context.agent
-    peer = agent.peers.find(to)
-    peer.check_present()
-    body, name = request_body(peer, function, args, kwargs)
-    transfer = Transfer(key_of(peer), creates=True)
-    what = f"remote({name}) on worker {peer.info.name!r}"
-    seconds = resolve_timeout(agent, timeout)
-    request = partial(
-        agent.caller.request, peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer}
-    )
-    try:
-        answer = record_call(event_name("rpc_remote", function, agent, peer), request) if profiles.get() else request()
-    except BaseException:
-        if transfer.created is not None:  # another interceptor refused the message, or Ctrl-C came while it was sent
-            context.dropped.add(transfer.created)
-        raise
-    if transfer.created is None:  # the worker was lost after it was found
-        answer.wait()
-        raise RpcError(f"{what} was not sent")
-    return RRef._of(context, transfer.created, function if isinstance(function, type) else None)
+    context = current_agent().part(RRefContext)
+    made_by = func if isinstance(func, type) else None
+    return RRef._of(context, create(context, to, func, args, kwargs, timeout), made_by)

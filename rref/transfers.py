@@ -1,7 +1,7 @@
-"""Reference transfers: the references that one message carries, and which of these messages arrived.
+"""Reference transfers: the references that one message carries, and the record of which messages arrived.
 
-The transfers from one worker to another are numbered without gaps. The sender keeps those that may not have arrived, the
-receiver the numbers of those that arrived or that it refuses.
+The transfers from one worker to another are numbered without gaps. The sender keeps those that may not have arrived. The
+receiver keeps the numbers of those that arrived, and of those that it refuses.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Kind(IntEnum):
     CREATED = 0  # the receiver is the owner: make the reference; the fork is the sender's
     REGISTERED = 1  # the sender is the owner and has registered the fork: it is confirmed on arrival
     UNREGISTERED = 2  # the owner does not know of the fork yet: ask it to register the fork
-    RETURNED = 3  # the receiver is the owner: register the fork. The sender hears from the answer that it has arrived
-    BORROWED = 4  # the receiver is the owner, and its value is for this request alone: the fork is nobody's
+    RETURNED = 3  # the receiver is the owner: register the fork. The sender learns its arrival from the answer
+    BORROWED = 4  # the receiver is the owner: use the value for this request only. No worker holds the fork
 
 
 KINDS = tuple(Kind)  # by number
 
 
 class Entry(NamedTuple):
-    """One reference in a transfer."""
+    """Reference in a transfer."""
 
     rref_id: RRefId
     fork_id: ForkId
@@ -43,14 +43,14 @@ class Entry(NamedTuple):
 
 
 class Transfer:
-    """The references of one message. ``number`` and ``entries`` travel; the rest is what one of its ends knows.
+    """References of one message. ``number`` and ``entries`` travel. The other attributes are the sender's or receiver's own.
 
     Args:
         peer: the worker at the other end.
-        forks: at the sender, the forks of the message's references; at the receiver, those that it adopted.
+        forks: at the sender, the forks of the message's references; at the receiver, the forks that it adopted.
         creates: the message is a creating call.
-        answered: its sender hears of its arrival, at the latest by an answer: it is a request.
-        borrowed: at the sender, the fork of the value whose method the message calls; its owner is the receiver.
+        answered: the message is a request, so its sender learns from the answer, at the latest, that it arrived.
+        borrowed: at the sender, the fork of the value whose method the message calls. The receiver is its owner.
     """
 
     __slots__ = (
@@ -80,21 +80,21 @@ class Transfer:
         self.creates = creates
         self.answered = answered or creates or borrowed is not None
         self.borrowed = borrowed
-        self.value: Future[Any] | None = None  # at the receiver, of the borrowed value; ``None`` if that is gone
+        self.value: Future[Any] | None = None  # at the receiver, the borrowed value; ``None`` if that is gone
         self.created: Fork | None = None  # at the sender, the fork of the reference that the call creates
         self.number = -1
         self.entries: list[Entry] = []
-        self.cancelling = False  # the sender asked whether it arrived
-        self.adopted = False  # the receiver took it; otherwise it ignores the message
+        self.cancelling = False  # the sender has asked whether it arrived
+        self.adopted = False  # the receiver has adopted it; otherwise it ignores the message
 
     @classmethod
     def arriving(cls, sender: WorkerKey, number: int, entries: list[Entry]) -> Transfer:
         """Return the transfer of a message that arrived, for the receiver to adopt.
 
         Args:
-            sender: the worker that sent it.
-            number: its number.
-            entries: its entries.
+            sender: the worker that sent the message.
+            number: number of the transfer.
+            entries: entries of the transfer.
         """
         transfer = cls(sender)
         transfer.number, transfer.entries = number, entries
@@ -105,22 +105,22 @@ class Transfer:
 
 
 class Transfers:
-    """The transfers that one worker sent and received."""
+    """Transfers that one worker sent and received."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[WorkerKey, int], Transfer] = {}  # sent, and not known to have arrived
+        self._open: dict[tuple[WorkerKey, int], Transfer] = {}  # sent transfers that may not have arrived
         self._next: dict[WorkerKey, int] = {}
         self._seen: dict[WorkerKey, IntervalSet] = {}
 
     def open(self, transfer: Transfer, lost: bool) -> None:
-        """Number a transfer that is about to be sent, and keep it unless its receiver is lost: then it will not arrive."""
+        """Number a transfer that is about to be sent, and keep it, unless its receiver is lost."""
         transfer.number = self._next.get(transfer.peer, 0)
         if not lost:
             self._next[transfer.peer] = transfer.number + 1
             self._open[transfer.peer, transfer.number] = transfer
 
     def close(self, to: WorkerKey, number: int) -> Transfer | None:
-        """Forget a sent transfer: it is known whether it arrived. Returns it, or ``None`` if that was known before."""
+        """Remove and return a sent transfer, because it is known whether it arrived; ``None`` if that was known before."""
         return self._open.pop((to, number), None)
 
     def find(self, to: WorkerKey, number: int) -> Transfer | None:
@@ -132,7 +132,7 @@ class Transfers:
         return [transfer for transfer in self._open.values() if transfer.peer == to]
 
     def see(self, sender: WorkerKey, number: int) -> bool:
-        """Note that a transfer arrived or is refused from now on; return whether neither was the case before."""
+        """Note that a transfer arrived, or that it is refused from now on; return False if one of these was noted before."""
         seen = self._seen.get(sender)
         if seen is None:
             seen = self._seen[sender] = IntervalSet()
@@ -155,7 +155,7 @@ class Transfers:
         self._seen.clear()
 
     def counts(self) -> dict[str, int]:
-        """Return how many sent transfers may not have arrived, and about how many of these the receiver was asked."""
+        """Return how many sent transfers may not have arrived, and for how many of these the receiver was asked."""
         return {
             "cancelling_transfers": sum(transfer.cancelling for transfer in self._open.values()),
             "open_transfers": len(self._open),
@@ -169,10 +169,10 @@ def encode_transfer(transfer: Transfer) -> bytes:
 
 
 def decode_transfer(data: bytes, sender: WorkerKey) -> Transfer:
-    """Return the transfer that ``encode_transfer`` encoded, as its receiver sees it."""
+    """Return the transfer that ``encode_transfer`` encoded, for its receiver."""
     (number,) = HEAD.unpack_from(data)
     rows = ENTRY.iter_unpack(memoryview(data)[HEAD.size :])
-    new = tuple.__new__  # not the classes' own, which are Python functions: a call through a proxy has an entry
+    new = tuple.__new__  # fast, because every call through a proxy has an entry; the classes' own are Python functions
     entries = [
         new(Entry, (new(GlobalId, row[0:3]), new(GlobalId, row[3:6]), new(WorkerKey, row[6:8]), KINDS[row[8]]))
         for row in rows
@@ -181,5 +181,5 @@ def decode_transfer(data: bytes, sender: WorkerKey) -> Transfer:
 
 
 def created_by(data: bytes) -> RRefId:
-    """Return the id of the reference that a creating call asks for: the first entry of its transfer."""
+    """Return the id of the reference that a creating call creates: that of the first entry of its transfer."""
     return GlobalId(*ENTRY.unpack_from(data, HEAD.size)[0:3])

@@ -1,4 +1,4 @@
-"""Futures of the values of references: waited for at their owner, fetched from elsewhere."""
+"""Futures of the values of references: at the owner the value itself, on other workers a copy that is fetched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fetch(context: RRefContext, fork: Fork, seconds: float) -> Future[Any]:
     Args:
         context: the references of this agent.
         fork: fork of the reference.
-        seconds: the time-out; 0 for none.
+        seconds: the time-out; 0 for no limit.
 
     Raises:
         RpcError: the reference has no value.
@@ -44,15 +44,15 @@ def _request(context: RRefContext, fork: Fork, seconds: float, what: object) -> 
 
 
 def own_value(context: RRefContext, fork: Fork) -> Future[Any]:
-    """Return the future of a value of this worker; it fails if the creating call that was to make it does.
+    """Return the future of a value of this worker. It fails if the creating call that makes the value fails.
 
-    An error is copied: the owner keeps the original, and raising that would add the frames of each user to its traceback.
+    An error is copied. The owner keeps the original, and raising that would add the frames of each use to its traceback.
     """
-    creating = fork.call is not None  # asked first: a fork without a call has its error, if there is one
+    creating = fork.call is not None  # first, because a fork without a call has its error already, if there is one
     try:
         value = context.value(fork.rref_id, context.me)
     except RpcError:
-        fork.check()  # which says why there is none
+        fork.check()  # its error says why there is no value
         raise
     if value.done() and value.exception() is None and fork.error is None:
         return value
@@ -64,7 +64,7 @@ def own_value(context: RRefContext, fork: Fork) -> Future[Any]:
 
 
 def wait_for_value(context: RRefContext, value: Future[Any], what: object) -> Any:
-    """Return a value of this worker; blocks until it is made, up to the agent's ``rpc_timeout``.
+    """Return a value of this worker. Blocks until it is made, up to the agent's ``rpc_timeout``.
 
     Args:
         context: the references of this agent.
@@ -72,8 +72,8 @@ def wait_for_value(context: RRefContext, value: Future[Any], what: object) -> An
         what: its text names the wait in errors.
 
     Raises:
-        RpcTimeoutError: it was not made in time.
-        Exception: a copy of the error of the function that should make it.
+        RpcTimeoutError: the value was not made in time.
+        Exception: a copy of the error of the function that makes the value.
     """
     if value.done() and value.exception() is None:
         return value.value()
@@ -87,7 +87,7 @@ def wait_for_value(context: RRefContext, value: Future[Any], what: object) -> An
 
 
 class Fetching:
-    """Name of a wait for a value, in errors. It holds no reference, and its text is made when it is asked for."""
+    """Name of a wait for a value, for errors. It keeps no reference, and its text is made when it is asked for."""
 
     __slots__ = ("_agent", "_fork")
 
@@ -100,7 +100,7 @@ class Fetching:
 
 
 def text_of(fork: Fork, agent: Agent) -> str:
-    """Return the text that names a reference to people."""
+    """Return the text that names a reference in messages and in ``repr``."""
     kind = "OwnerRRef" if fork.owner.rank == agent.number else "UserRRef"
     return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.rank).info.name!r})"
 
@@ -113,3 +113,11 @@ def _pass_on_error(fork: Fork, target: Future[Any]) -> None:
 def _copy_outcome(source: Future[Any], target: Future[Any]) -> None:
     error = source.exception()
     complete_once(target, source.value() if error is None else None, error and copy_error(error))
+
+
+def type_of_value(value: Future[Any]) -> type:
+    """Return the type of a future's value, or raise its exception."""
+    try:
+        return type(value.value())
+    finally:
+        del value  # as in Future.value()

@@ -1,7 +1,8 @@
-"""Interface between agent and transport: how frames travel, and what a lane may ask of its agent.
+"""Interface between agent and transport: the methods of a lane, and the methods of its agent that a lane calls.
 
-Lanes are directional: the caller dials, the reply returns on the connection of its request. So there is no tie between
-two connections to break and no order to keep between lanes. A lane never looks into a frame, but for one bit.
+The caller dials, and the reply returns on the connection of its request. So if two workers dial each other at the same time,
+both connections are used, and frames of different lanes need no common order. A lane does not look into a frame, except for
+one bit.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from ...proto.rpc_pb2 import WorkerRecord
 from ..security import AcceptorHandshake, DialerHandshake
 from ..tls import Tls
 
-HEAD_BYTES = 24  # of a frame with a handle
-SCATTERED = 0x80  # bit of a frame's first byte that is the lane's own: no frame that is given to a lane has it
+HEAD_BYTES = 24  # header of a frame with a handle
+SCATTERED = 0x80  # bit of a frame's first byte that only lanes set: it is clear in all frames that a lane is given
 
 
 class FrameHandle(ABC):
     """Handle of a frame that was given to ``Connection.send``: with it the frame can be withdrawn.
 
     Attributes:
-        waiting: the lane's record of the frame, while it waits to leave.
-        undo: called after the frame was withdrawn: the lane takes back what it would have told.
-        in_hand: its sender has counted it as in flight, and no lane has it: a sender that is interrupted takes that back.
+        waiting: the lane's record of the frame, while the frame waits to leave.
+        undo: called after the frame was withdrawn; the lane then sends the notices of the frame in another way.
+        in_hand: the sender has counted the frame as in flight, but no lane has it yet. A sender that is interrupted then
+            uncounts it.
     """
 
     __slots__ = ("in_hand", "undo", "waiting")
@@ -36,11 +38,11 @@ class FrameHandle(ABC):
         self.in_hand = False
 
     def taken(self, waiting: Any) -> None:
-        """Note that a lane has the frame from here on: its record can withdraw it."""
+        """Note that a lane has the frame from here on; the frame can be withdrawn by the lane's record."""
         self.waiting, self.in_hand = waiting, False  # no signal handler can run between the two
 
     def withdraw(self) -> bool:
-        """Drop the frame, if it waits; False if it has left. Any thread."""
+        """Drop the frame, if it still waits; return False if it has left. Any thread."""
         if self.waiting is None or not self.waiting.withdraw():
             return False
         if self.undo is not None:
@@ -49,18 +51,18 @@ class FrameHandle(ABC):
 
     @abstractmethod
     def restamp(self, head: bytes) -> bytes:
-        """Return the frame's first ``HEAD_BYTES`` bytes as they are right now, when it leaves after it had to wait.
+        """Return the frame's header with the time that is left now. Called when a frame leaves after a wait.
 
         Args:
-            head: these bytes as they were when it was sent.
+            head: the frame's first ``HEAD_BYTES`` bytes, as they were when it was given to the lane.
         """
 
 
 class Reading(Driver, Protocol):
-    """Reading of a connection, in the threads that wait for what it brings. Its frames go to the lane's listener."""
+    """Reading of a connection in the threads that wait for its frames. The frames go to the lane's listener."""
 
     def linger(self, enough: Callable[[], object]) -> None:
-        """Read for a moment, until ``enough()``: the next request often follows the answer to the one before."""
+        """Read for a moment, until ``enough()``: after the answer to a request the next request often follows soon."""
         ...
 
 
@@ -68,11 +70,11 @@ class Connection(ABC):
     """Connection to one peer. ``flow`` is for the agent to use.
 
     Attributes:
-        number: the peer's (``WorkerRecord.number``); -1 until it has proven who it is.
-        scheme: the way its frames travel now.
-        lane_note: for people: why it is not a faster one; empty if there is nothing to say.
-        opened: both ends know each other, and frames may have left. Until then they wait here.
-        reading: lets threads of the agent read what arrives; ``None`` while the lane's own thread must.
+        number: number of the peer (``WorkerRecord.number``); -1 until the peer has proven which worker it is.
+        scheme: name of the transport that carries its frames now.
+        lane_note: text for users: why there is no faster transport; empty if there is no reason to tell.
+        opened: the handshake is over, and frames may have left. Until then they wait here.
+        reading: lets threads of the agent read what arrives; ``None`` while only the lane's own thread can read.
     """
 
     number: int = -1
@@ -83,26 +85,29 @@ class Connection(ABC):
     reading: Reading | None = None
 
     def start(self) -> None:
-        """Begin to connect; for a dialed connection, once. Its listener hears of the outcome, perhaps inside this call."""
+        """Begin to connect; for a dialed connection, once. The listener is told the outcome, perhaps inside this call."""
 
     @abstractmethod
     def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
-        """Queue one frame. Any thread. It blocks only with a large frame, and in a thread that may: until that has left.
+        """Queue one frame. Any thread. In a thread that may block, it blocks until a large frame has left.
 
         Args:
             parts: the frame, as bytes-like objects, the first of which is not empty; their memory may change afterwards.
-            handle: to withdraw it with.
+            handle: withdraws the frame.
 
         Returns:
-            False if the connection is closed. True promises nothing: it may still break.
+            False if the connection is closed. True does not mean that the frame arrives: the connection may still break.
         """
 
     def withdraw(self, handle: FrameHandle) -> bool:
-        """Drop a frame that waits. Any thread. True if it was still there: the peer will not receive it."""
+        """Drop a frame that waits. Any thread. True if it still waited: the peer will not receive it."""
         return False
 
     def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
-        """Take the frames with a handle out of a connection that ended before it was open: none has left. Any thread."""
+        """Remove and return the frames with a handle of a connection that ended before it was open. Any thread.
+
+        None of these frames has left.
+        """
         return []
 
     @abstractmethod
@@ -111,10 +116,10 @@ class Connection(ABC):
 
 
 class LaneListener(Protocol):
-    """Listener to the events of a lane: the agent that it serves. All of it is quick, runs no user code, in any thread.
+    """Listener to the events of a lane: the agent that it serves. For any thread; all methods are quick and run no user code.
 
     Attributes:
-        keepalive: seconds of silence after which the lane asks whether a peer is there, and then waits for an answer.
+        keepalive: seconds of silence after which the lane asks whether a peer is there; also the seconds that it then waits.
         tls: certificates for connections of lanes that leave the host; None without TLS.
     """
 
@@ -125,26 +130,30 @@ class LaneListener(Protocol):
         """Return the dialer's end of a handshake.
 
         Args:
-            expected_identity: of the worker that should answer; empty for any that listens.
-            address: where it listens.
-            certificate: fingerprint of the certificate that this end shows there; empty without TLS.
+            expected_identity: identity of the worker that should answer; empty for any.
+            address: where that worker listens.
+            certificate: fingerprint of the certificate that this end shows; empty without TLS.
         """
         ...
 
     def acceptor_handshake(self) -> AcceptorHandshake:
-        """Return the acceptor's end of one."""
+        """Return the acceptor's end of a handshake."""
         ...
 
     def members_known(self) -> Future[None]:
-        """Return a future that completes when the workers of the job are known: before that nobody can be admitted."""
+        """Return a future that completes when the workers of the job are known. Before that no joiner can be admitted."""
         ...
 
     def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
-        """Return why a joiner that proved the secret is refused; empty if it is admitted, and the connection has its number."""
+        """Admit a joiner that has proven the secret, and set the connection's number.
+
+        Returns:
+            The reason why the joiner is refused; empty if it is admitted.
+        """
         ...
 
     def crowded(self) -> bool:
-        """Return whether so many messages are under way that they may wait a moment, to travel together."""
+        """Return whether so many messages are under way that new ones may wait a moment, to leave together."""
         return False
 
     def progress(self, connection: Connection) -> int:
@@ -156,34 +165,37 @@ class LaneListener(Protocol):
         ...
 
     def answered(self, connection: Connection) -> None:
-        """Note that the system of a dialed peer answers. The peer itself may take any time for the handshake."""
+        """Note that the transport of a dialed peer answers. The peer itself may take any time for the handshake."""
         ...
 
     def connected(self, connection: Connection) -> None:
-        """Note that a dialed connection is open: its peer proved itself."""
+        """Note that a dialed connection is open: the handshake is over."""
         ...
 
     def received(self, connection: Connection, frame: Any, owned: bool) -> None:
-        """Take a frame that arrived. ``owned``: its memory is writable and nobody else's.
+        """Take a frame that arrived.
 
         Args:
-            connection: the connection that it arrived on.
+            connection: the connection on which it arrived.
             frame: its bytes.
-            owned: its memory is writable and nobody else's.
+            owned: the frame's memory is writable, and nothing else uses it.
         """
         ...
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
-        """Note, once, that a connection broke, was refused or closed. ``ConnectionRefusedError``: nobody listens there."""
+        """Note, once, that a connection broke, was refused or closed.
+
+        ``ConnectionRefusedError`` means that no process listens at the address.
+        """
         ...
 
 
 class Lane(ABC):
-    """One transport. The agent listens on every lane that it has and dials the first one that both sides know.
+    """Transport of frames. An agent listens on each of its lanes, and dials on the first lane that both workers have.
 
     Attributes:
-        scheme: what its addresses begin with.
-        offers: addresses of its sockets, which a dialer of this lane finds in the record of this worker.
+        scheme: scheme of the lane's addresses.
+        offers: addresses of the lane's sockets. They are in this worker's record, where dialers find them.
     """
 
     scheme: str
@@ -197,17 +209,17 @@ class Lane(ABC):
             The address for others, with the scheme: ``grpc://127.0.0.1:4711``.
 
         Raises:
-            RendezvousError: the address is taken or not ours.
+            RendezvousError: the address is in use, or not of this machine.
         """
 
     @abstractmethod
     def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
-        """Return a connection that ``start`` opens; frames may be sent before.
+        """Return a connection that ``start`` opens. Frames may be sent before ``start``.
 
         Args:
-            listener: hears of the connection's events.
+            listener: is told of the connection's events.
             peer: the worker to reach.
-            address: where it listens.
+            address: where the worker listens.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Bulk frames: large ones, which travel in chunks on a stream of their own, so that small frames never wait behind them."""
+"""Bulk frames: large frames in chunks on a gRPC stream of their own, so that small frames never wait behind them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .outbox import LATE_SECONDS
 
 BULK_BYTES = 128 * 1024  # larger frames are bulk
 CHUNK_BYTES = 2 * 1024 * 1024
-MOST_WAITING = 3  # chunks of a transfer: they stay in the processor's cache, and the same memory serves all
-LOOK_SECONDS = 0.05  # how often a thread that waits for room looks whether chunks still leave
+MOST_WAITING = 3  # chunks of a transfer: so few stay in the processor's cache, and their memory is used again
+LOOK_SECONDS = 0.05  # a thread that waits for room checks so often whether chunks still leave
 CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
 MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Transfer:
-    """Large frame, which leaves in chunks. Its receiver drops what it has when the transfer is cut short.
+    """Large frame that leaves in chunks. If the transfer is cut short, the receiver drops the chunks that it has.
 
     Args:
         number: number of the transfer on its connection.
@@ -47,28 +47,28 @@ class Transfer:
             handle.taken(self)
 
     def add(self, chunk: bytes) -> bool:
-        """Take the next chunk; False if there is no need for more."""
+        """Add the next chunk; return False if the transfer was withdrawn and needs no more."""
         with self._lock:
             if not self._withdrawn:
                 self._chunks.append(chunk)
             return not self._withdrawn
 
     def wait_for_room(self, leaves: Callable[[], bool]) -> None:
-        """Block while as many chunks wait as may, for the thread that adds them.
+        """Block the thread that adds chunks, while ``MOST_WAITING`` chunks wait.
 
         Args:
-            leaves: whether the chunks still leave: if not, there is nothing to wait for.
+            leaves: returns whether chunks still leave; if not, it does not wait.
         """
         while len(self._chunks) >= MOST_WAITING and leaves():
             self._sender.sleep(LOOK_SECONDS)
 
     def take(self) -> bytes | None:
-        """Return the next chunk, which leaves now; ``None`` if none does."""
+        """Remove and return the next chunk, to send it now; ``None`` if there is nothing to send."""
         with self._lock:
             if self._withdrawn:
                 cut, self._cut = self._cut if self._left < self._total else None, None
                 return cut
-            handle, self._handle = self._handle, None  # for the first chunk only; and the two would be a cycle
+            handle, self._handle = self._handle, None  # only the first chunk needs it; handle and transfer are a cycle
             chunk = self._chunks.popleft()
             self._left -= len(chunk) - CHUNK.size
         self._sender.release()
@@ -77,7 +77,7 @@ class Transfer:
         return chunk
 
     def take_back(self) -> tuple[bytes, FrameHandle | None] | None:
-        """Return the frame and its handle, to send it another way; ``None`` if not all of it is here."""
+        """Withdraw the frame and return it with its handle, to send it in another way; ``None`` if a part of it has left."""
         with self._lock:
             frame = b"".join(memoryview(chunk)[CHUNK.size :] for chunk in self._chunks)
             if self._withdrawn or len(frame) < self._total:
@@ -104,7 +104,7 @@ def _restamp(handle: FrameHandle, chunk: bytes) -> bytes:
 
 
 def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
-    """Yield ``parts``, copied, in stream messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
+    """Yield copies of ``parts`` in messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
     head = CHUNK.pack(transfer, sum(map(len, parts)))
     pending: list[Any] = [head]
     room = CHUNK_BYTES
@@ -122,21 +122,21 @@ def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
 
 
 def new_memory(size: int) -> memoryview:
-    """Return writable memory of ``size`` bytes."""
-    # Not zeroed, as a bytearray would be: it is about to be written.
+    """Return writable memory of ``size`` bytes, whose content is not set."""
+    # Not a bytearray, which would be zeroed first.
     array: Any = np.empty(size, np.uint8)
     return memoryview(array)
 
 
 class Assembly:
-    """Puts bulk frames together from their chunks. Those of one transfer come in order; transfers may be interleaved.
+    """Puts bulk frames together from their chunks. Chunks of one transfer come in order; transfers may be interleaved.
 
     Args:
-        most_bytes: of all frames under way.
+        most_bytes: limit of the bytes of all frames under way.
         take: returns memory for a frame.
 
-    A chunk says how long its frame is, and memory is taken on that word: so all that are under way may not be longer than
-    this machine's memory, and a frame's chunks must agree.
+    A chunk says how long its frame is, and memory is taken accordingly. So the frames under way together must fit into this
+    machine's memory, and all chunks of a frame must say the same length.
     """
 
     def __init__(self, most_bytes: int = MACHINE_BYTES, take: Callable[[int], memoryview] = new_memory) -> None:
@@ -145,10 +145,10 @@ class Assembly:
         self._room = most_bytes
 
     def add(self, message: bytes) -> memoryview | None:
-        """Take one chunk; returns a frame when it is complete. Its memory is writable and the receiver's.
+        """Add one chunk, and return its frame when that is complete. The frame's memory is writable and used by nothing else.
 
         Raises:
-            SerializationError: it does not fit what came before, or this machine.
+            SerializationError: the chunk does not fit the chunks before it, or the frame does not fit into memory.
         """
         if len(message) < CHUNK.size:
             raise SerializationError("a chunk without a header")
@@ -169,7 +169,7 @@ class Assembly:
         return frame
 
     def _cut(self, transfer: int, total: int) -> None:
-        """Drop a transfer of which the sender took the rest back."""
+        """Drop a transfer that its sender has cut short."""
         frame, _ = self._under_way.pop(transfer, (b"", 0))
         if total or not frame:
             raise SerializationError("a chunk without content")

@@ -1,8 +1,8 @@
-"""Places for those connections of a lane that are being made: when a worker dies, all others dial one another at once.
+"""Limit of the dials of a lane at a time. It is needed when a worker dies: then all others dial one another at once.
 
-A dial that takes long goes on without its place, because its peer may take a minute to answer and must not hold up the others.
-But where all dials take long, the machine is busy, and more of them at once would take longer still, until none is over in the
-time that a handshake may take. So the dials that succeed say how long a place may be held.
+A dial holds a place. If it takes long, it goes on without its place, because its peer may take a minute to answer, and the
+other dials must not wait for that. But if all dials take long, the machine is busy. More dials at a time would then take even
+longer, until no handshake ends in time. So the time for which a dial may hold a place follows from the dials that succeeded.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import contextlib
 from collections.abc import AsyncIterator
 
 MOST = 4
-PLACE_SECONDS = 0.5  # to begin with
+PLACE_SECONDS = 0.5  # at the beginning
 LONGEST_SECONDS = 5.0
 
 
 class DialingPlaces:
-    """At most ``most`` dials go on at a time; one that takes too long goes on without a place.
+    """Places for dials: at most ``most`` go on at a time, beside those that have taken too long.
 
     Args:
         most: number of places.
-        seconds: for which a dial may have one: at first, and at least.
-        longest: the same, at most: it is twice the time that the last dial took.
+        seconds: how long a dial may hold a place at the beginning; it never becomes less.
+        longest: the most that this time can become.
 
     Attributes:
-        seconds: the same, now.
+        seconds: how long a dial may hold a place now: twice the time of the last dial, within these limits.
     """
 
     def __init__(self, most: int = MOST, seconds: float = PLACE_SECONDS, longest: float = LONGEST_SECONDS) -> None:
@@ -35,7 +35,7 @@ class DialingPlaces:
 
     @contextlib.asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for a place, and have it inside the block. On the loop."""
+        """Wait for a place, and hold it inside the block. On the loop."""
         await self._free.acquire()
         held = [True]
 

@@ -1,8 +1,8 @@
-"""Forks of a process with gRPC connections: the child neither crashes nor holds its parent's connections open.
+"""Forks of a process with gRPC connections: the child must not crash, and must not hold its parent's connections open.
 
-gRPC's own fork handlers expect that no thread is in gRPC at the moment of the fork. An event loop always is, and then they
-leave the child with locks that no thread will open: it dies. Without the handlers the child has gRPC's objects as dead memory,
-which is harmless as long as nobody uses or destroys them.
+gRPC's own fork handlers expect that no thread is in gRPC at the moment of the fork. But the thread of an event loop always
+is, and then the handlers leave the child with locks that no thread will release: it dies. Without the handlers, gRPC's objects
+in the child are dead memory. That is harmless as long as the child neither uses nor destroys them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-# Read by gRPC at its import. Its errors reach users as ours, so it need not print them too, as it does while both ends close.
+from ...core.errors import RpcError
+
+# gRPC reads these when it is imported. It must not print its errors, because users get them as errors of ours.
 AT_IMPORT = {"GRPC_ENABLE_FORK_SUPPORT": "0", "GRPC_VERBOSITY": "NONE"}
 # Without these experiments gRPC's poller reads the sockets itself; with them another thread hands each message over to it.
 WITHOUT_EVENT_ENGINE = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
-LAST_VERSION = 1, 85  # seen to know them: one that does not prints an error
+LAST_VERSION = 1, 85  # latest version that is known to have these experiments: one that has not prints an error
 Address = tuple[str, int] | bytes
-_addresses: set[Address] = set()  # where this process listens or has connected to
+_addresses: set[Address] = set()  # addresses at which this process listens, or to which it has connected
+_user = 0  # process that has used gRPC: this one, or the one from which it was forked
 
 
 def load_grpc() -> None:
-    """Import gRPC without its fork handlers, log and event engine, unless the user asked for them or has imported it."""
+    """Import gRPC without its fork handlers, log and event engine, unless the user has set or imported it otherwise."""
     wanted = AT_IMPORT | (WITHOUT_EVENT_ENGINE if grpc_version() <= LAST_VERSION else {})
     settings = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(settings)
@@ -36,17 +39,32 @@ def load_grpc() -> None:
         importlib.import_module("grpc")
     finally:
         for name in settings:
-            del os.environ[name]  # programs that this process starts may want them
+            del os.environ[name]  # programs that this process starts must not inherit the setting
 
 
 def grpc_version() -> tuple[float, float]:
-    """Return gRPC's version, "major.minor", without importing it; infinite if it is not to be found."""
+    """Return gRPC's version as (major, minor), without importing it; infinite if it is not found."""
     spec = importlib.util.find_spec("grpc")
     with contextlib.suppress(OSError):
         for folder in (spec and spec.submodule_search_locations) or ():
             if found := re.search(r"(\d+)\.(\d+)", Path(folder, "_grpcio_metadata.py").read_text()):
                 return int(found[1]), int(found[2])
     return math.inf, math.inf
+
+
+def use_grpc() -> None:
+    """Note that this process uses gRPC from here on.
+
+    Raises:
+        RpcError: it was forked from one that did. gRPC would wait for ever here, or end this process.
+    """
+    global _user
+    _user = _user or os.getpid()
+    if _user != os.getpid():
+        raise RpcError(
+            f"RPC cannot run in process {os.getpid()}: it was forked from process {_user}, where RPC had run, and gRPC does "
+            f"not outlive a fork; start it with the spawn method, or fork it before rpc.init_rpc(...) is called"
+        )
 
 
 def remember(target: str) -> None:
@@ -61,15 +79,18 @@ def remember_name(name: bytes) -> None:
 
 
 def keep_for_ever(things: Iterable[object]) -> None:
-    """In a forked child: these, and the gRPC objects that they hold, are not destroyed even when the interpreter ends."""
+    """Keep objects, and the gRPC objects that they hold, from being destroyed, even when the interpreter ends.
+
+    For a forked child.
+    """
     for thing in things:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def abandon_sockets() -> None:
-    """In a forked child: leave the connections to the parent alone. Else its peers would not see them end when it dies.
+    """Close the connections of the parent in a forked child. Else the parent's peers would not see them end when it dies.
 
-    The descriptors stay, and lead nowhere: gRPC believes that it owns them.
+    The descriptors stay open, but for /dev/null, because gRPC believes that it owns them.
     """
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:

@@ -1,11 +1,11 @@
-"""gRPC lane: makes first connections, proves who is who, carries everything where there is nothing faster.
+"""gRPC lane: it makes connections, carries the handshake, and carries all frames if there is no faster transport.
 
-A connection is one bidirectional stream for small frames, several per write, and one for bulk data in chunks, so that a
-small call never waits behind a tensor; and a socket for the small frames, where both ends have one. All belong to one
-handshake: the others are tied to it by tokens that only its two ends can compute. Silence is found by gRPC's keepalive, which
-needs no GIL.
+A connection has one bidirectional stream for small frames, several per write. It has another stream for bulk data in chunks,
+so that a small call never waits behind a tensor. If both workers can, it also has sockets, for small and for large frames. All
+belong to one handshake: the others are tied to it by tokens that only its two ends can compute. gRPC's keepalive notices a
+silent peer, and needs no GIL.
 
-asyncio streams on one loop, not threads: the latency is the same, and grpc's synchronous streams need about five threads
+The streams are asyncio's, on one loop, because threads are no faster: grpc's synchronous streams need about five threads
 per pair of workers, several of which wake ten times a second even when idle.
 """
 
@@ -26,7 +26,7 @@ from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake, DialerHandshake, SocketTokens
 from .base import Connection, Lane, LaneListener
 from .dialing import DialingPlaces
-from .forking import remember
+from .forking import remember, use_grpc
 from .grpc_channel import connect, open_channel
 from .grpc_connection import CLOSE_SECONDS, NO_SOCKET, AcceptedConnection, GrpcConnection
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, translate
@@ -41,14 +41,14 @@ from .sockets import choose, worth_offering
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
 TOKEN = "telegrad-session"
-SMALL, LARGE = "small frames", "large frames"  # what the sockets of a connection are for
+SMALL, LARGE = "small frames", "large frames"  # purposes of the sockets of a connection
 MESSAGE_BYTES = 4 * 1024 * 1024  # the largest message is a chunk or a batch of small frames
 METADATA_BYTES = 16 * 1024
-LONGEST_MILLISECONDS = 2**31 - 1  # of an option; gRPC takes it for "never"
+LONGEST_MILLISECONDS = 2**31 - 1  # largest value of an option; for gRPC it means "never"
 STREAMS = 4  # of a connection: frames, bulk, and the challenge before them
 OPTIONS = [
     ("grpc.so_reuseport", 0),  # with it, two servers would share a port and neither would notice
-    ("grpc.enable_http_proxy", 0),  # a proxy of the environment would read and change what workers say
+    ("grpc.enable_http_proxy", 0),  # a proxy of the environment could read and change messages
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
     ("grpc.max_metadata_size", METADATA_BYTES),
@@ -57,12 +57,12 @@ OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 50),  # how often is the peer's choice
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 50),  # low, because the peer chooses how often it pings
 ]
 
 
 def options_for(keepalive: float) -> list[tuple[str, int]]:
-    """gRPC's options for a listener that asks for a sign of life after ``keepalive`` seconds of silence."""
+    """Return gRPC's options for an agent that asks for a sign of life after ``keepalive`` seconds of silence."""
     milliseconds = max(int(min(keepalive * 1000, LONGEST_MILLISECONDS)), 1)
     return [
         *OPTIONS,
@@ -74,26 +74,26 @@ def options_for(keepalive: float) -> list[tuple[str, int]]:
 
 
 def server_options(keepalive: float) -> list[tuple[str, int]]:
-    """gRPC's options for a server: what it grants those that have not proven who they are."""
+    """Return gRPC's options for a server, with limits for peers that have not proven that they know the secret."""
     milliseconds = int(HANDSHAKE_SECONDS * 1000)
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return [
         *options_for(keepalive),
         ("grpc.server_handshake_timeout_ms", milliseconds),
-        ("grpc.max_connection_idle_ms", milliseconds),  # a connection without a stream
+        ("grpc.max_connection_idle_ms", milliseconds),  # idle: without a stream
         ("grpc.max_concurrent_streams", STREAMS),
-        ("grpc.max_allowed_incoming_connections", max(descriptors // 2, 1)),  # the process needs some for itself
+        ("grpc.max_allowed_incoming_connections", max(descriptors // 2, 1)),  # the process needs descriptors too
     ]
 
 
 class DialedConnection(GrpcConnection):
-    """Connection of the end that dialed.
+    """Connection at the end that dialed.
 
     Args:
         lane: the lane that dials.
-        listener: hears of the connection's events.
+        listener: is told of the connection's events.
         peer: the worker to reach.
-        address: where it listens.
+        address: where the worker listens.
     """
 
     def __init__(self, lane: GrpcLane, listener: LaneListener, peer: WorkerRecord, address: str) -> None:
@@ -132,7 +132,7 @@ class DialedConnection(GrpcConnection):
         async with self._lane.dialing.place():
             await connect(channel, self._target, self._tls, self._certificate_name, 2 * self.listener.keepalive)
             self.listener.answered(self)
-            # No time limit from here on: a peer may hold the GIL for a minute, and its transport answers keepalive without it.
+            # No time limit from here on: the peer may hold its GIL for a minute, and keepalive needs no GIL.
             stream = await introduce(channel, FRAMES, handshake)
             self.number = handshake.peer.number
             has_socket = await self._open_socket(handshake)
@@ -146,9 +146,9 @@ class DialedConnection(GrpcConnection):
         await first_of(self._pump_frames(stream.read, stream.write, stream.done_writing), self._pump_dialed_bulk(bulk))
 
     async def _pump_dialed_bulk(self, bulk: Any) -> None:
-        await bulk.wait_for_connection()  # other threads write to it, and cannot wait for that
+        await bulk.wait_for_connection()  # here, because the threads that write to it cannot wait
         await self._pump_bulk(bulk.read, bulk.write)
-        # The acceptor ends both streams, and the other may still have frames to be read.
+        # The acceptor ends both streams, and on the other one there may still be frames to read.
         await asyncio.sleep(CLOSE_SECONDS)
 
     async def _open_socket(self, handshake: DialerHandshake) -> bool:
@@ -171,15 +171,16 @@ class DialedConnection(GrpcConnection):
 
 
 class GrpcLane(Lane):
-    """gRPC server, and the connections dialed from here.
+    """gRPC server of an agent, and the connections that the agent dials.
 
     Args:
-        sockets: kinds of sockets that may carry small frames, of ``sockets.KINDS``, the preferred first.
+        sockets: kinds of sockets that may carry frames, of ``sockets.KINDS``, the preferred first.
     """
 
     scheme = "grpc"
 
     def __init__(self, sockets: Sequence[str] = ()) -> None:
+        use_grpc()
         self.sockets = sockets
         self._thread = acquire_loop()
         self._server: Any = None
@@ -205,12 +206,12 @@ class GrpcLane(Lane):
         self._services.setdefault(service, {})[name] = grpc.stream_stream_rpc_method_handler(serve)
 
     async def authenticate(self, context: Any) -> AcceptorHandshake:
-        """Return the handshake with which a stream of such a handler was opened; a stranger's stream is ended."""
+        """Return the handshake with which a stream of such a handler was opened; end the stream if its proof is wrong."""
         return await self._acceptor.authenticate(context)
 
     @property
     def last_refusal(self) -> str:
-        """Address of the joiner that was refused last, and why; empty if none was."""
+        """Return the address of the joiner that was refused last, and the reason; empty if none was refused."""
         return self._acceptor.last_refusal
 
     def listen(self, listener: LaneListener, address: str | None) -> str:
@@ -220,22 +221,22 @@ class GrpcLane(Lane):
         return DialedConnection(self, listener, peer, address)
 
     def target(self, peer: WorkerRecord, address: str) -> str:
-        """Return the "host:port" to connect to for an address of ``peer``: a subclass may name a relay on the way there."""
+        """Return the "host:port" to connect to for an address of ``peer``. A subclass may return that of a relay."""
         return address.removeprefix("grpc://")
 
     def close(self) -> None:
         closing = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
-        if self._thread.is_current():  # an agent closes itself, and there was no other thread for it
+        if self._thread.is_current():  # the agent closes itself on the loop's thread, which must not wait
             closing.add_done_callback(lambda _: release_loop())
             return
         try:
             closing.result()
         finally:
-            release_loop()  # lets it end also if Ctrl-C ended the waiting
+            release_loop()  # also if Ctrl-C ended the wait, so that the loop can end
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Event loop on which everything of this lane runs."""
+        """Return the event loop on which everything of this lane runs."""
         return self._thread.loop
 
     def keep(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -255,6 +256,7 @@ class GrpcLane(Lane):
         self._server = make_server(server_options(listener.keepalive), self._services)
         port = add_port(self._server, address, listener.tls, self._acceptor.tls_handshakes.begun)
         if port == 0:
+            await self._server.start()  # a server that was not started cannot be stopped, and gRPC never frees it
             raise RendezvousError(
                 f"this worker cannot listen at {address}; is another job running there, or another rank 0? choose another "
                 f"port, and give each worker its own rank"
@@ -278,7 +280,7 @@ class GrpcLane(Lane):
             self._socket_acceptor.expect(tokens, take, handshake.certificate)
         try:
             await connection.run(context, handshake.welcome())
-        finally:  # its bulk stream, and its sockets, may arrive after its end, and are no stranger's
+        finally:  # its bulk stream and its sockets may arrive after its end, and must not count as strangers
             self.loop.call_later(HANDSHAKE_SECONDS, self._forget, token, sockets)
 
     def _forget(self, token: str, sockets: list[SocketTokens]) -> None:
@@ -294,13 +296,13 @@ class GrpcLane(Lane):
         await connection.run_bulk(context)
 
     async def _close(self) -> None:
-        # First what goes on, then the server: gRPC complains of a stream that is under way when its server has stopped.
+        # First the connections, then the server: gRPC logs an error for a stream that is open when its server has stopped.
         await self._end_tasks(CLOSE_SECONDS)
         if self._server is not None:
             self._acceptor.tls_handshakes.close()
             await self._socket_acceptor.close()
             await self._server.stop(CLOSE_SECONDS)
-        await self._end_tasks(0)  # connections that were dialed, or accepted, meanwhile
+        await self._end_tasks(0)  # connections that were dialed or accepted meanwhile
         self.poller.close()
 
     async def _end_tasks(self, seconds: float) -> None:
@@ -313,7 +315,10 @@ class GrpcLane(Lane):
 
 
 def shortage() -> OSError | None:
-    """Return the error with which the system denies this process a socket now: gRPC does not tell it from other failures."""
+    """Return the error with which the system refuses this process a socket now, because gRPC does not report it.
+
+    ``None`` if the system gives one.
+    """
     try:
         socket.socket().close()
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Connections of the gRPC lane: two gRPC streams, and sockets for small and for large frames where both ends can have them.
+"""Connections of the gRPC lane: two gRPC streams, and sockets for small and for large frames if both ends can have them.
 
-Which of the two carries the small frames is decided before the first leaves, so that they keep their order. The dialer decides:
-it opens the socket, or says with an empty message on the stream that it has none. Then it opens the one for large frames, which
-go by gRPC until it is there.
+Whether a socket or gRPC carries the small frames is decided before the first one leaves, so that they keep their order. The
+dialer decides. It opens the socket, or sends an empty message on the stream, which means that there is no socket. Then it
+opens the socket for large frames. Until that is open, large frames go by gRPC.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .stream import Stream
 from .tls_socket import TlsSocket
 
 CLOSE_SECONDS = 2.0
-NO_SOCKET = b""  # the dialer's first message, if it has no socket
+NO_SOCKET = b""  # the dialer's first message, if there is no socket
 Read = Callable[[], Awaitable[Any]]
 Finish = Callable[[], Awaitable[Any]]
 
 
 class GrpcConnection(Connection):
-    """Base of both ends: two outboxes, which write to two streams, the coroutines that read these, and the socket.
+    """Base of both ends: two outboxes, which write to two streams, the coroutines that read these streams, and the sockets.
 
     Args:
-        loop: of the lane.
-        listener: hears of the connection's events.
+        loop: loop of the lane.
+        listener: is told of the connection's events.
         poller: watches the socket.
-        resources: for shared segments.
+        resources: the lane's resources for large frames.
     """
 
     scheme = "grpc"
@@ -58,12 +58,11 @@ class GrpcConnection(Connection):
         self._poller = poller
         self._resources = resources
         self._stream: Stream | None = None
-        self._decided = asyncio.Event()  # whether there is a socket
-        self._undecided = (
-            threading.RLock()
-        )  # held while a frame is given to one or the other; a signal handler may send
-        self._frames = Outbox(loop, next_batch)
-        self._bulk = Outbox(loop, next_chunk)
+        self._decided = asyncio.Event()  # set when it is decided whether there is a socket
+        # Held while a frame is queued before that, and while the socket takes over. Re-entrant: a signal handler may send.
+        self._undecided = threading.RLock()
+        self._frames = Outbox(loop, next_batch, self._send_no_more)
+        self._bulk = Outbox(loop, next_chunk, self._send_no_more)
         self._transfers = itertools.count()
         self._large: LargeFrames | None = None
 
@@ -76,7 +75,7 @@ class GrpcConnection(Connection):
         if size < SEGMENT_BYTES and self._stream is not None:
             return self._stream.send(parts, size, handle)
         if size >= SEGMENT_BYTES and self._large is not None and self._stream is not None:
-            self._stream.reading.allow_for(size)
+            self._stream.reading.spinning.allow_for(size)
             return self._large.send(parts, size, handle)
         if size > BULK_BYTES:
             return self._send_bulk(parts, size, handle)
@@ -93,7 +92,7 @@ class GrpcConnection(Connection):
         return self._stream.send(parts, size, handle)
 
     def _came_late(self, frame: Waits, handle: FrameHandle | None) -> bool:
-        """Take a frame back that was queued after this connection had ended, and before anybody took what had waited."""
+        """Take back a frame that was queued after the end of this connection, unless ``take_unsent`` has taken it."""
         late = self.closed and not self.opened and frame.withdraw()
         if late and handle is not None:
             handle.waiting, handle.in_hand = None, True
@@ -104,25 +103,25 @@ class GrpcConnection(Connection):
         transfer = Transfer(number, size, handle)
         with suppress(RuntimeError):  # the loop is closed, and the connection with it
             call_on_loop(self._loop, self._keep_memory)
-        waits = len(parts) > 1 and may_block()  # not with a control frame, which is one part: locks may be held
+        waits = len(parts) > 1 and may_block()  # a control frame, which is one part, does not wait: locks may be held
         # Chunk by chunk, so that the first is on its way while the next is copied.
         for chunk in chunks(number, parts):
             if waits:
                 transfer.wait_for_room(lambda: self._bulk.leaves)
             if not transfer.add(chunk):
                 break
-            self._bulk.put(transfer)  # once for each chunk: transfers take turns
+            self._bulk.put(transfer)  # once for each chunk, so that transfers take turns
         return not self._came_late(transfer, handle)
 
     def withdraw(self, handle: FrameHandle) -> bool:
         if not handle.withdraw():
             return False
         if isinstance(handle.waiting, Transfer):
-            self._bulk.put(handle.waiting)  # once more: if it has begun, the receiver must hear that it ends here
+            self._bulk.put(handle.waiting)  # once more: if it has begun, the receiver must be told that it ends here
         return True
 
     def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
-        # A transfer is there once for each chunk.
+        # A transfer is in the queue once for each chunk.
         waiting = dict.fromkeys(self._frames.take_all() + self._bulk.take_all())
         taken = [each.take_back() for each in waiting if each is not None]
         return [(frame, handle) for frame, handle in filter(None, taken) if handle is not None]
@@ -131,32 +130,36 @@ class GrpcConnection(Connection):
         if last is not None:
             self.send(last)
         self.closed = True
-        self._frames.put(None)  # closing is told on the frames' stream, after their last
+        self._frames.put(None)  # the stream of small frames ends after the last frame
+
+    def _send_no_more(self) -> None:
+        """Refuse frames from now on: this connection ends as soon as the loop handles it."""
+        self.closed = True
 
     # -- the loop's thread
 
     def use_socket(self, connected: socket.socket | TlsSocket, kind: str) -> None:
-        """Let small frames go by a socket from here on, those first that wait."""
-        if self._decided.is_set():  # it has ended, or its dialer has said that it has none
+        """Let small frames go by a socket from here on, beginning with those that wait."""
+        if self._decided.is_set():  # the connection has ended, or its dialer has said that there is no socket
             connected.close()
             return
         progress = partial(self.listener.progress, self)
         try:
             stream = Stream(connected, self._poller, self._received_small, self.listener.crowded, progress)
         except BaseException:
-            connected.close()  # the lane has closed, perhaps
+            connected.close()  # the lane may have closed
             raise
         with self._undecided:
             frames = self._frames.take_all()
             stream.add(frame for frame in frames if frame is not None)
             self._stream, self.scheme, self.lane_note = stream, kind, ""
             self.reading = stream.reading
-            if None in frames:  # it was closed
+            if None in frames:  # the connection was closed
                 self._frames.put(None)
         self._decided.set()
 
     def use_no_socket(self, reason: str) -> None:
-        """Let all frames go by gRPC; ``reason`` is for people."""
+        """Let all frames go by gRPC; ``reason`` is a text for users."""
         self.lane_note = reason
         self._decided.set()
 
@@ -176,7 +179,7 @@ class GrpcConnection(Connection):
                 self._large.received(memoryview(frame))
             except SerializationError:
                 if not self.closed:
-                    raise  # else its segments went with the connection, while a thread was reading
+                    raise  # after the end it is no error: the segments were unmapped while a thread was reading
         else:
             self.listener.received(self, frame, True)
 
@@ -205,11 +208,11 @@ class GrpcConnection(Connection):
         await self._frames.write_to(write)
         for side in (self._large, self._stream):
             if side is not None:
-                with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(side.finish(), CLOSE_SECONDS)
+                # ``wait_for`` of Python before 3.12 is deaf to a cancellation that comes as the side finishes.
+                await first_of(side.finish(), asyncio.sleep(CLOSE_SECONDS))
         if done_writing is not None:
             await done_writing()
-            await asyncio.sleep(CLOSE_SECONDS)  # the acceptor answers by ending the stream, which ends the reading
+            await asyncio.sleep(CLOSE_SECONDS)  # the acceptor then ends the stream, which ends ``_read_frames``
 
     async def _read_frames(self, read: Read) -> None:
         while (batch := await read()) is not grpc.aio.EOF:
@@ -218,11 +221,11 @@ class GrpcConnection(Connection):
             for frame in split_batch(batch):
                 self._received(frame)
         ends = [each.over for each in (self._stream, self._large) if each is not None]
-        if ends:  # what was sent before the end is still to be read
+        if ends:  # frames that were sent before the end are still to be read
             await asyncio.wait(ends, timeout=CLOSE_SECONDS)
 
     async def _watch_socket(self) -> None:
-        """End the connection when its socket breaks, or ends and the connection does not."""
+        """End the connection when its socket breaks, or has ended for a while."""
         await self._decided.wait()
         if self._stream is None:
             await asyncio.Event().wait()
@@ -251,7 +254,7 @@ def _break(stream: Stream, over: asyncio.Future[Exception | None]) -> None:
 
 
 class AcceptedConnection(GrpcConnection):
-    """Connection of the end that listened.
+    """Connection at the end that listened.
 
     Args:
         loop, listener, poller, resources: as for ``GrpcConnection``.
@@ -264,7 +267,7 @@ class AcceptedConnection(GrpcConnection):
         self.over = loop.create_future()
 
     async def run(self, context: Any, welcome: bytes) -> None:
-        """Let the dialer in, move frames until the connection ends, and tell the listener."""
+        """Send the welcome, move frames until the connection ends, and tell the listener."""
         error: Exception = ConnectionResetError("the peer closed the connection")
         self.opened = True
         try:

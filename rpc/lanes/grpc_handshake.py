@@ -1,8 +1,8 @@
 """Handshake over gRPC, in the metadata (the HTTP/2 headers) of two streams.
 
-The dialer opens one stream that carries hello and challenge, and then the stream it wants, which carries proof and welcome.
-So no message is read from a peer before the handshake is over: a stranger can make us hold metadata, which gRPC limits, and
-what HTTP/2's flow control lets it send on a stream that nobody reads (64 KiB).
+The dialer opens one stream that carries hello and challenge. Then it opens the stream that it wants, which carries proof and
+welcome. So no message of a peer is read before the handshake is over. The memory that a stranger can take is limited: to the
+metadata, which gRPC limits, and to the bytes that HTTP/2's flow control lets it send on a stream that is not read (64 KiB).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ OTHER_PROTOCOL = "it speaks another protocol than this worker; use one version o
 
 
 async def introduce(channel: grpc.aio.Channel, method: str, handshake: DialerHandshake) -> Any:
-    """Open a stream whose two ends know each other: the dialer's side of the handshake.
+    """Open a stream with the dialer's side of the handshake, and return it.
 
     Raises:
-        AuthenticationError: the acceptor is not the expected worker, or one of us does not know the secret.
-        ConnectionAbortedError: it knows us, and refuses.
-        ConnectionResetError: it hung up.
+        AuthenticationError: the acceptor is not the expected worker, or one of the two does not know the secret.
+        ConnectionAbortedError: the acceptor knows the secret, and refuses this worker.
+        ConnectionResetError: the acceptor closed the connection.
     """
     asking = channel.stream_stream(CHALLENGE)(metadata=((HELLO_KEY, handshake.hello()),))
     try:
@@ -44,7 +44,7 @@ async def introduce(channel: grpc.aio.Channel, method: str, handshake: DialerHan
 
 
 async def _answer(stream: Any, key: str) -> bytes:
-    # A stream that ends at once has its answer in the trailing metadata: gRPC may then have lost what came before.
+    # The answer of a stream that ends at once is in the trailing metadata: gRPC may have lost the initial metadata.
     if answer := entry(await stream.initial_metadata(), key) or entry(await stream.trailing_metadata(), key):
         return answer
     code, details = await stream.code(), await stream.details()
@@ -54,15 +54,15 @@ async def _answer(stream: Any, key: str) -> bytes:
 
 
 def entry(metadata: Any, key: str) -> bytes:
-    """Return one binary entry of a stream's metadata; empty without it."""
+    """Return one binary entry of a stream's metadata; empty if there is none."""
     return next((bytes(value) for name, value in metadata or () if name == key and isinstance(value, bytes)), b"")
 
 
 class Acceptor:
-    """Acceptor's side, for all joiners of one listener. Used on the lane's loop.
+    """Acceptor's side of the handshake, for all joiners of one agent. Used on the lane's loop.
 
     Attributes:
-        last_refusal: address of the joiner that was refused last, and why; empty before.
+        last_refusal: address of the joiner that was refused last, and the reason; empty if none was refused.
     """
 
     def __init__(self, listener: LaneListener) -> None:
@@ -74,7 +74,7 @@ class Acceptor:
         )
 
     async def challenge(self, _: Any, context: Any) -> None:
-        """Give a joiner its challenge."""
+        """Send a joiner its challenge."""
         self.tls_handshakes.opened()
         handshake = self._listener.acceptor_handshake()
         try:
@@ -88,7 +88,7 @@ class Acceptor:
         context.set_trailing_metadata(((CHALLENGE_KEY, challenge),))
 
     async def authenticate(self, context: Any) -> AcceptorHandshake:
-        """Check the proof with which a stream was opened; the stream is ended unless it is right."""
+        """Return the handshake with which a stream was opened; end the stream if its proof is wrong."""
         proof = entry(context.invocation_metadata(), PROOF_KEY)
         handshake = self._joiners.take(proof[:NONCE_BYTES], address_of(context), time.monotonic())
         if handshake is None:
@@ -102,7 +102,7 @@ class Acceptor:
     async def turn_away(
         self, context: Any, reason: str, code: grpc.StatusCode = grpc.StatusCode.UNAUTHENTICATED
     ) -> NoReturn:
-        """End a stream, and count it. The joiner is not told why."""
+        """End a stream and count a refused joiner. The joiner is not told the reason."""
         self._refuse(address_of(context), reason)
         await context.abort(code)
         raise AssertionError("abort() has raised what ends the handler")
@@ -118,7 +118,10 @@ def address_of(context: Any) -> str:
 
 
 def translate(error: Exception, target: str) -> Exception:
-    """Return what ended a connection as an error of ours. gRPC and asyncio have many for "the other end is gone"."""
+    """Return the error that ended a connection as an ``OSError`` or ``AuthenticationError``.
+
+    gRPC and asyncio have many other errors for "the other end is gone".
+    """
     if isinstance(error, (OSError, AuthenticationError)):
         return error
     details = f"{type(error).__name__}: {error}"

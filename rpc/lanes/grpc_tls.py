@@ -1,7 +1,8 @@
 """TLS of a gRPC server: its port, the certificates that it sees, and the number of handshakes that failed.
 
-gRPC tells nobody of a TLS handshake that failed at the server. But it asks for the server's certificate at the beginning of
-each, and an honest dialer opens its first stream right after the handshake: connections that open none are counted.
+gRPC does not report TLS handshakes that failed at the server. But at the beginning of each it asks for the server's
+certificate, and an honest dialer opens its first stream right after the handshake. So connections that open no stream are
+counted.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ NO_STREAM = "it opened no stream: it has no certificate of this job, or one that
 
 
 def add_port(server: Any, address: str, tls: Tls | None, begun: Callable[[], None]) -> int:
-    """Let a server listen at ``address`` and return the port; 0 if it cannot.
+    """Let a server listen at ``address`` and return the port; 0 if that is not possible.
 
     Args:
-        server: of grpc.aio.
+        server: a server of grpc.aio.
         address: "host:port".
-        tls: what it shows; None for no TLS.
+        tls: the server's certificate; None for no TLS.
         begun: called in a thread of gRPC when a TLS handshake begins.
     """
     try:
@@ -35,7 +36,7 @@ def add_port(server: Any, address: str, tls: Tls | None, begun: Callable[[], Non
             return int(server.add_insecure_port(address))
         shown = grpc.ssl_server_certificate_configuration([(tls.key, tls.certificate)], tls.ca)
         return int(server.add_secure_port(address, grpc.dynamic_ssl_server_credentials(shown, begun, True)))
-    except RuntimeError:  # it says no more than that it failed
+    except RuntimeError:  # gRPC gives no reason
         return 0
 
 
@@ -52,28 +53,28 @@ class TlsHandshakes:
     """TLS handshakes that have begun at a server, until a stream is opened or the time is over.
 
     Args:
-        loop: the lane's.
+        loop: the lane's loop.
         refused: called on the loop for each connection that opened no stream in time.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, refused: Callable[[], None]) -> None:
         self._loop = loop
         self._refused = refused
-        self._waiting: deque[asyncio.TimerHandle] = deque()  # one for each, the oldest first
+        self._waiting: deque[asyncio.TimerHandle] = deque()  # a timer for each handshake, the oldest first
         self._closed = False
 
     def begun(self) -> None:
-        """Note that one begins. Any thread. gRPC takes the result, None, for "the certificate is the same"."""
+        """Note that a handshake begins. Any thread. For gRPC the result, None, means that the certificate is the same."""
         if not self._closed:
             self._loop.call_soon_threadsafe(self._add)
 
     def opened(self) -> None:
-        """Note that a connection has opened its first stream. Which of those that wait does not matter: all are counted."""
+        """Note that a connection has opened its first stream. It does not matter which one, because they are only counted."""
         if self._waiting:
             self._waiting.popleft().cancel()
 
     def close(self) -> None:
-        """Count no longer."""
+        """Stop counting."""
         self._closed = True
         while self._waiting:
             self._waiting.pop().cancel()

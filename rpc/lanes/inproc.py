@@ -1,7 +1,7 @@
 """In-process lane: several agents in one process, and every agent's calls to itself.
 
-The semantics are those of every lane: a frame is copied, the receiver owns what it gets. Frames are handed over in the
-sender's thread unless the network is given another way (a simulator's queue).
+As on every lane, a frame is copied, and the receiver owns the copy. Frames are handed over in the sender's thread, unless the
+network is given another way (a simulator's queue).
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ def at_once(delivery: Callable[[], None]) -> None:
 
 
 class InProcessNetwork:
-    """Addresses at which agents of this process listen."""
+    """Network of agents of one process: the addresses at which they listen.
+
+    Args:
+        deliver: hands over a frame, by calling its argument.
+    """
 
     def __init__(self, deliver: Deliver = at_once) -> None:
         self.deliver = deliver
@@ -33,7 +37,7 @@ class InProcessNetwork:
         self._numbers = itertools.count()
 
     def listen(self, listener: LaneListener, address: str | None) -> str:
-        """Register a listener under the given address, or one of its own."""
+        """Register a listener at the given address, or at a new one, and return the address."""
         address = address or f"inproc://{next(self._numbers)}"
         if address in self.listeners:
             raise RendezvousError(f"address {address} is in use by another agent of this process")
@@ -42,7 +46,7 @@ class InProcessNetwork:
 
 
 class InProcessConnection(Connection):
-    """One end; ``other`` is the end at the peer."""
+    """One end of a connection; ``other`` is the end at the peer."""
 
     scheme = "inproc"
 
@@ -51,7 +55,7 @@ class InProcessConnection(Connection):
         self.listener = listener
         self.other: InProcessConnection | None = None
         self.connect: Callable[[], None] | None = None
-        self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames sent before it was open
+        self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames; None once it is open
         self._closed = False
         self._lock = threading.Lock()
 
@@ -73,7 +77,7 @@ class InProcessConnection(Connection):
             handle.in_hand = False
         try:
             self._deliver(frame)
-        except BaseException:  # Ctrl-C, say: nobody knows how much of it was done
+        except BaseException:  # such as Ctrl-C: it is unknown how much of the delivery was done
             self.close()
             raise
         return True
@@ -99,8 +103,13 @@ class InProcessConnection(Connection):
             self._closed = True
         self.listener.disconnected(self, error)
 
+    @property
+    def closed(self) -> bool:
+        """Return whether this end is closed."""
+        return self._closed
+
     def open(self, other: InProcessConnection) -> None:
-        """Connect the two ends and send what waited."""
+        """Connect this end to the other, and send the frames that waited."""
         with self._lock:
             self.other, self.opened = other, True
             waiting, self._waiting = self._waiting or [], None
@@ -119,7 +128,7 @@ class InProcessConnection(Connection):
 
 
 class InProcessLane(Lane):
-    """Agents of one process; they find one another through the network object that they share."""
+    """Lane between agents of one process, which find one another through the network object that they share."""
 
     scheme = "inproc"
 
@@ -169,3 +178,5 @@ class InProcessLane(Lane):
         mine.opened = True
         mine.listener.connected(mine)
         mine.open(theirs)
+        if theirs.closed:  # by the listener, when it could not tell this end; a last frame comes first
+            self.network.deliver(lambda: mine.fail(ConnectionResetError("closed by the peer")))

@@ -10,25 +10,45 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from ...core.futures import thread_role
 from . import forking
 
 T = TypeVar("T")
-GRACE = (
-    5.0  # longer than a lane takes to close: gRPC complains when a server is not stopped, or in the middle of a stream
-)
+# Longer than a lane takes to close: gRPC complains when a server is not stopped, or in the middle of a stream.
+GRACE = 5.0
 
 
 class RefusesToBlock:
-    """Blocker of an event loop's thread: waiting there would stop what is waited for."""
+    """Blocker of a thread where waiting would stop what is waited for: an event loop's.
+
+    Args:
+        reason: message of the error.
+    """
+
+    def __init__(
+        self,
+        reason: str = "you called wait(), rpc_sync() or to_here() on an event loop's own thread, which would wait for itself; "
+        "await the future instead, as in await rpc.rpc_async(...) or await rref.to_here_async()",
+    ) -> None:
+        self._reason = reason
 
     def block(self, acquire: Callable[[float], bool], timeout: float) -> NoReturn:
         """Refuse."""
-        raise RuntimeError(
-            "you called wait() on an event loop's own thread, which would wait for itself; await it instead"
-        )
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise the error."""
+        raise RuntimeError(self._reason)
+
+
+# Role of a thread that reads or writes frames.
+READER = RefusesToBlock(
+    "you called wait() in a signal handler that interrupted its thread in reading or writing messages, which would wait for "
+    "itself; call rpc_async there and do not wait, or let another thread make the call"
+)
 
 
 def may_block() -> bool:
@@ -160,3 +180,33 @@ async def first_of(*coroutines: Any) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
+
+
+async def within(
+    seconds: float, coroutine: Coroutine[Any, Any, T], drop: Callable[[T], object] = lambda result: None
+) -> T:
+    """Return the result of a coroutine. ``wait_for`` of Python before 3.12 is deaf to a cancellation that comes at its end.
+
+    Args:
+        seconds: time after which the coroutine is cancelled.
+        coroutine: what to run.
+        drop: called with a result that came too late to be returned.
+
+    Raises:
+        asyncio.TimeoutError: it took longer.
+    """
+    task = asyncio.ensure_future(coroutine)
+    try:
+        if not (await asyncio.wait([task], timeout=seconds))[0]:
+            raise asyncio.TimeoutError
+    except BaseException:
+        task.add_done_callback(partial(_drop_result, drop))
+        task.cancel()
+        await asyncio.wait([task])
+        raise
+    return task.result()
+
+
+def _drop_result(drop: Callable[[T], object], task: asyncio.Task[T]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        drop(task.result())

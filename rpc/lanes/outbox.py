@@ -15,8 +15,10 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ...core.errors import SerializationError
+from ...core.futures import thread_role
 from .base import HEAD_BYTES, FrameHandle
-from .ioloop import call_on_loop
+from .handlers import raised_by_handler
+from .ioloop import READER, call_on_loop
 
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
 LENGTH = struct.Struct("<I")
@@ -89,11 +91,18 @@ class Outbox:
     Args:
         loop: the stream's.
         take: takes one message's worth of items out of the queue and returns the message; empty if there is none.
+        interrupted: called in a thread that was interrupted while it began to write: the stream will end.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[deque[Any]], bytes]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        take: Callable[[deque[Any]], bytes],
+        interrupted: Callable[[], object] = lambda: None,
+    ) -> None:
         self._loop = loop
         self._take = take
+        self._interrupted = interrupted
         self._items: deque[Any] = deque()
         self._write: Write | None = None  # while there is a stream
         self._lock = threading.RLock()  # re-entrant: a signal handler may add an item while its thread does
@@ -116,6 +125,9 @@ class Outbox:
             else:
                 self._leave()
         except BaseException:  # Ctrl-C, say
+            with self._lock:  # another thread may be at the place where this one was interrupted
+                if self._begins:
+                    self._interrupted()
             self._on_loop(self._recover)
             raise
 
@@ -142,17 +154,26 @@ class Outbox:
 
     def _leave(self) -> None:
         """Write the next message, unless one is being written."""
-        with self._lock:
-            while self._items and not self._busy and (write := self._write) is not None:
-                self._busy = self._begins = True
-                if self._items[0] is None:
-                    self._end(None)
-                elif message := self._take(self._items):
-                    self._writing = write(message)
-                    self._step()
-                else:
-                    self._busy = False
-                self._begins = False
+        role = thread_role
+        blocker, role.blocker = role.blocker, READER  # a signal handler that waited here would hold the lock
+        try:
+            with self._lock:
+                while self._items and not self._busy and (write := self._write) is not None:
+                    self._busy = self._begins = True  # no signal handler runs between the look and this
+                    self._write_next(write)
+                    self._begins = False
+        finally:
+            role.blocker = blocker
+
+    def _write_next(self, write: Write) -> None:
+        # lock held
+        if self._items[0] is None:
+            self._end(None)
+        elif message := self._take(self._items):
+            self._writing = write(message)
+            self._step()
+        else:
+            self._busy = False
 
     def _step(self) -> None:
         """Run a write up to where it waits for gRPC, or to its end. gRPC starts it from any thread."""
@@ -165,6 +186,8 @@ class Outbox:
         except asyncio.CancelledError:  # gRPC says so if the stream was cancelled meanwhile
             self._end(ConnectionResetError("the stream was cancelled"))
         except Exception as error:
+            if raised_by_handler(error):
+                raise
             self._end(error)
         else:
             left.add_done_callback(self._go_on)
@@ -183,8 +206,11 @@ class Outbox:
 
     def _go_on(self, _: object) -> None:
         """Write the next message when one has left. On the loop."""
-        self._step()
-        self._leave()
+        try:
+            self._step()
+            self._leave()
+        except Exception as error:  # no memory for the next one, say
+            self._end(error)
 
     def _end(self, error: Exception | None) -> None:
         self._on_loop(self._tell, error)

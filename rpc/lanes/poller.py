@@ -1,7 +1,7 @@
-"""Readiness of the sockets of one lane: an ``epoll`` object of its own, inside the event loop's.
+"""Readiness of the sockets of one lane: an ``epoll`` object of its own, which the event loop watches.
 
-Any thread may change what a socket is watched for, which costs one system call and wakes nobody. That is what the loop's own
-registrations cannot do.
+With it any thread may change the events for which a socket is watched. That takes one system call, and does not wake the
+loop. With the loop's own registrations neither is possible.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Watched(Protocol):
     """Owner of a socket."""
 
     def ready(self, events: int) -> None:
-        """Read or write: ``select.EPOLLIN``, ``EPOLLOUT`` and so on say what the socket is ready for. On the loop."""
+        """Read or write: ``events`` (``select.EPOLLIN``, ``EPOLLOUT``, …) says for what the socket is ready. On the loop."""
         ...
 
 
@@ -34,9 +34,9 @@ class Poller:
         """Watch a socket. On the loop.
 
         Args:
-            descriptor: of the socket.
-            owner: is told what the socket is ready for.
-            events: what to watch for.
+            descriptor: descriptor of the socket.
+            owner: is told when the socket is ready.
+            events: the events to watch for.
         """
         if not self._owners:
             self._loop.add_reader(self._epoll.fileno(), self._tell)
@@ -44,12 +44,12 @@ class Poller:
         self._epoll.register(descriptor, events)
 
     def remove(self, descriptor: int) -> None:
-        """Watch a socket no longer. Before it is closed."""
+        """Stop watching a socket, which is to be closed."""
         if self._owners.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
     def close(self) -> None:
-        """Watch nothing any more. On the loop's thread."""
+        """Stop watching. On the loop's thread."""
         self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
 

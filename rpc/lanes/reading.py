@@ -3,7 +3,7 @@
 A hand-over between threads costs more than all the rest of a small call, because the thread that is woken sleeps on a halted
 core. So a thread that waits for an answer becomes the stream's reader, if nobody is: it takes every frame that comes, those of
 others too, until its own answer is there, and gives reading back to the loop. It reads without blocking for ``SPIN_SECONDS``,
-with ``sched_yield`` between, so that it keeps neither core nor GIL from others; only then it sleeps.
+with ``sched_yield`` between, so that it keeps neither core nor GIL from others; only then it sleeps (``spinning.py``).
 
 The thread that holds ``_turn`` reads. Otherwise the loop watches the socket, and changes to that are made with the turn held.
 While calls follow one another closely, a thread that has its answer, or a request to serve, does not give the
@@ -21,27 +21,19 @@ from os import sched_yield
 from typing import Any
 
 from ...core.futures import Future, Waiter, block, thread_role
-from .ioloop import RefusesToBlock
+from .handlers import raised_by_handler
+from .ioloop import READER, RefusesToBlock
 from .sleeping import Sleeper
+from .spinning import CONFIDENCE, REQUEST_SPIN_SECONDS, SOON_SECONDS, SPIN_SECONDS, Spinning
 
 READS_IN_A_ROW = 16  # by the loop, before it does its other work
-SPIN_SECONDS = 0.3e-3  # for an answer: as long as it takes to wake a sleeping process
-REQUEST_SPIN_SECONDS = 0.15e-3  # for the next request: who calls at once mostly does so earlier
-COPIED_PER_SECOND = 4e9  # bytes; a peer's copying of a large frame's arrays, and its answer's, is waited for as well
-COPY_SECONDS = 0.5e-3  # but not longer
-SOON_SECONDS = 2 * SPIN_SECONDS  # what comes so soon, although both ends sleep, would have come while spinning
 OFTEN_SECONDS = 1e-3  # between two turns of reading, of calls that follow one another: echoes of 1 MiB, say
 AWAY_SECONDS = 1e-3  # after its turn, until the loop takes the socket back
-CONFIDENCE = 8  # so many vain spins in a row end the spinning
-LONG_SECONDS = 2 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
 LEAVING_SECONDS = 0.2e-3  # that the loop waits for the turn of a thread that leaves
-DISTRUST = 8  # short sleeps until it is tried again; after each long yield that follows soon four times as many
-MOST_DISTRUST = 200
 DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
 QUICK_SECONDS = 0.5e-3  # a request that takes longer is not waited for by those that come after it
 MANY = 4  # threads that wait for the one that reads: fewer write themselves
 NEVER = float("inf")
-READER = RefusesToBlock()  # role of a thread that gives frames to the agent: what it waited for would not be read
 
 
 class SharedReading:
@@ -57,6 +49,9 @@ class SharedReading:
         unsent: what waits to be written; looked at before ``flush`` is called.
         keep: asked when a thread leaves: True if the loop need not watch meanwhile, because it will ``look``. Gets whether
             threads read often, and whether what they serve is quick; ``None`` if this one has waited for an answer.
+
+    Attributes:
+        spinning: whether a thread that reads spins; changed with the turn held.
     """
 
     def __init__(
@@ -90,10 +85,7 @@ class SharedReading:
         self._sleeper = Sleeper(descriptor)
         self._followers: deque[Waiter] = deque()
         self._closing: list[Callable[[], object]] = []
-        self._copying = 0.0  # seconds that the peer needs for what it was sent last
-        self._confidence = CONFIDENCE  # in spinning, which goes on while it is above 0
-        self._distrust = DISTRUST  # after the next long yield
-        self._gave_up = 0.0  # when a thread last did not read on
+        self.spinning = Spinning()
 
     def by_loop(self) -> None:
         """Read what there is, unless another thread reads."""
@@ -101,8 +93,9 @@ class SharedReading:
         if not self._turn.acquire(timeout=LEAVING_SECONDS):
             return
         try:
-            if self._confidence < CONFIDENCE and time.monotonic() - self._gave_up < SOON_SECONDS:
-                self._confidence += 1
+            spinning = self.spinning
+            if spinning.confidence < CONFIDENCE and time.monotonic() - spinning.gave_up < SOON_SECONDS:
+                spinning.confidence += 1
             for _ in range(READS_IN_A_ROW):
                 if not self._read_once():
                     break
@@ -161,10 +154,6 @@ class SharedReading:
         While others want the interpreter, each system call costs a turn of waiting for it, so one writes for all.
         """
         return self._led and not self._asleep and len(self._followers) >= MANY
-
-    def allow_for(self, size: int) -> None:
-        """Let the next thread that waits read longer before it sleeps: the peer copies ``size`` bytes first. Any thread."""
-        self._copying = min(size / COPIED_PER_SECOND, COPY_SECONDS)
 
     def drive(self, future: Future[Any], until: float) -> None:
         """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
@@ -270,11 +259,11 @@ class SharedReading:
     def _read_until(self, done: Callable[[], object], until: float, awaited: Future[Any] | None, blocker: Any) -> bool:
         """Do the reading of ``_lead``; return False if it ends in vain."""
         now = time.monotonic()
-        spins = self._confidence > 0
+        role, spinning = thread_role, self.spinning
+        spins = spinning.confidence > 0
         spin_for = REQUEST_SPIN_SECONDS if awaited is None else SPIN_SECONDS
-        spin_until = now + spin_for + self._copying if spins else now
-        self._copying = 0.0
-        role = thread_role
+        spin_until = now + spin_for + spinning.copying if spins else now
+        spinning.copying = 0.0
         yielded = now if spins else NEVER  # when this thread last did, and nothing else since
         if spins:  # nothing is there yet: a read in vain costs more, and the peer may need this core
             sched_yield()
@@ -294,16 +283,16 @@ class SharedReading:
                 yielded = now
                 sched_yield()
                 continue
-            self._spun_in_vain(now, now - yielded)
+            spinning.was_vain(now, now - yielded)
             if now >= until or not self._sleep(done, awaited, until, blocker):
                 return False
             yielded = NEVER
             if not spins and time.monotonic() - now < SOON_SECONDS:
-                self._confidence += 1
-        if self._confidence < CONFIDENCE and now < spin_until:
-            self._confidence += 1
-            if self._confidence == CONFIDENCE:
-                self._distrust = DISTRUST
+                spinning.confidence += 1  # not by a method: a small call that sleeps comes here at both ends
+        if spinning.confidence < CONFIDENCE and now < spin_until:
+            spinning.confidence += 1
+            if spinning.confidence == CONFIDENCE:
+                spinning.trust()
         return True
 
     def _read_once(self) -> bool:
@@ -315,6 +304,8 @@ class SharedReading:
             self._busy = False
             return False
         except Exception as error:
+            if raised_by_handler(error):
+                raise
             self._busy = False
             self._ended = True
             self._end(None if isinstance(error, EOFError) else error)
@@ -341,14 +332,6 @@ class SharedReading:
             if awaited is not None:
                 awaited.remove_waiter(sleeper)
         return woken or awaited is not None
-
-    def _spun_in_vain(self, now: float, last_yield: float) -> None:
-        self._gave_up = now
-        if last_yield > LONG_SECONDS:
-            self._confidence = -self._distrust
-            self._distrust = min(4 * self._distrust, MOST_DISTRUST)
-        elif self._confidence > 0:
-            self._confidence -= 1
 
     def _interrupted(self) -> None:
         """Ctrl-C, say. If it came while frames were read, nobody knows which were, and the connection is given up."""

@@ -1,4 +1,4 @@
-"""Lanes by scheme: those of this package, and those that users add."""
+"""Registry of lanes by scheme: those of this package, and those that users add."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .sockets import KINDS
 
 DEFAULT_LANES = (*KINDS, "grpc")
 LaneFactory = Callable[[], Lane]
-_network = InProcessNetwork()  # of the agents of this process
+_network = InProcessNetwork()  # for the agents of this process
 _factories: dict[str, LaneFactory] = {"grpc": GrpcLane, "inproc": lambda: InProcessLane(_network)}
 
 
 def register_lane(scheme: str, factory: LaneFactory) -> None:
-    """Make a lane known under its scheme; ``GrpcRpcBackendOptions(lanes=[scheme])`` then uses it."""
+    """Register a lane; ``GrpcRpcBackendOptions(lanes=[scheme])`` then uses it."""
     _factories[scheme] = factory
 
 
 def make_lanes(schemes: Sequence[str]) -> list[Lane]:
-    """Return new lanes of these schemes. Sockets are set up by gRPC, so "unix" and "tcp" are kinds of sockets of its lane.
+    """Return new lanes of these schemes. The gRPC lane sets up sockets, so "unix" and "tcp" are kinds of its sockets.
 
     Raises:
-        ValueError: there is no such lane.
+        ValueError: a scheme is not registered.
     """
     for scheme in schemes:
         if scheme not in _factories and scheme not in KINDS:

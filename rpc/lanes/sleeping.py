@@ -14,25 +14,25 @@ from ...core.futures import block
 
 
 class Sleeper:
-    """Lets one thread at a time sleep in ``poll`` on a socket and an eventfd, which is made when it is first needed.
+    """Lets one thread at a time sleep in ``poll`` on a socket and an eventfd. The eventfd is made when it is first needed.
 
     Args:
-        descriptor: of the socket.
+        descriptor: descriptor of the socket.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = threading.RLock()  # a signal handler may wake its own thread
-        self._asleep = 0  # 2 if a signal handler waits while its thread sleeps here
+        self._asleep = 0  # 2 if a signal handler sleeps here while its thread does
         self._alarm = -1
-        self._spare: list[select.poll] = []  # one that no thread sleeps in
+        self._spare: list[select.poll] = []  # a poll object that is not in use
 
     def sleep(self, needless: Callable[[], bool], until: float) -> bool:
-        """Sleep until the socket can be read, ``wake`` is called, or the time is up; return False if it is.
+        """Sleep until the socket can be read, ``wake`` is called, or the time is up; return False if the time is up.
 
         Args:
-            needless: whether what it waits for has happened; asked once more when ``wake`` has an effect.
-            until: in monotonic seconds.
+            needless: returns whether there is no need to sleep. It is asked when ``wake`` has begun to have an effect.
+            until: end of the time, in monotonic seconds.
         """
         poll = self._spare.pop() if self._spare else self._prepare()
         self._asleep += 1
@@ -41,11 +41,11 @@ class Sleeper:
         finally:
             self._asleep -= 1
             self._spare = [poll]
-            if self._asleep:  # this may have taken the alarm that was meant for the thread's own sleep
+            if self._asleep:  # a signal handler slept here, and may have taken the alarm for its thread's own sleep
                 self.wake()
 
     def release(self) -> None:
-        """Do the same as ``wake``: a future that completes calls it (``Future.add_waiter``)."""
+        """Wake the thread. A future that completes calls this (``Future.add_waiter``)."""
         self.wake()
 
     def wake(self) -> None:
@@ -55,7 +55,7 @@ class Sleeper:
                 os.eventfd_write(self._alarm, 1)
 
     def close(self) -> None:
-        """Free the eventfd. No thread sleeps, or will."""
+        """Free the eventfd. From here on no thread may sleep."""
         with self._lock:
             if self._alarm >= 0:
                 os.close(self._alarm)

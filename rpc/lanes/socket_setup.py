@@ -1,12 +1,12 @@
-"""Setup of a connection's socket: its dialer connects to where the acceptor listens, and both prove whose socket it is.
+"""Setup of a connection's socket: the dialer connects to the acceptor, and both prove to which connection it belongs.
 
     dialer -> acceptor:  name of the connection | the dialer's token
     acceptor -> dialer:  the acceptor's token
 
 Name and tokens come from the handshake of the connection (``security.SocketTokens``), so only its two ends know them. Each
-counts once. If the worker has TLS, a TCP socket begins with a TLS handshake, in which both ends show the certificates that
-they have shown for the connection. Until all this is done nothing else is read, and a visitor gets ``HANDSHAKE_SECONDS`` and
-one of ``MOST_VISITORS`` places.
+is valid once. If the worker has TLS, a TCP socket begins with a TLS handshake, in which both ends show the same certificates
+as for the connection. Until all this is done nothing else is read. It must be done within ``HANDSHAKE_SECONDS``, and at most
+``MOST_UNPROVEN`` accepted sockets are in this state.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from ..joiners import HANDSHAKE_SECONDS
 from ..security import SOCKET_NAME_BYTES, SOCKET_TOKEN_BYTES, SocketTokens
 from ..tls import Tls
 from . import sockets
+from .ioloop import within
 from .tls_socket import TlsSocket
 
-MOST_VISITORS = 512  # sockets that have not proven whose they are; at least the workers that dial at the same time
-PAUSE_SECONDS = 0.1  # after the system gave no socket
+MOST_UNPROVEN = 512  # sockets that have not proven their connection; at least the workers that dial at the same time
+PAUSE_SECONDS = 0.1  # wait after the system gave no socket
 Take = Callable[[Any, str], None]
 Refuse = Callable[[str, str], None]
 
 
 class SocketAcceptor:
-    """Listening sockets of one lane, which give each connection the socket that its dialer opens. Used on the lane's loop.
+    """Listening sockets of one lane. They give each connection the socket that its dialer opens. Used on the lane's loop.
 
     Args:
-        refused: called with where a visitor that was turned away came from, and why.
+        refused: called for each socket that was turned away, with its kind and the reason.
         tls: what this end shows on TCP sockets; None without TLS.
     """
 
@@ -45,10 +46,10 @@ class SocketAcceptor:
         self._expected: dict[bytes, tuple[SocketTokens, Take, bytes]] = {}
         self._listening: list[socket.socket] = []
         self._closed = False
-        self._visits: dict[asyncio.Task[bool], None] = {}  # the oldest first
+        self._setups: dict[asyncio.Task[bool], None] = {}  # of accepted sockets, the oldest first
 
     def listen(self, kinds: Sequence[str], host: str) -> list[str]:
-        """Listen on a socket of each kind; return their addresses, without those that the system does not give."""
+        """Listen on a socket of each kind, and return their addresses. A kind that the system does not give is left out."""
         addresses = []
         for kind in kinds:
             with suppress(OSError):
@@ -62,101 +63,101 @@ class SocketAcceptor:
         """Give the socket that proves to belong to these tokens to ``take(socket, kind)``, once.
 
         Args:
-            tokens: of the connection.
+            tokens: tokens of the socket.
             take: gets the socket.
-            certificate: fingerprint of what its dialer has shown for the connection, and shows again if there is TLS.
+            certificate: fingerprint of the certificate that the dialer has shown for the connection. Under TLS it must show
+                the same one again.
         """
         self._expected[tokens.name] = (tokens, take, certificate)
 
     def forget(self, tokens: SocketTokens) -> None:
-        """Expect the socket of these tokens no longer."""
+        """Stop expecting the socket of these tokens."""
         self._expected.pop(tokens.name, None)
 
     async def close(self) -> None:
-        """Stop listening, and end the visits."""
+        """Stop listening, and close the sockets that have not proven their connection."""
         self._closed = True
         for listening in self._listening:
             asyncio.get_running_loop().remove_reader(listening)
             listening.close()
-        visits = [*self._visits]
-        for visit in visits:
-            visit.cancel()
-        await asyncio.gather(*visits, return_exceptions=True)
+        setups = [*self._setups]
+        for setup in setups:
+            setup.cancel()
+        await asyncio.gather(*setups, return_exceptions=True)
 
     def _watch(self, listening: socket.socket, kind: str) -> None:
         if not self._closed:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening, kind)
 
     def _accept(self, listening: socket.socket, kind: str) -> None:
-        """Take the next visitor. Without a coroutine: one that is cancelled may drop a socket that was accepted."""
+        """Accept the next socket. This is no coroutine, because one that is cancelled may lose a socket that was accepted."""
         loop = asyncio.get_running_loop()
         try:
-            visitor, _ = listening.accept()
+            accepted, _ = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # it has left
+            return  # its dialer has closed it
         except OSError:
             loop.remove_reader(listening)
             loop.call_later(PAUSE_SECONDS, self._watch, listening, kind)
             return
-        visit = loop.create_task(self._visit(visitor, kind))
-        self._visits[visit] = None
-        visit.add_done_callback(partial(self._visited, visitor))
-        if len(self._visits) > MOST_VISITORS:
-            oldest = next(iter(self._visits))
-            del self._visits[oldest]  # at once: several may come before its end
+        setup = loop.create_task(self._set_up(accepted, kind))
+        self._setups[setup] = None
+        setup.add_done_callback(partial(self._set_up_ended, accepted))
+        if len(self._setups) > MOST_UNPROVEN:
+            oldest = next(iter(self._setups))
+            del self._setups[oldest]  # at once: more sockets may be accepted before its task ends
             oldest.cancel()
 
-    def _visited(self, visitor: socket.socket, visit: asyncio.Task[bool]) -> None:
-        self._visits.pop(visit, None)
-        if visit.cancelled() or not visit.result():  # perhaps it never began
-            visitor.close()
+    def _set_up_ended(self, accepted: socket.socket, setup: asyncio.Task[bool]) -> None:
+        self._setups.pop(setup, None)
+        if setup.cancelled() or not setup.result():  # here and not in the task, which may never have begun
+            accepted.close()
 
-    async def _visit(self, visitor: socket.socket, kind: str) -> bool:
-        """Give a visitor's socket to the connection that it belongs to; return False if there is none."""
+    async def _set_up(self, accepted: socket.socket, kind: str) -> bool:
+        """Give an accepted socket to the connection to which it belongs; return False if there is none."""
         try:
-            sockets.prepare(visitor)
-            secured = visitor if kind == "unix" or self._tls is None else TlsSocket(visitor, self._tls, None)
-            take = await asyncio.wait_for(self._check(secured), HANDSHAKE_SECONDS)
+            sockets.prepare(accepted)
+            secured = accepted if kind == "unix" or self._tls is None else TlsSocket(accepted, self._tls, None)
+            take = await within(HANDSHAKE_SECONDS, self._check(secured))
         except Exception as error:
-            # One that hung up may be a worker that has ended meanwhile, as long as sockets of connections are to come.
+            # If sockets are expected, one that was closed may be that of a worker that has ended: it is not refused.
             if not (isinstance(error, ConnectionError) and self._expected):
                 self._refused(f"{kind} socket", "it opened a socket that belongs to no connection")
             return False
         take(secured, kind)
         return True
 
-    async def _check(self, visitor: socket.socket | TlsSocket) -> Take:
-        shown = await visitor.handshake() if isinstance(visitor, TlsSocket) else None
-        said = await _read_exactly(visitor, SOCKET_NAME_BYTES + SOCKET_TOKEN_BYTES)
-        tokens, take, certificate = self._expected[said[:SOCKET_NAME_BYTES]]
+    async def _check(self, accepted: socket.socket | TlsSocket) -> Take:
+        shown = await accepted.handshake() if isinstance(accepted, TlsSocket) else None
+        proof = await _read_exactly(accepted, SOCKET_NAME_BYTES + SOCKET_TOKEN_BYTES)
+        tokens, take, certificate = self._expected[proof[:SOCKET_NAME_BYTES]]
         if shown is not None and shown != certificate:
             raise PermissionError("it shows another certificate than for the connection")
-        if not hmac.compare_digest(said[SOCKET_NAME_BYTES:], tokens.dialer):
+        if not hmac.compare_digest(proof[SOCKET_NAME_BYTES:], tokens.dialer):
             raise PermissionError("its token is wrong")
         self.forget(tokens)
-        await _send(visitor, tokens.acceptor)
+        await _send(accepted, tokens.acceptor)
         return take
 
 
 async def open_socket(addresses: Sequence[str], tokens: SocketTokens, tls: Tls | None, name: str) -> tuple[Any, str]:
-    """Return a socket to a peer, of which both ends have proven whose it is, and its kind.
+    """Open a socket to a peer, let both ends prove to which connection it belongs, and return it with its kind.
 
     Args:
         addresses: where the peer listens, in the order in which they are tried.
-        tokens: of the connection.
+        tokens: tokens of the socket.
         tls: what this end shows on a TCP socket; None without TLS.
         name: name that the certificate of the other end must then carry.
 
     Raises:
-        OSError: none of them can be had; the message says why.
+        OSError: no address works; the message says why.
     """
     problems = []
     for address in addresses:
         try:
             kind = address.partition("://")[0]
-            return await asyncio.wait_for(
-                _open(address, tokens, tls if kind == "tcp" else None, name), HANDSHAKE_SECONDS
-            ), kind
+            opening = _open(address, tokens, tls if kind == "tcp" else None, name)
+            return await within(HANDSHAKE_SECONDS, opening, _close), kind
         except (OSError, ValueError, asyncio.TimeoutError) as error:
             problems.append(f"{address}: {error or type(error).__name__}")
     raise OSError("; ".join(problems) or "the peer offers none")
@@ -181,6 +182,10 @@ async def _open(address: str, tokens: SocketTokens, tls: Tls | None, name: str) 
     return secured
 
 
+def _close(opened: socket.socket | TlsSocket) -> None:
+    opened.close()
+
+
 async def _send(target: socket.socket | TlsSocket, data: bytes) -> None:
     if isinstance(target, TlsSocket):
         await target.send_all(data)
@@ -189,7 +194,7 @@ async def _send(target: socket.socket | TlsSocket, data: bytes) -> None:
 
 
 async def _read_exactly(source: socket.socket | TlsSocket, size: int) -> bytes:
-    """Return the next ``size`` bytes, and read none beyond."""
+    """Read exactly ``size`` bytes and return them."""
     loop = asyncio.get_running_loop()
     data = b""
     while len(data) < size:

@@ -1,7 +1,7 @@
-"""Stream sockets of the gRPC lane: made, checked and named here, and nowhere else.
+"""Stream sockets of the gRPC lane: only this module makes, checks and names them.
 
-A Unix socket has a name in the abstract namespace: no file is left behind, and other hosts, and containers with a network of
-their own, do not reach it. Who is at its other end is asked of the kernel.
+A Unix socket has a name in the abstract namespace. So no file is left behind, and other hosts, and containers with a network of
+their own, cannot reach it. The kernel says which user is at its other end.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def listen(kind: str, host: str) -> tuple[socket.socket, str]:
 
     Args:
         kind: one of ``KINDS``.
-        host: the address to listen at, if it is a TCP socket.
+        host: the address to listen at, for a TCP socket.
 
     Raises:
-        OSError: the system gives none.
+        OSError: the system gives no socket.
     """
     if kind == "unix":
         return _listen_unix()
@@ -55,11 +55,11 @@ def _listen_unix() -> tuple[socket.socket, str]:
 
 
 def endpoint(address: str) -> tuple[socket.socket, str | tuple[str, int]]:
-    """Return a socket to connect with, and where to: an address that ``listen`` returned at the peer.
+    """Return a new socket, and the target to connect it to, for an address that ``listen`` returned at the peer.
 
     Raises:
         OSError: the system gives no socket.
-        ValueError: it is no such address.
+        ValueError: the address is no such address.
     """
     kind, _, place = address.partition("://")
     if kind == "unix" and place.startswith(f"@{PREFIX}"):
@@ -78,10 +78,10 @@ def endpoint(address: str) -> tuple[socket.socket, str | tuple[str, int]]:
 
 
 def prepare(connected: socket.socket) -> None:
-    """Set the options of a connected socket, and check who is at its other end.
+    """Set the options of a connected socket, and check which user is at the other end of a Unix socket.
 
     Raises:
-        PermissionError: a process of another user is.
+        PermissionError: a process of another user is at the other end.
     """
     connected.setblocking(False)
     if connected.family != socket.AF_UNIX:
@@ -97,8 +97,8 @@ def worth_offering(kinds: Sequence[str], host: str) -> list[str]:
     """Return the kinds to listen on.
 
     Args:
-        kinds: those that this worker may use.
-        host: where gRPC listens: who reaches a loopback address also reaches a Unix socket.
+        kinds: the kinds that this worker may use.
+        host: where gRPC listens. A process that reaches a loopback address also reaches a Unix socket.
     """
     no_tcp = "unix" in kinds and is_loopback(host.strip("[]"))
     return [kind for kind in kinds if not (no_tcp and kind == "tcp")]
@@ -108,9 +108,9 @@ def choose(kinds: Sequence[str], addresses: Sequence[str], target: str) -> list[
     """Return the addresses of a peer's sockets to try, in this order.
 
     Args:
-        kinds: those that this worker may use, the preferred first.
-        addresses: that the peer announces.
-        target: "host:port" that was dialed to reach its gRPC server; the host is right for its TCP socket, too.
+        kinds: the kinds that this worker may use, the preferred first.
+        addresses: the addresses in the peer's record.
+        target: "host:port" that was dialed to reach the peer's gRPC server. Its TCP socket has the same host.
     """
     host = target.rpartition(":")[0]
     found = [each for kind in kinds for each in addresses if each.startswith(f"{kind}://")]

@@ -10,6 +10,8 @@ from select import EPOLLIN, EPOLLOUT
 from typing import Any
 
 from .base import FrameHandle
+from .handlers import raised_by_handler
+from .ioloop import READER
 from .outbox import SmallFrame
 from .poller import Poller
 from .reading import SharedReading
@@ -97,12 +99,9 @@ class Stream:
                 sent = self._leave(parts, handle)
             else:
                 sent = self._writer.send(parts, size, handle, not crowded)
-        except OSError as error:
-            self._end(error)
+        except BaseException as error:
+            self._broke(error)
             return False
-        except BaseException:
-            self._interrupted()
-            raise
         if crowded and handle is not None:
             self._unread += 1
             if self._unread >= TOGETHER:
@@ -143,27 +142,36 @@ class Stream:
             self._watch(0, EPOLLOUT)
 
     def _flush_waiting(self) -> None:
-        """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
+        """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread.
+
+        Raises:
+            RuntimeError: this is called in the middle of a write of this thread, by a signal handler that waits.
+        """
+        if self._writer.sends_here:
+            READER.refuse()
         try:
             self._writer.write_waiting()
-        except OSError as error:
-            self._end(error)
-        except BaseException:
-            self._interrupted()
-            raise
+        except BaseException as error:
+            self._broke(error)
 
-    def _interrupted(self) -> None:
-        """Ctrl-C, say: if it came while this thread wrote, nobody knows how much has left, and the connection is given up."""
+    def _broke(self, error: BaseException) -> None:
+        """End this stream after an error of the socket; raise any other again: Ctrl-C, say.
+
+        If that came while this thread wrote, nobody knows how much has left, and the connection is given up.
+        """
+        if isinstance(error, OSError) and not raised_by_handler(error):
+            self._end(error)
+            return
         if self._writer.interrupted:
             self._end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
         self._on_loop(self._flush)  # else what waits may wait for ever
+        raise error
 
     def _flush(self) -> None:
         try:
             if self._writer.flush():
                 return
         except OSError as error:
-            self._writer.clear()
             self._end(error)
         if self._flushed is not None and not self._flushed.done():
             self._flushed.set_result(None)
@@ -213,6 +221,7 @@ class Stream:
         if error is not None:
             # Its traceback holds the frames of the thread that used the socket: those of a waiting user, and all in them.
             error = error.with_traceback(None)
+            self._writer.clear()  # also if it has ended before: the peer had ended its side
         with self._watching:
             if self._ended:
                 return

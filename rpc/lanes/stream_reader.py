@@ -1,4 +1,4 @@
-"""Frames out of the bytes of a stream socket: several small ones at once, and large ones into memory of their own."""
+"""Reader of the frames on a stream socket: it reads several small frames at once, and large ones into their own memory."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .bulk import BULK_BYTES, new_memory
 from .outbox import LENGTH
 from .tls_socket import TlsSocket
 
-READ_BYTES = 16 * 1024  # some 300 small requests; with more at once their answers come late, all together
-WIDE_BYTES = 64 * 1024  # of a read while frames come that are longer: one read instead of two or three
+READ_BYTES = 16 * 1024  # of one read: some 300 small requests; if it were more, all their answers would come late
+WIDE_BYTES = 64 * 1024  # of one read while longer frames come: then one read suffices, not two or three
 HEAD = LENGTH.size
 
 
 class StreamReader:
-    """Splits the bytes of a non-blocking socket into frames. One thread at a time uses it.
+    """Splits the bytes of a non-blocking socket into frames. One thread at a time may use it.
 
-    Each frame is memory of its own, writable and the receiver's.
+    Each frame has memory of its own, which is writable and belongs to the receiver.
 
     Args:
         source: the socket.
@@ -31,8 +31,8 @@ class StreamReader:
         self._most = most
         self._make_buffer(READ_BYTES)
         self._end = 0  # of the bytes in the buffer, which begin with a frame's length
-        self._large: memoryview | None = None  # a frame that does not fit the buffer, and how much of it is there
-        self._filled = 0
+        self._large: memoryview | None = None  # memory of a frame that does not fit into the buffer
+        self._filled = 0  # bytes of that frame that have arrived
 
     def _make_buffer(self, size: int) -> None:
         self._buffer = bytearray(size)
@@ -45,7 +45,7 @@ class StreamReader:
             BlockingIOError: there is nothing to read.
             EOFError: the peer has ended its side.
             OSError: the socket is broken.
-            SerializationError: a frame is longer than any may be.
+            SerializationError: a frame is longer than ``most``.
         """
         if self._large is not None:
             return self._read_large(self._large)
@@ -54,7 +54,7 @@ class StreamReader:
         if not size:
             raise EOFError
         end += size
-        if end >= HEAD and LENGTH.unpack_from(self._buffer)[0] + HEAD == end:  # one frame, as usual
+        if end >= HEAD and LENGTH.unpack_from(self._buffer)[0] + HEAD == end:  # exactly one frame: the usual case
             self._end = 0
             return (self._buffer[HEAD:end],)
         return self._split(end)
@@ -103,9 +103,9 @@ class StreamReader:
 
 
 class TlsStreamReader(StreamReader):
-    """The same for a socket under TLS, which takes more from the system than it returns at once.
+    """Reader for a socket under TLS, which may take more bytes from the system than it returns at once.
 
-    Each read returns all that is complete in it: the socket says that there is something to read only if more arrives.
+    So each read returns all frames that are complete. Bytes that TLS has taken already do not make the socket readable.
     """
 
     def __init__(self, source: TlsSocket, most: int = BULK_BYTES) -> None:
@@ -122,7 +122,7 @@ class TlsStreamReader(StreamReader):
                 while self._tls.holds_back:
                     found += super().read()
         except (BlockingIOError, EOFError):
-            pass  # the end is told again by the next read
+            pass  # the next read raises EOFError again
         return found
 
 

@@ -46,6 +46,7 @@ class StreamWriter:
         # wait for the interpreter next, and all others for the lock meanwhile, each time. Who deletes the element may send;
         # no signal handler runs between that and the ``try`` that puts it back.
         self._free: list[None] = [None]
+        self._sender = 0  # the thread that took it last
         self._writing = 0  # the thread that writes, with the lock held
         self._closed = False
         self._rest: memoryview = memoryview(b"")  # of what has left in part
@@ -68,11 +69,13 @@ class StreamWriter:
         """
         if not at_once or self.waiting:
             return self._add(parts, handle, at_once)
+        me = get_ident()
         try:
             del self._free[0]
         except IndexError:
             return self._add(parts, handle, at_once)
         try:
+            self._sender = me
             sent = self._write(parts, size, handle)
         finally:
             self._free.append(None)
@@ -89,7 +92,7 @@ class StreamWriter:
                 return False
             if self._writing or self._rest or self.waiting:
                 return None
-            self._writing = get_ident()
+            self._writing = self._sender
             if handle is not None:
                 handle.in_hand = False
             data = (LENGTH.pack(size), *parts)
@@ -141,12 +144,14 @@ class StreamWriter:
         Raises:
             OSError: the socket is broken.
         """
+        me = get_ident()
         while self.waiting:
             try:
                 del self._free[0]
             except IndexError:
                 return
             try:
+                self._sender = me
                 full = self.flush()
             finally:
                 self._free.append(None)
@@ -199,6 +204,11 @@ class StreamWriter:
             return waits
 
     @property
+    def sends_here(self) -> bool:
+        """Return whether this thread is in the middle of sending: a signal handler asks, which has interrupted it."""
+        return not self._free and self._sender == get_ident()
+
+    @property
     def interrupted(self) -> bool:
         """Return whether a write was interrupted, so that nobody knows how much has left. For the thread that wrote."""
         return self._writing == get_ident()
@@ -209,9 +219,10 @@ class StreamWriter:
             self._closed = True
 
     def clear(self) -> None:
-        """Drop what waits: the socket is no more."""
+        """Drop what waits, and what a write that broke has left: the socket is no more."""
         with self._lock:
             self._closed = True
+            self._writing = 0
             self.waiting.clear()
             self._rest = memoryview(b"")
             self._wait_for_room(False)

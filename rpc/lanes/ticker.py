@@ -1,4 +1,4 @@
-"""Calls of a function on an event loop, more and more rarely, for as long as there is something to do."""
+"""Repeated calls of a function on an event loop, in growing intervals, until it returns False."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ TICK_SECONDS = 1e-3
 class Ticker:
     """Calls ``action`` on the loop's thread from ``start`` on, until it returns False.
 
-    Each call wakes the loop's thread, which in a process that computes costs as much as a small remote call.
+    Each call wakes the loop's thread. In a process that computes, this takes as long as a small remote call.
 
     Args:
         loop: the event loop.
         action: returns whether to call it again.
-        longest: seconds between two calls, at most. The first comes after a millisecond, and then each time doubles.
+        longest: most seconds between two calls. The first call comes after a millisecond, and then the interval doubles.
 
     Attributes:
-        ticking: it was started and has not ended; ``start`` would do nothing.
+        ticking: it was started and has not ended; ``start`` does nothing then.
     """
 
     def __init__(
@@ -30,18 +30,18 @@ class Ticker:
         self._action = action
         self._longest = longest
         self.ticking = False
-        # An empty one: the loop must not keep what the variables of a caller's context refer to.
+        # An empty context: the loop must not keep objects to which a caller's context variables refer.
         self._context = contextvars.Context()
 
     def start(self) -> bool:
-        """Have the action called within two milliseconds; return False if the loop is closed. Any thread."""
+        """Let the action be called within two milliseconds; return False if the loop is closed. Any thread."""
         if not self.ticking:
             self.ticking = True
             try:
                 self._loop.call_soon_threadsafe(self._later, context=self._context)
             except RuntimeError:
                 return False
-            except BaseException:  # Ctrl-C, say: whoever comes next starts it
+            except BaseException:  # such as Ctrl-C: the next caller starts it
                 self.ticking = False
                 raise
         return True
@@ -54,5 +54,5 @@ class Ticker:
             self._later(next_seconds)
             return
         self.ticking = False
-        if self._action():  # somebody came just before, and did not start it
+        if self._action():  # another thread called ``start`` just before, when it was still ticking
             self.start()

@@ -1,7 +1,8 @@
-"""Stream socket under TLS, with the methods of a plain one that streams use: it never blocks, and any thread may use it.
+"""Stream socket under TLS, with those methods of a plain socket that streams use. It never blocks, and is for any thread.
 
-An SSL object is not safe for a reader beside a writer (OpenSSL, ``SSL_read`` and ``SSL_write``): a lock is held around each
-call to it. It reads and writes memory, so that no call to it waits, and many records go with one call of the system.
+An SSL object must not be read and written at the same time (OpenSSL, ``SSL_read`` and ``SSL_write``), so a lock is held around
+each call to it. It reads from memory and writes to memory, so that no call to it waits, and one system call can send many
+records.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from typing import Any
 from ..tls import Tls
 
 RECEIVE_BYTES = 256 * 1024
-ENCRYPT_BYTES = 256 * 1024  # at a time, so that the peer decrypts the first part meanwhile
+ENCRYPT_BYTES = 256 * 1024  # encrypted at a time, so that the peer can decrypt the first part meanwhile
 
 
 class TlsSocket:
-    """TLS on a connected, non-blocking socket, which is this object's from then on.
+    """TLS on a connected, non-blocking socket. From then on the socket belongs to this object.
 
     Args:
         plain: the socket.
@@ -30,7 +31,7 @@ class TlsSocket:
         name: name that the certificate of the other end must carry, if this end has dialed; None if it has accepted.
 
     Attributes:
-        holds_back: bytes have been taken from the socket that ``recv_into`` has not returned.
+        holds_back: True while there are bytes that were taken from the socket and not yet returned by ``recv_into``.
     """
 
     def __init__(self, plain: socket.socket, tls: Tls, name: str | None) -> None:
@@ -39,24 +40,24 @@ class TlsSocket:
         self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = tls.server_context() if name is None else tls.client_context()
         self._tls = context.wrap_bio(self._arrived, self._leaving, server_side=name is None, server_hostname=name)
-        # Held around the next four, and other calls to _tls. Re-entrant: a signal handler may send while its thread reads.
+        # Held around calls to the next four methods and to _tls. Re-entrant: a signal handler may send while its thread reads.
         self._lock = threading.RLock()
         self._encrypt, self._take = self._tls.write, self._leaving.read
         self._store = self._arrived.write
-        self._decrypt: Any = self._tls.read  # with a buffer it returns how many bytes
+        self._decrypt: Any = self._tls.read  # with a buffer it returns the number of bytes
         self._transmit, self._receive = plain.send, plain.recv_into
         self._unsent: bytes | memoryview = b""  # ciphertext that the socket had no room for
-        self._owed = 0  # bytes that were encrypted although the caller was told that they wait
+        self._owed = 0  # bytes that are encrypted although the caller was told that they were not sent
         self._buffer = memoryview(bytearray(RECEIVE_BYTES))
         self.holds_back = False
         self._asks_system = True
         self._over = False  # the other end has ended its side
 
     async def handshake(self) -> bytes:
-        """Carry out the TLS handshake, and return the fingerprint of what the other end has shown. On the loop.
+        """Carry out the TLS handshake, and return the fingerprint of the other end's certificate. On the loop.
 
         Raises:
-            OSError: it failed.
+            OSError: the handshake failed.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -77,7 +78,7 @@ class TlsSocket:
         await self._flush(asyncio.get_running_loop())
 
     async def receive(self, size: int) -> bytes:
-        """Return at most ``size`` bytes, before the stream begins; none if the other end has hung up. On the loop."""
+        """Return at most ``size`` bytes, before the stream begins; none if the other end has closed. On the loop."""
         while True:
             try:
                 return self._decrypt(size)
@@ -91,11 +92,11 @@ class TlsSocket:
         return self._plain.fileno()
 
     def recv_into(self, buffer: Any) -> int:
-        """Read into ``buffer`` and return how many bytes; 0 if the other end has ended its side.
+        """Read into ``buffer`` and return the number of bytes; 0 if the other end has ended its side.
 
         Raises:
-            BlockingIOError: nothing is there.
-            ConnectionResetError: the socket ended, and the other end did not say so: it was cut.
+            BlockingIOError: there is nothing to read.
+            ConnectionResetError: the socket ended without a message of the other end: it was cut.
         """
         if self.holds_back and (size := self._read_held_back(buffer)):
             return size
@@ -103,7 +104,7 @@ class TlsSocket:
             return 0
         if not self._asks_system:
             raise BlockingIOError
-        # The system first: asking TLS in vain costs an exception. And all here: each call of Python costs a small frame more.
+        # The system is asked first: asking TLS in vain costs an exception. All is in this function, to save Python calls.
         while arrived := self._receive(self._buffer):
             size, room = 0, len(buffer)
             with self._lock:
@@ -111,7 +112,7 @@ class TlsSocket:
                 try:
                     size = self._decrypt(room, buffer)
                 except ssl.SSLWantReadError:
-                    continue  # what there is of the record is in TLS
+                    continue  # TLS has the first part of a record
                 except ssl.SSLZeroReturnError:
                     pass
                 if not 0 < size < room or self._arrived.pending:
@@ -124,7 +125,10 @@ class TlsSocket:
             return self._decrypt_rest(buffer, 0)
 
     def _decrypt_rest(self, buffer: Any, size: int) -> int:
-        """Read the records that are there behind ``size`` bytes, each by a call to TLS, as far as they fit; return the end."""
+        """Read the records that have arrived into ``buffer``, after its first ``size`` bytes, and return the new size.
+
+        Each record is one call to TLS.
+        """
         # lock held
         arrived, room = self._arrived, len(buffer)
         try:
@@ -132,27 +136,27 @@ class TlsSocket:
                 count = self._decrypt(room - size, memoryview(buffer)[size:])
                 size += count
                 self._over = not count
-                if not (count and arrived.pending):  # and none in TLS: there was room for more of the record
+                if not (count and arrived.pending):  # TLS has no rest of a record either, because there was room for it
                     break
         except ssl.SSLWantReadError:
-            pass  # what there is of the next record is in TLS, which asks for the rest
+            pass  # TLS has the first part of the next record
         except ssl.SSLZeroReturnError:
             self._over = True
         self.holds_back = size == room and bool(arrived.pending or self._tls.pending())
         return size
 
     def recvmsg(self, size: int, *_: int) -> tuple[bytes, list[Any], int, None]:
-        """Read at most ``size`` bytes; as ``recv_into``. No descriptor comes with them."""
+        """Read at most ``size`` bytes, as ``recv_into`` does. There are no descriptors with them."""
         data = bytearray(size)
         return bytes(data[: self.recv_into(data)]), [], 0, None
 
     def sendmsg(self, parts: Sequence[Any], ancillary: Sequence[Any] = (), flags: int = 0) -> int:
-        """Send what there is room for and return how many bytes; the next call must begin with the others.
+        """Send as much as there is room for and return the number of bytes. The next call must begin with the other bytes.
 
         Args:
-            parts: bytes-like.
-            ancillary: nothing: TLS carries no descriptors.
-            flags: ignored: it never blocks.
+            parts: bytes-like objects.
+            ancillary: must be empty, because TLS carries no descriptors.
+            flags: ignored, because this never blocks.
 
         Raises:
             BlockingIOError: there is no room.
@@ -166,7 +170,7 @@ class TlsSocket:
         return owed + self.send(fresh) if fresh else owed
 
     def send(self, data: Any) -> int:
-        """Send one part; as ``sendmsg``, but it may return 0."""
+        """Send one part, as ``sendmsg`` does; but this may return 0."""
         if self._unsent or self._owed or len(data) > ENCRYPT_BYTES:
             return self.sendmsg((data,))
         with self._lock:
@@ -180,11 +184,11 @@ class TlsSocket:
             self._unsent = b""
             return len(data)
         self._unsent = memoryview(records)[sent:]
-        self._owed = 1  # the caller comes again, when there is room
+        self._owed = 1  # the caller calls again when there is room
         return len(data) - 1
 
     def shutdown(self, how: int) -> None:
-        """End this side of the socket, and tell the other end before that nothing more comes; or end both sides at once."""
+        """End this side of the socket, after telling the other end; or end both sides at once."""
         if how == socket.SHUT_WR:
             self._say_end()
         self._plain.shutdown(how)
@@ -194,7 +198,7 @@ class TlsSocket:
             try:
                 self._tls.unwrap()
             except ssl.SSLError:
-                pass  # it wants to read the other end's own end, which comes later
+                pass  # it also wants to read the end of the other side, which comes later
             self._unsent = bytes(self._unsent) + self._take()
         self._send_rest()
 
@@ -204,7 +208,7 @@ class TlsSocket:
 
     @contextlib.contextmanager
     def only_held_back(self) -> Iterator[None]:
-        """Let ``recv_into`` return only what it holds back, and then raise ``BlockingIOError``. For the thread that reads."""
+        """Let ``recv_into`` return only bytes that it holds back, then raise ``BlockingIOError``. For the reading thread."""
         self._asks_system = False
         try:
             yield

@@ -1,1 +1,1 @@
-"""Messages to frames of bytes and back."""
+"""Encoding of messages as frames of bytes, and decoding."""

@@ -1,72 +1,94 @@
-"""Bodies that need no pickler of ours: calls by name and results of which all parts are tensors, or all plain values, or none.
+"""Bodies that need no pickler of ours: calls by name, and results, all of whose parts are tensors or plain values.
 
-Most small calls are of the first kind, and have no pickle at all: the name of the function stands in its place, and the
-arguments are the tensors of the table. Those of plain values are pickled by C code alone.
+Most small calls have only tensors as arguments. They have no pickle: the name of the function is in its place, and the
+arguments are the tensors of the table. Plain values are pickled by C code alone; beside tensors, with the places of these. A
+body of ``None`` has no bytes.
 """
 
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from ...core.extend import Tensor
 from ..messages import Incoming, Outgoing
 from .header import Flag
 
 PLAIN_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
-LONGEST = 4096  # of a plain text or bytes; longer ones are not copied
-MOST = 64  # arguments to look at
+LONGEST = 4096  # characters or bytes of a plain value; longer ones are not copied
+MOST = 64  # parts of a body or of a list in it; one with more is left to the pickler
+PICKLE = 0x80  # first byte of a pickle, and of no name
+Content: TypeAlias = tuple[bytes, "tuple[Any, ...] | None"]
 
 
 def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
-    """Put a body into a message, if it is of one of these kinds.
+    """Put a body into a message, if it needs no pickler of ours.
 
     Args:
         message: gets the body.
-        body: what to send.
+        body: the name, arguments and keyword arguments of a call, or a result.
         limit: bytes of the largest message.
 
     Returns:
-        False if it is of another kind, or may be too large.
+        False if the body needs the pickler, or may be too large.
     """
-    kind = type(body)
-    if kind is tuple and len(body) == 3:
-        name, arguments, named = body
-        if type(name) is not str or type(arguments) is not tuple or type(named) is not dict or named:
-            return False
-        if not arguments or type(arguments[0]) is Tensor:
-            room = limit - len(name)
-            if (
-                not name.isascii()
-                or not name
-                or room < 0
-                or (arguments and not _pack_tensors(message, arguments, room))
-            ):
-                return False
-            message.pickled = (name.encode(),)
-            message.flags |= Flag.BARE | Flag.PLAIN
-            return True
-        return _pack_plain(message, body, (name, *arguments), limit)
     if body is None:
         message.flags |= Flag.EMPTY
         return True
-    if kind is Tensor and _pack_tensors(message, (body,), limit):
-        message.pickled = (b"",)
-        message.flags |= Flag.BARE | Flag.PLAIN
-        return True
-    return kind in PLAIN_TYPES and _pack_plain(message, body, (body,), limit)
+    if type(body) is Tensor:
+        content: Content | None = (b"", (body,))
+    elif type(body) is tuple and len(body) == 3:
+        content = _call(*body)
+    else:
+        content = (pickle.dumps(body, 5), None) if _are_plain((body,)) else None
+    if content is None:
+        return False
+    pickled, tensors = content
+    if len(pickled) > limit or (tensors and not _pack_tensors(message, tensors, limit - len(pickled))):
+        return False
+    message.pickled = (pickled,)
+    message.flags |= Flag.PLAIN if tensors is None else Flag.BARE | Flag.PLAIN
+    return True
 
 
 def open_bare(message: Incoming) -> Any:
     """Return the body of a message with ``Flag.BARE``, whose tensors are in place."""
-    name = str(message.pickled, "ascii")
-    return (name, tuple(message.tensors), {}) if name else message.tensors[0]
+    pickled = message.pickled
+    if not pickled:
+        return message.tensors[0]
+    if pickled[0] != PICKLE:
+        return str(pickled, "ascii"), tuple(message.tensors), {}
+    name, arguments, named, places = pickle.loads(pickled)
+    for place, tensor in zip(places, message.tensors):
+        arguments[place] = tensor
+    return name, tuple(arguments), named
+
+
+def _call(name: Any, arguments: Any, named: Any) -> Content | None:
+    """Return the content of a call, if it has one: its name or pickle, and its tensors (``None`` if it is a plain body)."""
+    if type(name) is not str or type(arguments) is not tuple or type(named) is not dict:
+        return None
+    places = []  # of tensors
+    for place, argument in enumerate(arguments):  # not a comprehension, which costs more than most of these loops
+        if type(argument) is Tensor:
+            places.append(place)
+    if len(places) == len(arguments) and not named and name and name.isascii():
+        return name.encode(), arguments
+    rest = list(arguments)
+    for place in places:
+        rest[place] = None
+    if not _are_plain((name, *rest, *named.values())):
+        return None
+    if not places:
+        return pickle.dumps((name, arguments, named), 5), None
+    return pickle.dumps((name, rest, named, places), 5), tuple([arguments[place] for place in places])
 
 
 def _pack_tensors(message: Outgoing, tensors: tuple[Any, ...], limit: int) -> bool:
     size = 0
     if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
-        return False  # a pickle keeps that they are one object
+        return False  # one object twice: only a pickle keeps it one
     for tensor in tensors:
         if type(tensor) is not Tensor or tensor.is_sparse or tensor.__dict__:
             return False
@@ -77,16 +99,15 @@ def _pack_tensors(message: Outgoing, tensors: tuple[Any, ...], limit: int) -> bo
     return True
 
 
-def _pack_plain(message: Outgoing, body: Any, parts: tuple[Any, ...], limit: int) -> bool:
-    if len(parts) > MOST:
+def _are_plain(values: Sequence[Any], lists: bool = True) -> bool:
+    """Return whether all are plain: of ``PLAIN_TYPES``, or lists or tuples of such, and neither long nor many."""
+    if len(values) > MOST:
         return False
-    for part in parts:
-        kind = type(part)
-        if kind not in PLAIN_TYPES or ((kind is str or kind is bytes) and len(part) > LONGEST):
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN_TYPES:
+            if (kind is str or kind is bytes) and len(value) > LONGEST:
+                return False
+        elif not (lists and (kind is list or kind is tuple) and _are_plain(value, False)):
             return False
-    data = pickle.dumps(body, 5)
-    if len(data) > limit:
-        return False
-    message.pickled = (data,)
-    message.flags |= Flag.PLAIN
     return True

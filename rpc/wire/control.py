@@ -1,4 +1,4 @@
-"""Small frames: control messages, numbers of those that arrived and of calls that are done, credits, the last words."""
+"""Small frames: control messages, acknowledgements, answers of ``None``, credits, relayed frames and goodbyes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..credits import Amount
 from .frames import Parts
 from .header import HEAD, Flag, Kind
 
-AMOUNT = struct.Struct("<qq")  # bytes, messages; a goal may lie before the beginning
+AMOUNT = struct.Struct("<qq")  # bytes, messages; signed, because a goal may be negative
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
 DONE_HEAD = HEAD.pack(Kind.DONE, 0, 0, 0, 0.0)
 RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
 
 def encode_control(messages: Iterable[ControlMessage]) -> Parts:
-    """One frame with all of ``messages``."""
+    """Return one frame with all of ``messages``."""
     return _frame(
         Kind.CONTROL, b"".join(ITEM.pack(item.id, item.topic, len(item.payload)) + item.payload for item in messages)
     )
@@ -36,12 +36,12 @@ def decode_control(frame: Any) -> Iterator[tuple[int, int, bytes]]:
 
 
 def encode_acknowledgement(ids: list[int]) -> Parts:
-    """Return the frame that tells the sender what arrived."""
+    """Return the frame that tells the sender which control messages arrived."""
     return _frame(Kind.ACKNOWLEDGE, encode_ids(ids))
 
 
 def decode_acknowledgement(frame: Any) -> tuple[int, ...]:
-    """Return the ids that the peer has."""
+    """Return the ids of the control messages that the peer has."""
     return decode_ids(_body(frame))
 
 
@@ -52,17 +52,17 @@ def encode_done(call_ids: list[int]) -> bytes:
 
 def decode_done(frame: Any) -> tuple[int, ...]:
     """Return the ids of the calls that were answered."""
-    return struct.unpack(f"<24x{(len(frame) - HEAD.size) // 8}Q", frame)  # which raises for half a number
+    return struct.unpack(f"<24x{(len(frame) - HEAD.size) // 8}Q", frame)  # raises if bytes are left over
 
 
 def encode_ids(ids: list[int]) -> bytes:
-    """Numbers of messages, or ids of calls."""
+    """Return the bytes of ids of messages or calls."""
     return struct.pack(f"<{len(ids)}Q", *ids)
 
 
 def decode_ids(data: Any) -> tuple[int, ...]:
-    """Return the numbers that ``encode_ids`` encoded."""
-    return struct.unpack(f"<{len(data) // 8}Q", data)  # which raises for half a number
+    """Return the ids that ``encode_ids`` encoded."""
+    return struct.unpack(f"<{len(data) // 8}Q", data)  # raises if bytes are left over
 
 
 def encode_credit(used: Amount) -> Parts:
@@ -71,12 +71,12 @@ def encode_credit(used: Amount) -> Parts:
 
 
 def encode_ask(goal: Amount) -> Parts:
-    """Return the frame that asks for a credit as soon as it has reached ``goal``."""
+    """Return the frame that asks for a credit as soon as its receiver has used ``goal``."""
     return _frame(Kind.ASK, AMOUNT.pack(*goal))
 
 
 def decode_amount(frame: Any) -> Amount:
-    """Return the amount in a credit, or in the request for one."""
+    """Return the amount in a credit, or in a request for a credit."""
     return Amount(*AMOUNT.unpack_from(frame, HEAD.size))
 
 
@@ -86,7 +86,7 @@ def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
     Args:
         author: rank of the sender.
         receiver: rank of the receiver.
-        hops: how many more workers it may pass.
+        hops: how many more workers may pass it on.
         frame: the control frame.
     """
     return _frame(Kind.RELAY, RELAY.pack(author, receiver, hops) + bytes(frame))
@@ -99,7 +99,7 @@ def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
 
 
 def goodbye(reason: str, agreed: bool) -> Parts:
-    """Return the last frame of a connection whose sender leaves; ``agreed``: because all workers do."""
+    """Return the last frame of a connection whose sender leaves; ``agreed``: it leaves because all workers do."""
     return _frame(Kind.GOODBYE, reason.encode(), Flag.AGREED if agreed else 0)
 
 

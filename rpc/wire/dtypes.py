@@ -1,4 +1,4 @@
-"""Names of element types in a message's tables: NumPy's own string, or the name of a registered type (bfloat16 and its kin)."""
+"""Names of element types in a message's tables: NumPy's own string, or the name of a registered type such as bfloat16."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @lru_cache(maxsize=1024)
 def dtype_name(dtype: np.dtype[Any]) -> bytes:
-    """Return the name from which ``find_dtype`` makes this type again; empty if there is none (records, Python objects)."""
+    """Return the name by which ``find_dtype`` finds this type; empty if there is none (records, Python objects)."""
     if dtype.hasobject:
         return b""
     for name in (dtype.str, dtype.name):

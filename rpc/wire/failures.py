@@ -1,4 +1,4 @@
-"""Exceptions across workers: the caller gets the callee's exception, its own type, with the callee's traceback as cause."""
+"""Exceptions across workers: the caller gets an exception of the same type, with the callee's traceback as its cause."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 import cloudpickle
 
-from ...core.errors import RemoteError, original_error
+from ...core.errors import RemoteError, SerializationError, original_error
 from .function_names import Unpickler
-
-ROOM = __name__.partition(".wire")[0] + "."
+from .users_code import users_frames
 
 
 class RemoteTraceback(Exception):
-    """Cause of an exception that was raised on another worker: where it happened there, as text."""
+    """Cause of an exception that was raised on another worker: the traceback from there, as text."""
 
     def __init__(self, worker: str, text: str) -> None:
         super().__init__(worker, text)
@@ -31,18 +30,35 @@ class RemoteTraceback(Exception):
 def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, str, str, str, str]:
     """Return what a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker.
 
-    It cannot fail, whatever the exception's own methods do: nobody else would tell the caller.
+    The traceback is empty if the text says all (``callees_traceback``).
+    It does not raise, even if methods of the exception raise: otherwise the caller would get no answer.
     """
     error = original_error(error)
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = traceback_text(error, _users_part(error.__traceback__))
+    frames = users_frames(error.__traceback__)
+    if isinstance(error.__cause__, RemoteTraceback) and frames is None:
+        # it was raised on another worker, or earlier on this one, and only passed on here
+        worker, text = error.__cause__.worker, error.__cause__.text
+    else:
+        text = callees_traceback(error, worker)
     pickled = _pickle(error) if isinstance(error, Exception) else None
     return pickled, name, _text(error), text, worker
 
 
+def callees_traceback(error: BaseException, worker: str) -> str:
+    """Return the traceback of an exception on this worker as text, for its caller. It does not raise.
+
+    If Telegrad itself refused the request, and the message names the worker, it is that of the cause; empty without one.
+    """
+    frames = users_frames(error.__traceback__)
+    if frames is None and isinstance(error, SerializationError) and repr(worker) in _text(error):
+        return "" if error.__cause__ is None else traceback_text(error.__cause__)
+    return traceback_text(error, frames)
+
+
 def traceback_text(error: BaseException, frames: TracebackType | None = None) -> str:
-    """Return the traceback of an exception as text, from ``frames`` on. Cannot fail."""
+    """Return the traceback of an exception as text, from ``frames`` on. It does not raise."""
     try:
         return "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
     except BaseException as problem:
@@ -52,30 +68,23 @@ def traceback_text(error: BaseException, frames: TracebackType | None = None) ->
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except BaseException as problem:  # here and below: a user's method may raise SystemExit, too
+    except BaseException as problem:  # here and below: a user's method may even raise SystemExit
         return f"(its str() raised {type(problem).__name__})"
 
 
 def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exception:
-    """Return the exception that ``describe_failure`` described, or a ``RemoteError`` that says the same."""
+    """Return the exception that ``describe_failure`` described; if that cannot be made, a ``RemoteError`` with its text."""
     pickled, name, message, text, worker = description
     error = _unpickle(pickled)
     if error is None:
         error = RemoteError(f"{name} on worker {worker!r}: {message}")
-    error.__cause__ = RemoteTraceback(worker, text)
+    if text:
+        error.__cause__ = RemoteTraceback(worker, text)
     return error
 
 
-def _users_part(frames: TracebackType | None) -> TracebackType | None:
-    """Return the traceback from the called function on: the frames of rpc say nothing to its author."""
-    outermost = frames
-    while frames is not None and str(frames.tb_frame.f_globals.get("__name__")).startswith(ROOM):
-        frames = frames.tb_next
-    return frames or outermost
-
-
 def _pickle(error: Exception) -> bytes | None:
-    """Return the pickle, if an equal exception comes out of it."""
+    """Return the pickle of an exception, if unpickling it gives an equal one."""
     for form in (error, _Bare(error)):
         for dumps in (pickle.dumps, cloudpickle.dumps):
             try:
@@ -89,7 +98,7 @@ def _pickle(error: Exception) -> bytes | None:
 
 
 class _Bare:
-    """Exception without its constructor, which often takes other arguments than those that pickle gives it."""
+    """Exception to be unpickled without its constructor, which often takes other arguments than ``args``."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -1,9 +1,9 @@
-"""Messages to frames and back: a fixed struct header, tables, the pickle, then raw buffers.
+"""Frame of a message, encoded and decoded: a header of fixed size, tables, the pickle, then raw buffers.
 
     HEAD | [TABLES | one row per tensor | buffer lengths | extras] | pickle | padding | buffer | padding | buffer ...
 
-The tensors' arrays are the first buffers, those that pickle left out of band follow. An array that is not in C order, or shares
-its memory with another one, has a place in a buffer (``layout.py``). Buffers begin at multiples of 16
+The first buffers are the arrays of the tensors. The buffers that pickle left out of band follow. An array that is not in C
+order, or shares its memory with another array, has a place in a buffer (``layout.py``). Buffers begin at multiples of 16
 bytes from the frame's start, so that an array over a received frame is aligned.
 """
 
@@ -22,11 +22,11 @@ from .header import HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
 from .tables import ALIGNMENT, LENGTH, Row, encode_row, read_tables, with_place
 
-# Tensors, references, buffers; bytes of extras, of rows and lengths, of pickle
+# Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle
 TABLES = struct.Struct("<IIIIQQ")
 EXTRA = struct.Struct("<BQ")  # interceptor, bytes
-SMALL_BYTES = 4096  # a frame up to this is one part
-BODY = HEAD.size  # where what follows the header begins
+SMALL_BYTES = 4096  # a frame up to this size may be one part; an array up to this size is copied, not viewed
+BODY = HEAD.size  # position of the first byte after the header
 AFTER_TABLES = HEAD.size + TABLES.size
 
 M = TypeVar("M", bound=Incoming)
@@ -34,9 +34,9 @@ Parts = list[Any]  # bytes-like objects; a lane sends them one after another
 
 
 def encode(message: Outgoing) -> Parts:
-    """Return the frame of a message, as parts still to be joined or copied: big arrays are not copied here.
+    """Return the frame of a message in parts, and set the message's ``size`` to that of the frame.
 
-    The message's ``size`` is that of the frame from here on.
+    Large arrays are not copied here.
     """
     if not (message.tensors or message.references or message.buffers or message.extras):
         head = HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
@@ -68,9 +68,9 @@ def decode(frame: Any, owned: bool, sender: int, make: type[M]) -> M:
 
     Args:
         frame: bytes-like, the whole frame, or a ``ScatteredFrame``.
-        owned: nobody else uses its memory and it is writable, so that arrays may lie over it; otherwise they are copied.
-            The pieces of a scattered frame always are used as they are.
-        sender: rank of the worker it came from.
+        owned: the frame's memory is writable and nothing else uses it, so arrays may use it; otherwise they are copied.
+            Arrays always use the pieces of a scattered frame.
+        sender: rank of the worker that sent the frame.
         make: the class of the result.
     """
     scattered = type(frame) is ScatteredFrame
@@ -93,10 +93,10 @@ def _decode_tables(message: Incoming, frame: Any, view: memoryview, owned: bool)
     if extra_bytes:
         _read_extras(message, view[extras:start])
     if references:
-        if references > len(view):  # each takes some bytes of the extras
+        if references > len(view):  # impossible, because each takes some bytes of the extras
             raise SerializationError(f"a frame of {len(view)} bytes claims to hold {references} references")
         message.references = [None] * references
-    if message.problem:  # references are in the tables: they arrived
+    if message.problem:  # the arrays are missing; the references, which are in the tables, have arrived
         return
     end = start + pickle_bytes
     rows, spans, taken = read_tables(bytes(view[AFTER_TABLES:extras]), tensors, buffers, end)
@@ -112,7 +112,7 @@ def _decode_tables(message: Incoming, frame: Any, view: memoryview, owned: bool)
             memories.append(memory if owned else bytearray(memory))
     message.buffers = memories[taken:]
     message.arrays, message.requires_grad = [], []
-    for row in rows:  # not two comprehensions, which cost more than they do
+    for row in rows:  # one loop, because two comprehensions are slower
         requires_grad, _, dtype, shape, buffer, place = row
         usual = dtype is not None and place is None
         array = np.ndarray(shape, dtype, memories[buffer]) if usual else _array(message, row, memories[buffer])
@@ -125,10 +125,10 @@ def _extras(extras: dict[int, bytes]) -> bytes:
 
 
 def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
-    rows, arrays, gaps = [], [], False  # in one loop: most messages have few tensors, in C order
+    rows, arrays, gaps = [], [], False  # one loop, which is quick for few tensors in C order, the usual case
     for tensor in tensors:
         array = tensor._array
-        if not (row := encode_row(array.dtype, array.shape, tensor.requires_grad)):
+        if not (row := encode_row(array.dtype, array.shape, tensor._requires_grad)):
             raise SerializationError(
                 f"a tensor of {array.dtype} cannot be sent; pass Python objects in a list, and records in a NumPy array"
             )
@@ -137,7 +137,7 @@ def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
         if not array.flags.c_contiguous:
             gaps = True
     if not gaps and (len(arrays) < 2 or not may_share(arrays)):
-        return rows, [raw_bytes(array) for array in arrays]
+        return rows, [array.tobytes() if array.nbytes <= SMALL_BYTES else raw_bytes(array) for array in arrays]
     places, buffers = lay_out(arrays)
     return list(map(with_place, rows, places)), list(buffers)
 
@@ -156,7 +156,7 @@ def _read_extras(message: Incoming, view: memoryview) -> None:
 def _array(message: Incoming, row: Row, memory: Any) -> Any:
     if row.dtype is not None and row.place is not None:
         return placed(row.shape, row.dtype, memory, row.place)
-    # This call fails, when it is opened; the connection is sound.
+    # Only this call fails, when its message is opened: the connection stays open.
     unknown = row.name.decode(errors="replace")
     message.problem = f"a tensor of type {unknown} arrived, which this worker does not know; install ml_dtypes here"
     return np.ndarray((len(memory),), np.uint8, memory)

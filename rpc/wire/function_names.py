@@ -1,7 +1,8 @@
-"""Names of functions, by which another worker finds its own: by module and qualified name, never by value if that works.
+"""Names of functions: module and qualified name, by which another worker finds its own function of the same name.
 
-``__main__`` counts as the same module on both sides when both run the same script, so a program whose workers share a
-script keeps its module globals. ``__mp_main__`` (a spawned child) and the name given to ``python -m`` are aliases of it.
+A function travels by value only if it cannot be found by name. ``__main__`` counts as the same module on both sides when both
+run the same script, so the functions of a common script use the globals of their own process. ``__mp_main__`` (a spawned
+child) and the name given to ``python -m`` are aliases of ``__main__``.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ...core.errors import SerializationError
+from .users_code import users_error
 
 MAIN = "__main__"
 MAIN_NAMES = frozenset({MAIN, "__mp_main__"})
-MOST_FOUND = 1024  # functions that are found at once
+MOST_FOUND = 1024  # functions that are kept
 
 
 class Found:
     """Function that was found by its name.
 
     Args:
-        text: the name, with its module's.
+        text: the name, ``module:qualified.name``.
         module_name: name of the module.
         module: the module.
-        part: the function's name in it.
+        part: the function's name in the module.
         function: the function.
     """
 
@@ -45,22 +47,22 @@ class Found:
         self.function = function
 
     def is_there(self) -> bool:
-        """Return whether it still is what its name says."""
+        """Return whether the name still leads to this function."""
         return sys.modules.get(self.module_name) is self.module and self.names.get(self.part) is self.function
 
 
-_found: dict[Any, Found] = {}  # functions of modules that were imported completely, by name, and by themselves
+_found: dict[Any, Found] = {}  # by name and by function; only functions of modules whose import has ended
 
 
 def main_script() -> str:
-    """Return what identifies this process's ``__main__``: the same text on every worker that runs the same script.
+    """Return a text that identifies this process's ``__main__``: the same on every worker that runs the same script.
 
-    Empty for an interactive interpreter or ``python -c``, whose functions travel by value.
+    It is empty for an interactive interpreter and for ``python -c``, whose functions travel by value.
     """
     main = sys.modules.get(MAIN)
     path = getattr(main, "__file__", None)
     text = f"{main_module_name() or ''}:{os.path.realpath(path)}" if path else ""
-    return text.encode("utf-8", "backslashreplace").decode()  # a path may hold bytes that are no text
+    return text.encode("utf-8", "backslashreplace").decode()  # a path may have bytes that are no UTF-8
 
 
 def main_module_name() -> str | None:
@@ -72,7 +74,7 @@ def main_module_name() -> str | None:
 
 
 def reference(function: Any, same_main: bool) -> str | None:
-    """Return ``module:qualified.name`` if the callee can find ``function`` by it, else ``None`` (it must travel by value)."""
+    """Return ``module:qualified.name`` if the callee can find ``function`` by it; ``None`` if it must travel by value."""
     if type(function) is FunctionType:
         found = _found.get(function) or _find_global(function, same_main)
         if found is not None and found.is_there():
@@ -86,7 +88,7 @@ def _reference(function: Any, same_main: bool) -> str | None:
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
         return None
     if getattr(function, "__self__", None) is not None and not isinstance(function.__self__, (ModuleType, type)):
-        return None  # a method of an object: the object must travel
+        return None  # a method of an object, which must travel too
     if module in MAIN_NAMES:
         if not same_main:
             return None
@@ -99,7 +101,7 @@ def _reference(function: Any, same_main: bool) -> str | None:
 
 
 def _find_global(function: FunctionType, same_main: bool) -> Found | None:
-    """Return where a function is found in the module whose code it is, if it is there, and keep that."""
+    """Return a function that is a global of the module in which it was defined, and keep it; ``None`` if it is not."""
     home = MAIN if function.__module__ in MAIN_NAMES else function.__module__
     module, name, names = sys.modules.get(home), function.__qualname__, function.__globals__
     if type(module) is not ModuleType or module.__dict__ is not names or names.get(name) is not function:
@@ -115,34 +117,38 @@ def _keep(key: Any, found: Found) -> Found:
     return found
 
 
-def resolve(name: str) -> Callable[..., Any]:
-    """Return the function of this process that another worker named.
+def resolve(name: str, worker: str) -> Callable[..., Any]:
+    """Return the function of this process that has the name which another worker sent.
+
+    Args:
+        name: of the function.
+        worker: name of this worker, for errors.
 
     Raises:
-        SerializationError: there is none; the message says what to do.
+        SerializationError: there is no such function; the message says what to do.
     """
     if (known := _found.get(name)) is not None and known.is_there():
         return known.function
-    return _find(name)
+    return _find(name, worker)
 
 
-def _find(name: str) -> Callable[..., Any]:
+def _find(name: str, worker: str) -> Callable[..., Any]:
     module_name, _, qualified = name.partition(":")
     path = qualified.split(".")
     if _is_main(module_name):
         module_name = MAIN
     try:
-        # Also where the module is in sys.modules: then this waits for a thread that has begun to import it and is not done.
+        # Also if the module is in sys.modules: another thread may still be importing it, and this waits for that thread.
         module = found = sys.modules[MAIN] if module_name == MAIN else importlib.import_module(module_name)
         for part in path:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise SerializationError(
-            f"the callee cannot find {'.'.join(path)!r} in module {module_name!r} ({error}); define it at module level in a "
-            f"module that every worker can import, or pass a lambda or a local function, which travels by value"
-        ) from error
+            f"worker {worker!r} cannot find {'.'.join(path)!r} in module {module_name!r} ({error}); define it at module level "
+            f"in a module that every worker can import, or pass a lambda or a local function, which travels by value"
+        ) from users_error(error)
     if not callable(found):
-        raise SerializationError(f"{name!r} is not callable on the callee; it is a {type(found).__name__} there")
+        raise SerializationError(f"{name!r} is not callable on worker {worker!r}; it is a {type(found).__name__} there")
     if len(path) == 1 and type(module) is ModuleType:
         _keep(name, Found(name, module_name, module, qualified, found))
     return found
@@ -164,7 +170,7 @@ def _walk(module: ModuleType, qualified: str) -> Any:
 
 
 class Unpickler(pickle.Unpickler):
-    """Unpickler for which ``__main__`` has one meaning, whatever it was called where the pickle was made."""
+    """Unpickler that finds ``__main__`` also by the name that it had where the pickle was made."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Look up a global by name."""

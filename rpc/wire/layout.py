@@ -1,8 +1,8 @@
 """Layout of the arrays of a message: they arrive with the strides that they had, and memory that they share is sent once.
 
-An array that fills its memory in C order needs nothing of this. Others have a *place*: an offset and strides in a buffer that
-spans all their elements, and those of the arrays that it overlaps. What lies between the elements of a span travels too, so a
-span that is mostly gaps is not sent: such an array is copied, and arrives in C order.
+An array that fills its memory in C order needs no layout. Every other array has a *place*: an offset and strides in a buffer.
+The buffer spans all elements of the array and of the arrays with which it overlaps. The bytes between the elements of a span
+travel too. So a span that is mostly gaps is not sent: such an array is copied, and arrives in C order.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from ...core.extend import memory_address
 from ...core.extend import memory_owner as storage
 
-HEAD = struct.Struct("<IQ")  # the earlier array of the same buffer (or 0), offset in bytes
-LARGEST_SPAN = 2  # times the bytes of the elements; as in PyTorch, which sends a whole storage up to this
+HEAD = struct.Struct("<IQ")  # number of the earlier array of the same buffer (or 0), offset in bytes
+LARGEST_SPAN = 2  # largest span of a buffer, as a multiple of the bytes of its elements; PyTorch has the same limit
 ALIGNMENT = 16
-QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # memoryview knows no others
+QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # the types that memoryview knows
 
 
 class Place(NamedTuple):
-    """Place of an array: the earlier array whose buffer it is in (``None``: one of its own), offset and strides in bytes."""
+    """Place of an array: the earlier array whose buffer it is in (``None``: its own buffer), offset and strides in bytes."""
 
     shared: int | None
     offset: int
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Addresses of the first byte of an array, and of the first one after it; and which array it is."""
+    """Addresses of the first byte of an array and of the first byte after it, and the index of the array."""
 
     begin: int
     end: int
@@ -40,17 +40,18 @@ class Span(NamedTuple):
 
 def may_share(arrays: Sequence[Any]) -> bool:
     """Return whether two of the arrays are in the memory of one."""
-    return len(arrays) > 1 and len({id(_owner(array)) for array in arrays}) < len(arrays)
+    owners = {id(array if array.base is None else _owner(array)) for array in arrays}
+    return len(owners) < len(arrays)
 
 
 def _owner(array: Any) -> Any:
-    """Return the object that owns the memory of an array: an array, or what arrays were made over, as a received frame."""
+    """Return the object that owns the memory of an array: an array, or another object, such as a received frame."""
     array = storage(array)
     return array if array.base is None else array.base
 
 
 def lay_out(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
-    """Return the place of each array (``None`` for all of a buffer of its own, in C order), and the buffers."""
+    """Return the place of each array (``None``: it is all of its own buffer, in C order), and the buffers."""
     first = arrays[0]
     if all(array is first for array in arrays) and (memory := _own_memory(first)) is not None:
         place = None if first.flags.c_contiguous else Place(None, 0, first.strides)
@@ -59,9 +60,9 @@ def lay_out(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]
 
 
 def _own_memory(array: Any) -> memoryview | None:
-    """Return the bytes of an array's elements; ``None`` if that needs a look at the memory that it is in.
+    """Return the bytes of an array's elements; ``None`` if the array has gaps or may overlap with itself.
 
-    Usual cases: a matrix, transposed; a gradient of several inputs of an operation; one that is a number for all elements.
+    The usual cases are a transposed matrix, a gradient of several inputs of an operation, and one number for all elements.
     """
     if array.flags.c_contiguous:
         return raw_bytes(array)
@@ -72,7 +73,7 @@ def _own_memory(array: Any) -> memoryview | None:
 
 def _lay_out_in_groups(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
     places: list[Place | None] = [None] * len(arrays)
-    buffers: dict[int, memoryview] = {}  # by the first array in each
+    buffers: dict[int, memoryview] = {}  # by index of the first array in the buffer
     for group in _groups(arrays):
         first = min(span.which for span in group)
         memory = _memory(arrays, group)
@@ -113,7 +114,7 @@ def _span(array: Any, index: int) -> Span:
 
 
 def _memory(arrays: Sequence[Any], group: Sequence[Span]) -> tuple[memoryview, int] | None:
-    """Return the bytes that a group spans, and their address; ``None`` if each of its arrays is better sent by itself."""
+    """Return the bytes that a group spans, and their address; ``None`` if its arrays should be sent one by one."""
     if len(group) == 1 and arrays[group[0].which].flags.c_contiguous:
         return None
     whole = _whole(_owner(arrays[group[0].which]))
@@ -123,12 +124,12 @@ def _memory(arrays: Sequence[Any], group: Sequence[Span]) -> tuple[memoryview, i
     if whole is None or (end - begin > largest and not same):
         return None
     start = memory_address(whole)
-    begin = max(start, begin - begin % ALIGNMENT)  # so that what is aligned here is aligned there
+    begin = max(start, begin - begin % ALIGNMENT)  # so that arrays that are aligned here are aligned at the receiver
     return raw_bytes(whole)[begin - start : end - start], begin
 
 
 def _whole(owner: Any) -> Any:
-    """Return all memory of an owner as an array in C order; ``None`` if it is no such memory."""
+    """Return all memory of an owner as an array in C order; ``None`` if that is not possible."""
     if isinstance(owner, np.ndarray):
         return None if owner.dtype.hasobject or not owner.flags.forc else owner if owner.flags.c_contiguous else owner.T
     try:
@@ -163,8 +164,8 @@ def decode_place(view: memoryview, position: int, dimensions: int, shared: bool)
     Args:
         view: the frame.
         position: where the place is.
-        dimensions: of the array.
-        shared: whether the array is in an earlier one's buffer.
+        dimensions: number of dimensions of the array.
+        shared: whether the array is in the buffer of an earlier one.
     """
     earlier, offset = HEAD.unpack_from(view, position)
     strides = struct.unpack_from(f"<{dimensions}q", view, position + HEAD.size)
@@ -172,7 +173,7 @@ def decode_place(view: memoryview, position: int, dimensions: int, shared: bool)
 
 
 def _check_inside(shape: tuple[int, ...], itemsize: int, memory: Any, place: Place) -> None:
-    """Check where an array lies. NumPy's own check overflows at huge strides, and is left out for an empty buffer."""
+    """Check that an array is within its buffer. NumPy's own check overflows at huge strides, and skips empty buffers."""
     if 0 in shape:
         return  # it has no elements
     begin = end = place.offset
@@ -186,13 +187,13 @@ def _check_inside(shape: tuple[int, ...], itemsize: int, memory: Any, place: Pla
 
 
 def placed(shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, place: Place) -> Any:
-    """Return the array at a place in ``memory``; it is read-only if its own elements overlap, as that of ``expand`` is.
+    """Return the array at a place in ``memory``. It is read-only if its own elements overlap, as those of ``expand`` do.
 
     Args:
-        shape: of the array.
+        shape: shape of the array.
         dtype: its element type.
         memory: the buffer.
-        place: offset and strides in it.
+        place: offset and strides in the buffer.
 
     Raises:
         ValueError: the place is not within the memory.

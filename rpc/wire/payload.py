@@ -1,8 +1,9 @@
-"""Python objects to the pickle and tables of a message, and back.
+"""Bodies of messages: Python objects to a pickle and tables, and back.
 
-Tensors and references never enter the pickle: wherever one stands, however deep, the pickle holds an index into the
-message's tables. Arrays leave through pickle protocol 5's out-of-band buffers. Functions and classes go by name; what has
-no importable name (lambdas, closures, classes of an interactive main) goes by value through cloudpickle.
+Tensors and references are never in the pickle: in the place of each one, at any depth, the pickle has an index into the
+message's tables. Memory of other objects leaves as out-of-band buffers of pickle protocol 5. Functions and classes go by
+name. If they have no name that can be imported (lambdas, closures, classes of an interactive main), cloudpickle sends them by
+value.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
 from .unpicklable import find_unpicklable
+from .users_code import users_error
 
 HERE = __name__
+KEEP_IT = "leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
 NAMEABLE = (FunctionType, BuiltinFunctionType, type)
 
 # Names the parts of a body, for the message of an error.
@@ -35,31 +38,31 @@ Labels = Callable[[Any], list[tuple[str, Any]]]
 
 
 def tensor_at(index: int) -> Tensor:
-    """Stands in a pickle for a tensor; the unpickler looks it up in the message's table instead of calling this."""
+    """Stand for a tensor in a pickle. The unpickler looks the tensor up in the message's table and does not call this."""
     raise SerializationError(f"tensor {index} of a message was unpickled outside that message")
 
 
 def array_at(index: int) -> Any:
-    """Stands in a pickle for a NumPy array, like ``tensor_at``: the table is faster than pickle's own way for arrays."""
+    """Stand for a NumPy array in a pickle, like ``tensor_at``: the table is faster than pickle's own way for arrays."""
     raise SerializationError(f"array {index} of a message was unpickled outside that message")
 
 
 def reference_at(index: int) -> Any:
-    """Stands in a pickle for a reference, like ``tensor_at``."""
+    """Stand for a reference in a pickle, like ``tensor_at``."""
     raise SerializationError(f"reference {index} of a message was unpickled outside that message")
 
 
 def subclass_at(kind: type[Tensor], index: int) -> Any:
-    """Stands in a pickle for a tensor of a subclass (a parameter, say), like ``tensor_at``."""
+    """Stand for a tensor of a subclass, such as a parameter, in a pickle, like ``tensor_at``."""
     raise SerializationError(f"{kind.__name__} {index} of a message was unpickled outside that message")
 
 
 class TooLargeError(Exception):
-    """Error: a message grew over the limit while it was pickled; its argument is the size that it reached."""
+    """Error: a message exceeded the limit while it was pickled. Its argument is the size at that moment."""
 
 
 class Tables:
-    """Collects what a pickler writes and replaces, up to ``limit`` bytes. One per attempt to pickle.
+    """Collects the output of a pickler, and the objects that it replaces, up to ``limit`` bytes. One per attempt to pickle.
 
     Args:
         reference_types: types of the objects that the pickle replaces by an index, beside tensors.
@@ -83,7 +86,7 @@ class Tables:
         self.plain = True
 
     def write(self, data: Any) -> int:
-        """Take a piece of the pickle (the pickler's file is this object). A large ``bytes`` object comes as itself."""
+        """Take a piece of the pickle: this object is the pickler's file. A large ``bytes`` object comes without a copy."""
         size = len(data)
         self.pickled.append(data)
         self.size += size
@@ -99,17 +102,17 @@ class Tables:
     def replace(self, obj: Any) -> Any:
         """Return the reduction of a tensor or reference; ``NotImplemented`` for everything else.
 
-        A sparse tensor is everything else: pickle takes it apart, and its parts are an array and a tensor.
+        A sparse tensor is not replaced: pickle takes it apart, into an array and a tensor.
         """
         if isinstance(obj, Tensor) and not obj.is_sparse:
             self._add(obj)
-            state = obj.__dict__ or None  # attributes go along, as in any pickle
+            state = obj.__dict__ or None  # attributes travel with it, as in any pickle
             if type(obj) is Tensor:
                 return tensor_at, (len(self.tensors) - 1,), state
             self.plain = False
             return subclass_at, (type(obj), len(self.tensors) - 1), state
         if type(obj) is np.ndarray and dtype_name(obj.dtype):
-            # A broadcast array (gradients may be one) is not written to like others, so it arrives with all its elements.
+            # A broadcast array, such as a gradient may be, cannot be written element by element: it arrives as a full copy.
             self._count(obj.nbytes)
             self.tensors.append(Tensor(obj if 0 not in obj.strides else np.ascontiguousarray(obj)))
             return array_at, (len(self.tensors) - 1,)
@@ -125,7 +128,7 @@ class Tables:
         self._count(tensor._array.nbytes)
 
     def keep(self, buffer: pickle.PickleBuffer) -> None:
-        """Take a buffer out of band (pickle protocol 5)."""
+        """Take an out-of-band buffer (pickle protocol 5)."""
         self.buffers.append(buffer.raw())
         self._count(self.buffers[-1].nbytes)
 
@@ -146,21 +149,21 @@ class ByName(pickle.Pickler):
         self.tables = tables
 
     def reducer_override(self, obj: Any) -> Any:
-        """Replace tensors and references; refuse names of a ``__main__`` that the other side does not run."""
+        """Replace tensors and references; refuse names of a ``__main__`` that the receiver does not run."""
         if not self.tables.same_main and isinstance(obj, NAMEABLE) and obj.__module__ in MAIN_NAMES:
             raise pickle.PicklingError(f"{obj!r} is of a __main__ that the receiver does not run")
         return self.tables.replace(obj)
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it is untyped
-    """Slow pickler: what has no importable name is sent by value."""
+    """Slow pickler: functions and classes whose names cannot be imported are sent by value."""
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables, 5, buffer_callback=tables.keep)
         self.tables = tables
 
     def reducer_override(self, obj: Any) -> Any:
-        """Replace tensors and references, keep names that the other side knows, leave the rest to cloudpickle."""
+        """Replace tensors and references, keep names that the receiver knows, and leave the rest to cloudpickle."""
         reduced = self.tables.replace(obj)
         if reduced is not NotImplemented:
             return reduced
@@ -190,7 +193,7 @@ def pack(
         limit: most bytes of pickle, tensors and buffers.
 
     Raises:
-        SerializationError: something in it cannot be pickled, and the message says where it sits; or it is too large.
+        SerializationError: a part of it cannot be pickled, and the message says which; or it is too large.
     """
     if not pack_bare(message, body, limit):
         pack_pickled(message, body, reference_types, same_main, labels, limit)
@@ -199,7 +202,7 @@ def pack(
 def pack_pickled(
     message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels, limit: int
 ) -> None:
-    """Pickle ``body`` into ``message``, as ``pack`` does with one that is not bare.
+    """Pickle ``body`` into ``message``, as ``pack`` does if ``pack_bare`` cannot.
 
     Args:
         message, body, reference_types, same_main, labels, limit: as for ``pack``.
@@ -224,9 +227,10 @@ def pack_pickled(
         ) from None
     except Exception as error:
         path = find_unpicklable(labels(body), lambda part: attempt(ByValue, part))
+        error.__context__ = None  # the error of the attempt by name, which had the same reason
+        advice = "send its items with rpc.stream()" if "generator'" in str(error) else KEEP_IT
         raise SerializationError(
-            f"{path} cannot be sent to another worker: {type(error).__name__}: {error}; "
-            f"leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
+            f"{path} cannot be sent to another worker: {type(error).__name__}: {error}; {advice}"
         ) from error
     message.pickled = tables.pickled
     message.tensors, message.references, message.buffers = tables.tensors, tables.references, tables.buffers
@@ -242,8 +246,8 @@ def _names(parts: list[tuple[str, Any]]) -> str:
 class Opener(Unpickler):
     """Unpickles a body; table entries come from the message.
 
-    The look-ups hang on the tables, not on this object: its memo keeps whatever was looked up, and a method of its own would
-    close a cycle that keeps every argument alive until the next garbage collection.
+    The look-ups are methods of the tables, not of this object. Its memo keeps each look-up that it has used, and a method of
+    this object in its own memo would be a reference cycle: every argument would live until the next garbage collection.
     """
 
     def __init__(self, message: Incoming) -> None:
@@ -256,7 +260,7 @@ class Opener(Unpickler):
         }
 
     def find_class(self, module: str, name: str) -> Any:
-        """Table entries by index, everything else by name."""
+        """Return the look-up of a table, or else the global of that name."""
         return self.lookups[name] if module == HERE else super().find_class(module, name)
 
 
@@ -264,8 +268,8 @@ def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
     tensor = tensors[index]
     if tensor.grad_fn is None:
         return tensor.as_subclass(kind)
-    # What arrives in an autograd context is a result. A class that takes operations over has results of its own; others have
-    # none, and a parameter cannot be one.
+    # A tensor that arrives in an autograd context is the result of an operation. Results keep their class only if the class
+    # takes operations over: a parameter, for example, cannot be a result.
     if kind._takes_over:
         tensor.__class__ = kind
     return tensor
@@ -276,8 +280,12 @@ def make_tensors(message: Incoming) -> None:
     message.tensors = list(map(Tensor, message.arrays, message.requires_grad))
 
 
-def unpack(message: Incoming) -> Any:
+def unpack(message: Incoming, worker: str) -> Any:
     """Return the body of a message whose tensors and references are in place.
+
+    Args:
+        message: the message.
+        worker: name of this worker, for errors.
 
     Raises:
         SerializationError: it does not unpickle here; the message names the module or attribute that is missing.
@@ -292,5 +300,5 @@ def unpack(message: Incoming) -> Any:
         return Opener(message).load()
     except (ImportError, AttributeError) as error:
         raise SerializationError(
-            f"the receiver cannot find what a message names: {error}; define it in a module that every worker can import"
-        ) from error
+            f"worker {worker!r} cannot find what a message names: {error}; define it in a module that every worker can import"
+        ) from users_error(error)

@@ -1,6 +1,6 @@
-"""Tables of a message: what its arrays are, and where their memory and that of its other buffers is in the frame.
+"""Tables of a message: description of its arrays, and positions of its buffers in the frame.
 
-Most messages have the tables of an earlier one, in the same place: what small tables say is kept.
+Most messages have the same tables as an earlier one, at the same position, so parsed small tables are kept.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 from .dtypes import dtype_name, find_dtype
 from .layout import Place, decode_place, encode_place
 
-ALIGNMENT = 16  # of each buffer, from the frame's start
+ALIGNMENT = 16  # of each buffer's position in the frame
 LENGTH = struct.Struct("<Q")
 PLACED, SHARED = 2, 4  # flags of a row: a place follows it; its buffer is that of an earlier row
-LARGEST_KEPT = 512  # bytes of tables
-MOST_KEPT = 1024
+LARGEST_KEPT = 512  # bytes of tables that are kept
+MOST_KEPT = 1024  # tables
 
 
 class Row(NamedTuple):
     """Description of an array.
 
     Attributes:
-        requires_grad: of its tensor.
-        name: of its element type.
-        dtype: that type; ``None`` if this process does not know it.
-        shape: of the array.
-        buffer: which buffer it is in.
-        place: where in it; ``None`` if it is all of it, in C order.
+        requires_grad: that of the tensor.
+        name: name of the element type.
+        dtype: the element type; ``None`` if this process does not know it.
+        shape: shape of the array.
+        buffer: number of the buffer in which the array is.
+        place: place in the buffer; ``None`` if the array is all of the buffer, in C order.
     """
 
     requires_grad: bool
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Contents of the tables: the arrays; begin and end of each buffer; how many of these are arrays'."""
+    """Contents of the tables: the arrays, begin and end of each buffer, and how many of the buffers are arrays'."""
 
     rows: tuple[Row, ...]
     spans: tuple[tuple[int, int], ...]
@@ -56,7 +56,7 @@ def encode_row(dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool
     Args:
         dtype: its element type.
         shape: its shape.
-        requires_grad: of its tensor.
+        requires_grad: that of the tensor.
     """
     name = dtype_name(dtype)
     data = struct.pack(f"<BBB{len(name)}s{len(shape)}Q", requires_grad, len(name), len(shape), name, *shape)
@@ -75,10 +75,10 @@ def read_tables(data: bytes, tensors: int, buffers: int, position: int) -> Table
     """Parse rows and lengths of buffers.
 
     Args:
-        data: their bytes.
-        tensors: how many rows there are.
-        buffers: how many lengths.
-        position: of the first byte in the frame that may be a buffer's.
+        data: bytes of the rows and lengths.
+        tensors: number of rows.
+        buffers: number of lengths.
+        position: first position in the frame at which a buffer may begin.
     """
     return (known if len(data) <= LARGEST_KEPT else _parse)(data, tensors, buffers, position)
 

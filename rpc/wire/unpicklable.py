@@ -1,4 +1,4 @@
-"""Finds the part of an object that will not pickle, so that the error can name it: ``argument 0 .model .lock``."""
+"""Search for the part of an object that cannot be pickled, so that the error can name it: ``argument 0 .model .lock``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _closure(function: Any) -> Iterator[tuple[str, Any]]:
         try:
             yield f" (its variable {name!r})", cell.cell_contents
         except ValueError:
-            continue  # it was never set
+            continue  # the variable was never set
 
 
 def _fails(obj: Any, attempt: Callable[[Any], object]) -> bool:

@@ -36,6 +36,18 @@ def there_is(context):
     return True
 
 
+def test_looking_up_a_gradient_that_is_not_there_says_why(workers):
+    x = weights(1, 3)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [there_and_back(x, ["b"]).sum()])
+        gradients = autograd_dist.get_gradients(context)
+        assert gradients.get(weights(1, 3)) is None and list(gradients) == [x]
+        with pytest.raises(KeyError, match=r"reached this tensor of shape \(3,\) on this worker"):
+            gradients[weights(1, 3)]
+        with pytest.raises(KeyError, match="leaf tensors of this worker; you gave str"):
+            gradients["x"]
+
+
 def test_contexts_end_after_an_exception(workers, until):
     with pytest.raises(ZeroDivisionError), autograd_dist.context():
         rpc.rpc_sync("b", tg.mul, (weights(1, 3), 2.0))

@@ -1,7 +1,9 @@
 """Guards of the cost of a step: how many frames it sends, how often a thread hands work to another, whatever came before."""
 
+import os
 import sys
 import threading
+from collections import Counter
 
 import pytest
 import telegrad as tg
@@ -10,6 +12,8 @@ from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.rpc.lanes.inproc import InProcessConnection
 from telegrad.rpc.pool import ThreadPool
 from telegrad.testing import count, in_process_cluster
+
+ROOT = os.path.dirname(tg.__file__) + os.sep
 
 
 @pytest.fixture
@@ -95,6 +99,31 @@ def test_a_step_costs_the_same_after_many(workers):
     assert calls[1] < 1.2 * calls[0]
 
 
+def test_a_hop_makes_few_calls_at_both_workers():
+    """Counted in calls of Python functions in all threads, less those of lanes and loops, which depend on what else runs."""
+    counted, packages = Counter(), ("autograd_dist", "core", "rpc")
+
+    def profile(frame, event, _):
+        if event == "call":
+            folder, _, file = frame.f_code.co_filename.removeprefix(ROOT).partition(os.sep)
+            if folder in packages and not file.startswith(("lanes", "timers", "pool", "control")):
+                counted[f"{folder}/{file}:{frame.f_code.co_name}"] += 1
+
+    x, least = tg.ones(3, requires_grad=True), Counter({"warm-up": 1000})
+    threading.setprofile(profile)  # of threads that begin from now on
+    sys.setprofile(profile)
+    try:
+        with in_process_cluster("a", "b") as (a, _), a.use():
+            for _ in range(25):
+                counted.clear()
+                step(x, "b")
+                least = min(least, counted.copy(), key=Counter.total)
+    finally:
+        threading.setprofile(None)
+        sys.setprofile(None)
+    assert least.total() < 495, least
+
+
 def test_a_step_of_own_parameters_makes_few_calls(workers):
     """Counted in calls of Python functions; 133 with Python 3.11, of which each parameter makes 16."""
     parameters = [tg.ones(3, requires_grad=True) for _ in range(4)]
@@ -103,6 +132,24 @@ def test_a_step_of_own_parameters_makes_few_calls(workers):
         autograd_dist.backward(context, [sum(parameters).sum()])
         counted = count(lambda: optimizer.step(context), repeats=20, warmup=5)
     assert sum(counted.python_calls.values()) < 145
+
+
+@pytest.mark.parametrize(
+    ("step", "most"),
+    [
+        (lambda optimizer, context: optimizer.step(context), 95),
+        (lambda optimizer, context: optimizer.step_async(context).wait(), 105),
+    ],
+    ids=["step", "step_async"],
+)
+def test_a_step_of_another_workers_parameter_makes_few_calls(workers, step, most):
+    """Counted in calls of Python functions in the thread that asks; 87 and 94, by a proxy 134 and 147."""
+    parameter = rpc.remote("b", tg.ones, (3,), {"requires_grad": True})
+    optimizer = tg.DistributedOptimizer(tg.optim.SGD, [parameter], lr=0.1)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [parameter.rpc_sync().sum()])
+        counted = count(lambda: step(optimizer, context), repeats=20, warmup=5)
+    assert sum(counted.python_calls.values()) < most
 
 
 def test_answers_of_two_workers_are_worked_on_by_the_thread_that_waits(workers, monkeypatch):

@@ -67,7 +67,7 @@ def test_an_error_has_both_tracebacks_and_in_anomaly_mode_the_forward_line(worke
     assert "raise KeyError(ctx.what)" in text and "autograd_dist.backward(context, [loss])" in text
     if route != "a":
         assert "on worker 'b'" in text
-        assert "serving.py" not in str(error), "lines of rpc say nothing to the author"
+        assert "server_call.py" not in str(error), "lines of rpc say nothing to the author"
 
 
 def test_an_error_without_text_has_the_forward_line_too(workers):

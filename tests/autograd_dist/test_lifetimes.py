@@ -6,7 +6,6 @@ from typing import NamedTuple
 import pytest
 from telegrad.autograd_dist.lifetimes import (
     Arrived,
-    Creator,
     Ended,
     Left,
     Lifetime,
@@ -16,6 +15,8 @@ from telegrad.autograd_dist.lifetimes import (
     Release,
     Send,
     WorkerLost,
+    add_message,
+    make_creator,
     make_id,
     split_id,
 )
@@ -28,13 +29,13 @@ A, B, C = range(3)
 
 
 def machine(rank):
-    return Lifetimes(Creator(rank, 7), Lifetime)
+    return Lifetimes(make_creator(rank, 7), Lifetime)
 
 
 def joined(machine, context, sender):
     """The context of a message that arrived."""
     machine.handle(Arrived(context, sender))
-    return machine.get(context)
+    return machine.live.get(context)
 
 
 def told(machine, event):
@@ -47,18 +48,18 @@ def intervals(machine):
 
 
 def test_an_id_holds_its_creator():
-    assert split_id(make_id(Creator(3, 9), 12)) == (Creator(3, 9), 12)
+    assert split_id(make_id(make_creator(3, 9), 12)) == (make_creator(3, 9), 12)
 
 
 def test_a_release_goes_down_the_tree_and_not_back():
     a, b, c = machine(A), machine(B), machine(C)
     context = a.create().id
-    assert a.reach(a.get(context), B)
+    assert a.reach(a.live[context], B)
     assert b.reach(joined(b, context, A), A)  # the reply
-    assert b.reach(b.get(context), C)
+    assert b.reach(b.live[context], C)
     assert c.reach(joined(c, context, B), B)  # a reply ...
-    assert c.reach(c.get(context), A)  # ... and a call of the creator
-    assert joined(b, context, C) is b.get(context)
+    assert c.reach(c.live[context], A)  # ... and a call of the creator
+    assert joined(b, context, C) is b.live[context]
     assert told(a, Left(context)) == [Send(B, Release(context, 0))]
     assert told(b, Received(A, Release(context, 0))) == [Send(C, Release(context, 0))]
     assert not told(c, Received(B, Release(context, 0)))
@@ -79,7 +80,7 @@ def test_a_message_after_the_end_makes_no_context():
 def test_an_orphan_is_told_by_the_creator():
     a, b, c = machine(A), machine(B), machine(C)
     context = a.create().id
-    a.reach(a.get(context), B)
+    a.reach(a.live[context], B)
     joined(b, context, A)
     joined(c, context, B)
     assert told(c, WorkerLost(B)) == [Send(A, Orphan(context))]
@@ -95,6 +96,33 @@ def test_an_orphan_of_an_ended_context_is_told_at_once():
     assert told(a, Received(C, Orphan(context))) == [Send(C, Release(context, 0))]
 
 
+def test_a_release_ends_all_contexts_since_its_first_one():
+    a, b, c = machine(A), machine(B), machine(C)
+    contexts = [a.create().id for _ in range(4)]
+    for context in contexts:
+        b.reach(joined(b, context, A), C)
+    other = make_id(make_creator(C, 7), 2)
+    b.reach(joined(b, other, C), A)
+    sent = told(b, Received(A, Release(contexts[2], 2)))
+    assert sent == [Send(C, Release(contexts[1], 2)), Send(C, Release(contexts[2], 2))]
+    assert [each.id for each in b] == [contexts[0], contexts[3], other]
+    assert joined(b, contexts[1], A) is None and joined(c, contexts[1], B) is not None
+
+
+def test_a_release_covers_those_within_it():
+    def release(rank, number, since):
+        return Release(make_id(make_creator(rank, 7), number), since)
+
+    assert release(A, 5, 2).covers(release(A, 5, 2))
+    assert release(A, 5, 2).covers(release(A, 2, 2))
+    assert release(A, 5, 2).covers(release(A, 4, 3))
+    assert not release(A, 5, 2).covers(release(A, 6, 2))
+    assert not release(A, 5, 2).covers(release(A, 1, 0))
+    assert not release(A, 5, 2).covers(release(A, 3, 1))
+    assert not release(A, 5, 2).covers(release(B, 4, 2))
+    assert not release(A, 5, 0).covers(Orphan(make_id(make_creator(A, 7), 4)))
+
+
 def test_only_the_creator_leaves_a_context():
     a, b = machine(A), machine(B)
     context = a.create().id
@@ -106,11 +134,11 @@ def test_only_the_creator_leaves_a_context():
 def test_what_a_lost_worker_sent_before_makes_an_orphan_or_nothing():
     c = machine(C)
     c.handle(WorkerLost(B))
-    of_a, of_b = make_id(Creator(A, 7), 5), make_id(Creator(B, 7), 5)
+    of_a, of_b = make_id(make_creator(A, 7), 5), make_id(make_creator(B, 7), 5)
     assert joined(c, of_b, B) is None
     assert joined(c, of_b, A) is None
     assert told(c, Arrived(of_a, B)) == [Send(A, Orphan(of_a))]
-    assert c.get(of_a) is not None
+    assert c.live.get(of_a) is not None
 
 
 @pytest.mark.parametrize("kept", [0, 3])
@@ -161,6 +189,7 @@ class World:
         self.rng = rng
         self.mesh = Mesh(rng)
         self.machines = {}
+        self.batches = {}  # messages that wait, by sender and receiver
         self.ended = set()
         for rank in range(WORKERS):
             self.mesh.join(rank)
@@ -180,7 +209,7 @@ class World:
             self.mesh.kill(rank)
 
     def some_context(self, rank, own=False):
-        live = [each for each in self.machines[rank] if not own or split_id(each.id)[0].rank == rank]
+        live = [each for each in self.machines[rank] if not own or split_id(each.id)[0] >> 16 == rank]
         return self.rng.choice(live) if live else None
 
     def send(self, rank):
@@ -198,7 +227,15 @@ class World:
 
     def handle(self, rank, event):
         for send in told(self.machines[rank], event):
-            self.mesh.post(rank, send.to, send.message)
+            batch = self.batches.setdefault((rank, send.to), [])
+            add_message(batch, send.message)
+            if self.rng.random() < 0.5:
+                self.post(rank, send.to)
+
+    def post(self, rank, to):
+        for message in self.batches.pop((rank, to)):
+            if rank in self.machines:
+                self.mesh.post(rank, to, message)
 
     def step(self):
         arrival = self.mesh.step()
@@ -217,13 +254,14 @@ class World:
         for rank in self.machines:
             while (context := self.some_context(rank, own=True)) is not None:
                 self.handle(rank, Left(context.id))
-        while self.step():
-            pass
+        while self.step() or self.batches:
+            for rank, to in list(self.batches):
+                self.post(rank, to)
 
     def check(self):
         for rank, each in self.machines.items():
             assert not len(each), f"worker {rank} keeps {[split_id(context.id) for context in each]}"
-            assert set(each.ended()) <= {Creator(other, 7) for other in self.machines}
+            assert set(each.ended()) <= {make_creator(other, 7) for other in self.machines}
 
 
 @pytest.mark.parametrize("part", range(3))

@@ -1,6 +1,7 @@
 """``DistributedOptimizer``: steps parameters where they live, once each, one after another."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -95,12 +96,83 @@ def test_misuse(workers):
         autograd_dist.DistributedOptimizer(SGD, [tg.ones(1, requires_grad=True)], lr=0.1)
 
 
-def test_a_context_that_is_over(layers):
+def step(optimizer, context):
+    optimizer.step(context)
+
+
+def step_async(optimizer, context):
+    assert optimizer.step_async(context).wait(20) is None
+
+
+in_both_ways = pytest.mark.parametrize("step", [step, step_async])
+
+
+@in_both_ways
+def test_a_context_that_is_over(layers, step):
     optimizer = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=0.1)
     with autograd_dist.context() as context:
         autograd_dist.backward(context, [forward(layers)])
     with pytest.raises(RpcError, match="no autograd context"):
-        optimizer.step(context)
+        step(optimizer, context)
+
+
+@in_both_ways
+def test_a_step_of_an_optimizer_that_is_gone(workers, layers, step):
+    optimizer = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=0.1)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [forward(layers)])
+        workers[1].part(StepQueue).optimizers.clear()
+        with pytest.raises(RpcError, match="worker 'b' has no such optimizer any more"):
+            step(optimizer, context)
+
+
+stepping = []
+
+
+class NotesItsThread(SGD):
+    def step(self, closure=None):
+        stepping.append(threading.current_thread())
+        super().step(closure)
+
+
+def test_an_awaited_step_of_one_s_own_parameters_is_done_by_another_thread(workers):
+    stepping.clear()
+    weight = tg.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = autograd_dist.DistributedOptimizer(NotesItsThread, [tg.RRef(weight)], lr=0.5)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [weight.sum()])
+        step_async(optimizer, context)
+        step(optimizer, context)
+    assert weight.tolist() == [0, 1]
+    other, own = stepping
+    assert own is threading.current_thread() and other is not own
+
+
+class Waits(SGD):
+    """Optimizer whose step waits until the test lets it go on."""
+
+    go = threading.Event()
+
+    def step(self, closure=None):
+        assert self.go.wait(20)
+        super().step(closure)
+
+
+def test_an_awaited_step_keeps_its_optimizer_until_it_is_done(layers, until):
+    """Requests for steps are numbers: they keep no reference to the optimizers on the workers."""
+    Waits.go.clear()
+    optimizer = autograd_dist.DistributedOptimizer(Waits, parameters(layers), lr=0.1)
+    optimizers = [weakref.ref(each) for each in optimizer.remote_optimizers]
+    before = layers[1].rpc_sync().value()
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [forward(layers)])
+        stepped = optimizer.step_async(context)
+        del optimizer
+        assert not stepped.done() and all(each() for each in optimizers)
+        Waits.go.set()
+        stepped.wait(20)
+    assert not np.array_equal(layers[1].rpc_sync().value(), before)
+    until(lambda: not any(each() for each in optimizers))
 
 
 def test_concurrent_steps_are_all_taken(workers, layers):
@@ -275,15 +347,36 @@ class FailsHalfway(SGD):
         raise ArithmeticError(rpc.get_worker_info().name)
 
 
-def test_failures_of_all_workers_are_told_together_and_leave_parameters(layers):
+@in_both_ways
+def test_failures_of_all_workers_are_told_together_and_leave_parameters(layers, step):
     optimizer = autograd_dist.DistributedOptimizer(FailsHalfway, parameters(layers), lr=0.1)
     before = [layer.rpc_sync().value() for layer in layers]
     with autograd_dist.context() as context:
         autograd_dist.backward(context, [forward(layers)])
         with pytest.raises(RpcError, match=r"step failed on 2 workers: on 'b' ArithmeticError: b; on 'c' Arithm"):
-            optimizer.step(context)
+            step(optimizer, context)
     for layer, value in zip(layers, before):
         np.testing.assert_array_equal(layer.rpc_sync().value(), value)
+
+
+class FailsOnB(SGD):
+    def step(self, closure=None):
+        if rpc.get_worker_info().name == "b":
+            raise KeyError("on one of them")
+        super().step(closure)
+
+
+# Not ``in_both_ways``: the frame of an assertion keeps the future.
+@pytest.mark.parametrize("step", [step, lambda *args: autograd_dist.DistributedOptimizer.step_async(*args).wait(20)])
+def test_nothing_keeps_an_optimizer_whose_step_failed(workers, layers, step, until, no_collector):
+    """Its parts on the workers, with their moments, would live there until a collection here, and one there."""
+    optimizer = autograd_dist.DistributedOptimizer(FailsOnB, parameters(layers), lr=0.1)
+    with autograd_dist.context() as context:
+        autograd_dist.backward(context, [forward(layers)])
+        with pytest.raises(KeyError, match="on one of them"):
+            step(optimizer, context)
+    del optimizer
+    until(lambda: not any(list(each.part(StepQueue).optimizers) for each in workers))
 
 
 def test_a_tensor_as_learning_rate(workers):

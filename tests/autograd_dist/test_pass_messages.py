@@ -34,7 +34,7 @@ def test_requests_and_answers_come_out_as_they_went_in():
         rng = random.Random(seed)
         entries = some_entries(rng)
         request = PassRequest(rng.getrandbits(63), (3, 70_000, 69_000), rng.random() < 0.5, rng.random() < 0.5, entries)
-        found = open_request(pack_request(request))
+        found = open_request(pack_request(*request))
         assert found[:4] == request[:4], f"seed {seed}"
         assert_same(found.entries, entries)
         reports = {
@@ -55,5 +55,5 @@ def test_nothing_to_say_is_an_empty_message():
 def test_dense_gradients_need_no_pickle(sparse):
     gradient = tg.ones(2, 3).to_sparse() if sparse else np.ones((2, 3))
     message = Outgoing(0, 32, 1, 0.0, 1)
-    body = pack_request(PassRequest(1, (0, 1, 1), False, True, [(Kind.FED, 7, [gradient, None])]))
+    body = pack_request(1, (0, 1, 1), False, True, [(Kind.FED, 7, [gradient, None])])
     assert pack_bare(message, body, 1 << 20) != sparse

@@ -58,8 +58,8 @@ class Network:
         return self.passes[rank]
 
     def _agent(self, rank):
-        def request(peer, method, body, *_):
-            return self._request(rank, peer.rank, body)
+        def begin(peer, method, body, *_):
+            return SimpleNamespace(future=self._request(rank, peer.rank, body))
 
         def peer(other):
             return SimpleNamespace(rank=other, number=other, gone=False, info=SimpleNamespace(name=f"w{other}"))
@@ -71,7 +71,7 @@ class Network:
 
         peers, caller, control = (
             SimpleNamespace(at=peer),
-            SimpleNamespace(request=request),
+            SimpleNamespace(begin=begin),
             SimpleNamespace(post=post),
         )
         return SimpleNamespace(rank=rank, number=rank, peers=peers, caller=caller, control=control, closed=False)
@@ -90,7 +90,7 @@ class Network:
     def backward(self, root, smart=True):
         node, _ = gradient_edge(root)
         started = self.join(0, smart, [node])
-        started.begin([(node, [np.ones(())])])
+        started.begin({node: [np.ones(())]})
         while self.flying:
             self.flying.pop(self.rng.randrange(len(self.flying)))()
         return started.finished.value()

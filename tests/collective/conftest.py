@@ -6,7 +6,7 @@ import pytest
 from telegrad.collective.extend import AgentGroup
 from telegrad.testing.cluster import in_process_cluster
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Ranks:
@@ -22,6 +22,10 @@ class Ranks:
 
     def run(self, groups, function):
         """Run ``function(group)`` for each member in a thread; return the results, or the errors, in their order."""
+        return self.run_in_background(groups, function)()
+
+    def run_in_background(self, groups, function):
+        """Begin what ``run`` does; return a function that waits for the results."""
         results = [None] * len(groups)
 
         def work(index):
@@ -33,9 +37,13 @@ class Ranks:
         threads = [threading.Thread(target=work, args=(index,)) for index in range(len(groups))]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
-        return results
+
+        def wait():
+            for thread in threads:
+                thread.join()
+            return results
+
+        return wait
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_work_in_the_background_keeps_its_order(ranks):
             call = group.begin("all_reduce", None)
             work.append(group.run(lambda row=row, call=call: group.all_reduce(call, row, ReduceOp.SUM), True))
         for each in work:
-            each.wait(20)
+            each.wait(60)
             assert each.is_completed() and each.get_future() is each
         return rows
 
@@ -203,6 +203,27 @@ def test_nothing_is_left_in_the_mailboxes(ranks):
         assert not mailbox._arrived and not mailbox._awaited
 
 
+@pytest.mark.parametrize("ranks", [2], indirect=True)
+def test_a_message_that_comes_after_its_group_was_destroyed_is_not_kept(ranks, until):
+    one, two = ranks.groups()
+    two.close()
+    one.send("too late", 1, 0)
+    until(lambda: one._untaken[0][1].done())
+    assert not ranks.agents[1].part(Mailbox)._arrived
+
+
+@pytest.mark.parametrize("ranks", [2], indirect=True)
+def test_a_thread_that_waits_in_a_group_is_let_go_when_that_is_destroyed(ranks, until):
+    one, _ = ranks.groups()
+    mailbox = ranks.agents[0].part(Mailbox)
+    waiting = ranks.run_in_background([one], lambda group: group.receive(1, 0))
+    until(lambda: mailbox._awaited)
+    one.close()
+    (error,) = waiting()
+    assert isinstance(error, CollectiveError) and "group 'test' was destroyed" in str(error)
+    assert not mailbox._awaited
+
+
 # -- large arrays
 
 
@@ -249,7 +270,7 @@ def test_large_arrays_in_the_background_keep_their_order(ranks, host):
             call = group.begin("all_reduce", None, row.nbytes)
             work.append(group.run(lambda row=row, call=call: group.all_reduce(call, row, ReduceOp.SUM), True))
         for each in work:
-            each.wait(20)
+            each.wait(60)
         return rows
 
     for rows in raise_errors(ranks.run(ranks.groups(), body)):

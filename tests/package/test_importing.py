@@ -9,6 +9,7 @@ UNUSED_BY_WORKERS = [
         f"telegrad.{name}"
         for name in ("nn", "optim", "data", "distributions", "launcher", "testing", "core.serialization")
     ),
+    *(f"telegrad.{name}" for name in ("collective.agent_group", "collective.mpi_group", "rpc.rendezvous_mpi")),
     *("typer", "rich", "safetensors", "matplotlib", "pytest"),
     *("numpy.random", "numpy.polynomial", "html", "tempfile", "importlib.resources", "bz2", "lzma", "http", "unittest"),
 ]
@@ -72,6 +73,10 @@ def test_what_comes_later_is_listed_and_stays():
     assert tg.nn is tg.nn and tg.save is tg.save
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'telegrad' has no attribute 'nowhere'"):
-        tg.nowhere  # noqa: B018
+PACKAGES_WITH_LATE_NAMES = [tg, tg.autograd, tg.collective, tg.launcher, tg.nn, tg.rpc, tg.rref]
+
+
+@pytest.mark.parametrize("package", PACKAGES_WITH_LATE_NAMES, ids=lambda package: package.__name__)
+def test_a_name_that_is_not_there_is_an_attribute_error(package):
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nowhere'"):
+        package.nowhere  # noqa: B018

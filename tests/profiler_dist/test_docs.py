@@ -27,6 +27,13 @@ def test_programs_print_what_the_page_says(program, tmp_path, monkeypatch, capsy
         assert lines[0].startswith("name") and json.loads(Path("trace.json").read_text())
 
 
+def test_no_label_of_the_picture_s_time_is_cut_off():
+    drawing = runpy.run_path(str(DOCS / "pictures" / "draw_trace.py"))
+    right = drawing["WIDTH"]
+    assert 'x="502.0" y="20">4 ms' in drawing["tick"](4000, 500, 100)
+    assert f'x="{right - 12}.0" text-anchor="end" y="20">10 ms' in drawing["tick"](10_000, right - 10, 100)
+
+
 @pytest.mark.processes
 @pytest.mark.slow
 def test_the_picture_comes_from_a_run_of_real_workers(run_python, tmp_path):

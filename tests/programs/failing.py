@@ -57,6 +57,8 @@ def call(case, rank, culprit):
 def fail(how):
     if how == "hook":
         sys.excepthook = lambda kind, value, traceback: os.write(2, f"my own hook: {value}\n".encode())
+    if how == "thread":
+        threading.Thread(target=enough.wait).start()
     if how == "exit":
         sys.exit(3)
     if how == "os._exit":

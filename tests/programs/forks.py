@@ -9,7 +9,7 @@ import threading
 import time
 
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError
+from telegrad.core.errors import AgentClosedError, RpcError
 
 how, count = sys.argv[1], int(sys.argv[2])
 stop = threading.Event()
@@ -33,8 +33,18 @@ def look_around():
         rpc.rpc_sync("w1", abs, (-1,))
     except AgentClosedError:
         gc.collect()
+        begin_a_job()
         return
     raise AssertionError("a forked child made a call")
+
+
+def begin_a_job():
+    try:
+        rpc.init_rpc("child", rank=0, world_size=1)
+    except RpcError as error:
+        assert "spawn" in str(error), error
+        return
+    raise AssertionError("a forked child began a job")
 
 
 def by_os(number):
@@ -51,8 +61,8 @@ def by_preexec(number):
     return subprocess.run(["true"], preexec_fn=gc.collect).returncode
 
 
-def by_process(number):
-    process = multiprocessing.get_context("fork").Process(target=look_around)
+def by_process(number, target=look_around):
+    process = multiprocessing.get_context("fork").Process(target=target)
     process.start()
     process.join()
     return process.exitcode
@@ -76,6 +86,8 @@ def main():
         )
         assert not failed
     rpc.shutdown(timeout=900)
+    if rank == 0:
+        assert by_process(0, begin_a_job) == 0, "after the end of its parent's job"
     print("over", flush=True)
 
 

@@ -69,7 +69,9 @@ def expect_lost(what, wait, seconds=QUICK):
 
 def main():
     rank = int(os.environ["RANK"])
-    options = rpc.GrpcRpcBackendOptions(rpc_timeout=100, keepalive=1.0, reconnect_timeout=2.0)
+    # w0 calls its link to w2 cut if w1 has not found w2 silent two keepalives later. A busy machine may need some seconds.
+    keepalive = 3.0 if how == "stop" else 1.0
+    options = rpc.GrpcRpcBackendOptions(rpc_timeout=100, keepalive=keepalive, reconnect_timeout=2.0)
     rpc.init_rpc(f"w{rank}", rank=rank, world_size=3, rpc_backend_options=options)
     if rank == 0:
         waiters()

@@ -53,8 +53,12 @@ def stop_waiting():
 
 
 def without_descriptors():
-    """w0 has no descriptor left for longer than every time-out: that says nothing about w1."""
+    """w0 has no descriptor left for longer than every time-out: that says nothing about w1.
+
+    w1 leaves w0 alone meanwhile: it could not tell it from a worker that is stopped, and would give itself up.
+    """
     if RANK != 0:
+        stop.wait(80)
         return
     held = []
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -72,6 +76,7 @@ def without_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     stop.wait(3)
     assert rpc.rpc_sync("w1", abs, (-7,)) == 7
+    rpc.rpc_sync("w1", stop_waiting)
     print("first call", call.done() and call.exception(), flush=True)
 
 

@@ -15,9 +15,19 @@ from telegrad.launcher import JobSpec, ProcessException, launch, spawn
 from telegrad.launcher.summary import summary
 
 CASES = ("serving", "pending", "polling", "short", "chain")
-HOWS = ("raise", "hook", "leave", "exit", "os._exit", "kill", "crash", "forgotten")
+HOWS = ("raise", "hook", "leave", "thread", "exit", "os._exit", "kill", "crash", "forgotten")
 ERROR = "ValueError: the culprit's own error"
-CODES = {"raise": 1, "hook": 1, "leave": 1, "exit": 3, "os._exit": 3, "kill": 137, "crash": 139, "forgotten": 1}
+CODES = {
+    "raise": 1,
+    "hook": 1,
+    "leave": 1,
+    "thread": 1,
+    "exit": 3,
+    "os._exit": 3,
+    "kill": 137,
+    "crash": 139,
+    "forgotten": 1,
+}
 
 
 def run(size, case, how):

@@ -1,10 +1,15 @@
 """Fixtures of the rpc tests."""
 
+import threading
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from helpers.joining import VARIABLES
+from helpers.lines import Line
+from helpers.threads import until
 from telegrad.launcher.environment import reserve_port
+from telegrad.rpc.lanes.ioloop import LoopThread
 
 
 @pytest.fixture
@@ -20,3 +25,39 @@ def port():
     """Port that nobody uses."""
     with closing(reserve_port()) as reserved:
         return reserved.getsockname()[1]
+
+
+@pytest.fixture
+def line():
+    """Stream without a loop, closed at the end."""
+    line = Line()
+    yield line
+    line.close()
+    until(lambda: line.near.fileno() < 0)
+
+
+@pytest.fixture
+def loop():
+    """Loop in a thread of its own, stopped at the end."""
+    thread = LoopThread("test-io")
+    yield thread
+    thread.stop()
+
+
+@pytest.fixture
+def no_first_thread(monkeypatch):
+    """``no_first_thread(module)``: the system refuses the first thread that a module starts; returns a list that gets it."""
+    refused = []
+
+    class Refused(threading.Thread):
+        def start(self):
+            if not refused:
+                refused.append(self)
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+    def refuse(module):
+        monkeypatch.setattr(module, "threading", SimpleNamespace(Thread=Refused))
+        return refused
+
+    return refuse

@@ -23,7 +23,7 @@ async def test_a_program_whose_loop_does_everything(monkeypatch, tmp_path):
     with reserve_port() as reserved:
         port = reserved.getsockname()[1]
     options = rpc.GrpcRpcBackendOptions(init_method=f"tcp://127.0.0.1:{port}")
-    with pytest.raises(RuntimeError, match="await it instead"):
+    with pytest.raises(RuntimeError, match="await the future instead"):
         Future().wait()
     await rpc.init_rpc_async("a", rank=0, world_size=1, rpc_backend_options=options)
     try:

@@ -87,6 +87,11 @@ def lock_inside():
     return {"good": 1, "bad": [threading.Lock()]}
 
 
+def test_a_generator_is_streamed(workers):
+    with pytest.raises(SerializationError, match=r"the result \(builtins.generator\) .* with rpc.stream\(\)"):
+        rpc.rpc_sync("b", lambda: (item for item in range(3)))
+
+
 @pytest.mark.parametrize("how", ["call", "reference"])
 def test_results_that_cannot_be_pickled(workers, how):
     with pytest.raises(SerializationError, match=r"the result\['bad'\]\[0\] \(_thread.lock\) cannot be sent"):

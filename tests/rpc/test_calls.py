@@ -136,7 +136,7 @@ async def wait_in_a_loop():
 
 
 def test_blocking_in_a_coroutine_function_is_refused(workers):
-    with pytest.raises(RuntimeError, match=r"event loop's own thread.*await"):
+    with pytest.raises(RuntimeError, match=r"rpc_sync\(\).* event loop's own thread.*await rpc\.rpc_async"):
         rpc.rpc_sync("b", wait_in_a_loop)
 
 

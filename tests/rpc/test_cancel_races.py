@@ -11,7 +11,7 @@ from telegrad.core.errors import RpcCancelledError, RpcError
 from telegrad.core.futures import thread_role
 from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.lanes.reading import READER
-from telegrad.rpc.serving import ServerCall
+from telegrad.rpc.server_call import ServerCall
 from telegrad.rpc.wire.control import encode_control
 from telegrad.rpc.wire.header import Flag, Kind
 

@@ -1,5 +1,6 @@
 """Certificates are made for one job and one worker, and are checked before they are used."""
 
+import asyncio
 import ssl
 
 import pytest
@@ -7,6 +8,7 @@ from cryptography import x509
 from helpers.certificates import authority, tls_files, worker_tls
 from telegrad.core.errors import AuthenticationError
 from telegrad.rpc.certificates import Authority
+from telegrad.rpc.lanes.grpc_channel import _probe
 from telegrad.rpc.tls import load
 
 
@@ -77,6 +79,25 @@ def test_both_ends_refuse_a_certificate_that_is_not_good(tmp_path, intruder):
         _shake(context, bad, f"w.{jobs.job}")
 
 
+async def test_a_certificate_that_expires_during_the_job_is_called_that(tmp_path):
+    jobs = authority()
+    good = worker_tls(tmp_path / "good", jobs, "a")
+    jobs._days = -0.001
+    old = tls_files(tmp_path / "old", jobs, "b")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(old.certificate, old.key)
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    target = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        with pytest.raises(
+            AuthenticationError, match=r"'b.job.test': .* expired; make certificates that are valid for"
+        ):
+            await _probe(target, good, "b.job.test")
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
 # -- files that cannot be used
 
 
@@ -100,6 +121,14 @@ def test_a_key_that_belongs_to_another_certificate(tmp_path):
     files, others = (tls_files(tmp_path / name, jobs, "w") for name in "ab")
     files.key.write_bytes(others.key.read_bytes())
     with pytest.raises(AuthenticationError, match="belongs to another key"):
+        load(files)
+
+
+def test_a_certificate_of_another_authority(tmp_path):
+    files = tls_files(tmp_path / "w", authority(), "w", ca=authority().certificate)
+    with pytest.raises(
+        AuthenticationError, match=r"not signed by the authority .*ca, so that .* (unable to get|certificate)"
+    ):
         load(files)
 
 

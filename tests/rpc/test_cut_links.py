@@ -7,11 +7,13 @@ from types import SimpleNamespace
 import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
+from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
-from telegrad.rpc.peers import Trouble
-from telegrad.rpc.reports import Evidence, Finding
+from telegrad.rpc.messages import Topic
+from telegrad.rpc.peer import Trouble
+from telegrad.rpc.reports import Evidence, Finding, Report, encode_report
 from telegrad.rpc.shutdown import Shutdown
-from telegrad.rpc.verdict import Failed, Reached
+from telegrad.rpc.verdict import Failed, Reached, Received
 from telegrad.testing import in_process_cluster
 
 SILENT = ConnectionResetError("no answer")
@@ -171,11 +173,12 @@ def doubting():
 def test_a_worker_that_is_lost_by_now_is_not_called_cut_off_when_something_else_happens(doubting, until):
     a, peer, cuts = doubting
     now = a.timers.now()
-    machine = a.losses._machine()
-    machine.handle(Failed(1, NOBODY), now - 1000)
-    machine._seen = now
+    with a.losses._lock:  # the agent's own thread may handle an event at this moment
+        machine = a.losses._machine()
+        machine.handle(Failed(1, NOBODY), now - 1000)
+        machine._seen = now
     peer.trouble = Trouble(NOBODY, now - 1000)
-    a.losses._handle(Reached(2))
+    a.losses._handle(Reached(2, 0))
     until(lambda: peer.gone)
     assert not cuts
 
@@ -183,10 +186,44 @@ def test_a_worker_that_is_lost_by_now_is_not_called_cut_off_when_something_else_
 def test_a_suspended_process_does_not_call_a_link_cut_before_others_had_time_to_answer(doubting):
     a, peer, cuts = doubting
     now = a.timers.now()
-    a.losses._machine()._seen = now - 1000
+    with a.losses._lock:
+        a.losses._machine()._seen = now - 1000
     peer.trouble = Trouble(SILENCE, now - 1000)
     a.losses.watch()
     assert not cuts and not peer.cut
+
+
+@pytest.fixture
+def told(doubting, monkeypatch):
+    """An agent that was told of a suspicion, and asked the suspected worker; its question does not leave."""
+    a, peer, _ = doubting
+    monkeypatch.setattr(a.control, "post", lambda *_: None)
+    a.losses._handle(Received(2, Report(1, {1: NOBODY})))
+    return a.losses, peer
+
+
+def test_only_the_acknowledgement_of_a_question_is_an_answer(told):
+    """Others may have been on their way when the worker died."""
+    losses, peer = told
+    with losses._lock:
+        version = losses._machine().report.version
+
+    def acknowledged(topic, version):
+        losses.answered(peer, [ControlMessage(7, encode_report(Report(version)), topic)])
+        return losses._witness(peer)
+
+    assert acknowledged(Topic.MEMBERSHIP, version - 1) is None
+    assert acknowledged(Topic.QUIESCENCE, version) is None
+    assert acknowledged(Topic.MEMBERSHIP, version) == "a"
+
+
+def test_the_end_of_one_of_two_connections_is_no_answer(told):
+    """If the worker has died, the end of the other was not noticed yet."""
+    losses, peer = told
+    peer.accepted.append(SimpleNamespace(close=lambda error: None))
+    losses.ended(peer)
+    assert losses._witness(peer) is None
+    peer.accepted.clear()
 
 
 def test_evidence_that_a_worker_is_dead_counts_from_its_first_proof(doubting):

@@ -191,7 +191,7 @@ def test_a_part_that_fails_to_close_does_not_keep_the_others_open(cluster, caplo
         a.on_close[:0] = [lambda: 1 / 0]
         a.on_close.append(lambda: ended.append(True))
         a.close()
-        assert ended and "a part of it failed to" in caplog.text
+        assert ended and "a part of it could not be closed" in caplog.text
 
 
 # -- coroutines

@@ -21,7 +21,11 @@ from telegrad.core.errors import (
     original_error,
 )
 from telegrad.core.futures import Future, copy_error
+from telegrad.rpc import calling
+from telegrad.rpc.messages import Incoming
 from telegrad.rpc.wire.failures import RemoteTraceback
+from telegrad.rpc.wire.header import Kind
+from telegrad.rpc.wire.payload import unpack
 
 
 class Custom(Exception):
@@ -159,8 +163,69 @@ def test_what_the_user_sees_names_worker_and_line(workers):
     text = "".join(traceback.format_exception(received))
     assert "on worker 'b':\nTraceback (most recent call last):" in text
     assert "tests/rpc/test_errors.py" in text
-    assert "serving.py" not in text  # how the callee got to the function says nothing to its author
+    assert "server_call.py" not in text  # how the callee got to the function says nothing to its author
     assert "Custom: c" in text.splitlines()[-1]
+
+
+def test_the_failure_of_a_reference_names_worker_and_line_once(workers):
+    reference = rpc.remote("b", throw, (Custom("c"),))
+    for _ in range(2):
+        with pytest.raises(Custom) as received:
+            reference.to_here()
+        text = str(received.value.__cause__)
+        assert text.count("on worker 'b'") == text.count("Traceback (most") == 1
+        assert "in throw" in text and "rref/requests.py" not in text
+
+
+ways_to_call = pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rpc.rpc_sync("b", len),
+        lambda: rpc.remote("b", len).to_here(),
+        lambda: next(rpc.stream("b", len)),
+    ],
+    ids=["rpc_sync", "remote", "stream"],
+)
+
+
+@ways_to_call
+def test_a_function_that_the_callee_cannot_find_is_told_once(workers, monkeypatch, call):
+    monkeypatch.setattr(calling, "reference", lambda function, same_main: "no_such_module_xyz:f")
+    with pytest.raises(SerializationError) as received:
+        call()
+    text = "".join(traceback.format_exception(received.value))
+    assert "worker 'b' cannot find 'f' in module 'no_such_module_xyz' (No module named 'no_such_module_xyz')" in text
+    assert text.count("worker 'b'") == text.count("Traceback (most recent call last)") == 1
+
+
+@ways_to_call
+def test_a_module_that_the_callee_cannot_import_shows_its_line(workers, monkeypatch, tmp_path, call):
+    (tmp_path / "imports_what_is_not.py").write_text("import no_such_module_xyz")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(calling, "reference", lambda function, same_main: "imports_what_is_not:f")
+    with pytest.raises(
+        SerializationError, match="worker 'b' cannot find 'f' in module 'imports_what_is_not'"
+    ) as received:
+        call()
+    text = str(received.value.__cause__)
+    assert "on worker 'b'" in text and text.count("Traceback (most recent call last)") == 1
+    assert 'imports_what_is_not.py", line 1' in text and "function_names.py" not in text and "importlib" not in text
+
+
+def test_a_class_that_the_receiver_cannot_find_is_named():
+    message = Incoming(Kind.REPLY, 0, 1, 1, 0.0, 1)
+    message.pickled = b"cno_such_module_xyz\nC\n."
+    with pytest.raises(
+        SerializationError, match=r"worker 'b' cannot find what a message names: No mod.*_xyz"
+    ) as received:
+        unpack(message, "b")
+    assert received.value.__cause__ is None and received.value.__suppress_context__
+
+
+def test_what_cannot_be_pickled_is_tried_twice_and_told_once(workers):
+    with pytest.raises(SerializationError) as received:
+        rpc.rpc_sync("b", len, (threading.Lock(),))
+    assert received.value.__cause__.__context__ is None
 
 
 @pytest.mark.parametrize(

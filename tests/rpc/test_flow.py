@@ -14,7 +14,7 @@ from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.flow import Flow
 from telegrad.rpc.lanes.ioloop import RefusesToBlock
 from telegrad.rpc.receiver import Receiver
-from telegrad.rpc.serving import Reply
+from telegrad.rpc.replies import Reply
 
 KIB = 1024
 gate = threading.Event()

@@ -17,10 +17,12 @@ from telegrad.rpc.connections import Connections
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes import grpc_tls
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
+from telegrad.rpc.lanes.grpc_channel import connect, open_channel
 from telegrad.rpc.lanes.grpc_tls import NO_STREAM
+from telegrad.rpc.lanes.ioloop import acquire_loop, release_loop
 from telegrad.rpc.rendezvous import TcpRendezvous
 from telegrad.rpc.security import AcceptorHandshake, DialerHandshake
-from telegrad.rpc.tls import PeerCertificate
+from telegrad.rpc.tls import PeerCertificate, load
 from telegrad.testing.check_lane import RecordingListener
 
 SECRET = b"known in one process"
@@ -296,3 +298,24 @@ def test_a_joiner_refuses_a_rendezvous_of_another_job(pair, tmp_path):
             TcpRendezvous(f"127.0.0.1:{port(pair[0])}").join(joiner.credentials, 2, 10.0, 10.0)
     finally:
         joiner.close("its test ended")
+
+
+def test_a_dialer_whose_certificate_is_refused_is_told(pair, jobs, tmp_path):
+    mallory, target = authority("mallory.test"), f"127.0.0.1:{port(pair[0])}"
+    tls = load(tls_files(tmp_path / "c", mallory, "c", ca=mallory.certificate + jobs.certificate))
+
+    async def dial():
+        channel = open_channel(target, tls, jobs.job, [])
+        try:
+            await connect(channel, target, tls, jobs.job, 30)
+        finally:
+            await channel.close()
+
+    loop = acquire_loop()
+    try:
+        with pytest.raises(
+            ConnectionResetError, match="closed the connection when it had seen this worker's certificate"
+        ):
+            loop.run(dial())
+    finally:
+        release_loop()

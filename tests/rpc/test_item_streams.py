@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -180,6 +181,19 @@ def test_a_dropped_stream_closes_the_generator(workers, ended, generator):
     gc.collect()
     ended()
     assert Shelf.kept["closed"] == [True]
+
+
+def test_a_stream_that_outlives_its_worker_frees_its_items_when_it_is_dropped(cluster):
+    gc.disable()
+    try:
+        with cluster("a", "b") as (a, _), a.use():
+            stream = rpc.stream("b", range, (100,))
+            next(stream)
+        pulls = weakref.ref(stream._pulls)
+        del stream
+        assert pulls() is None
+    finally:
+        gc.enable()
 
 
 async def test_leaving_an_asynchronous_block_closes_the_generator(cluster):

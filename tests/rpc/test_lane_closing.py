@@ -14,6 +14,7 @@ from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import RpcError
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
+from telegrad.rpc.lanes.grpc_connection import AcceptedConnection
 from telegrad.rpc.lanes.ioloop import call_on_loop
 from telegrad.rpc.lanes.outbox import SmallFrame
 from telegrad.testing.check_lane import pair
@@ -112,6 +113,27 @@ def test_a_connection_that_is_dialed_while_its_lane_closes_ends_with_it(monkeypa
         both.near.close()
         assert both.dialer.opened == [end for end, _ in both.dialer.ended] == [both.connection]
         both.near = GrpcLane()
+
+
+async def test_a_connection_that_ends_as_its_last_frame_leaves_waits_for_nothing():
+    """The cancellation of its writing came to nothing, and one of five shutdowns took CLOSE_SECONDS."""
+    said = []
+
+    class Side:
+        async def finish(self):
+            writing.cancel()
+
+        async def say_end(self):
+            said.append("the end")
+
+    connection = AcceptedConnection(asyncio.get_running_loop(), None, None, None)
+    connection._large = Side()
+    connection._decided.set()
+    connection._frames.put(None)
+    writing = asyncio.ensure_future(connection._write_frames(said.append, connection._large.say_end))
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(writing, 30)
+    assert not said
 
 
 class Value:

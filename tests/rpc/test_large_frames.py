@@ -16,16 +16,12 @@ import pytest
 from helpers.certificates import authority, worker_tls
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import SCATTERED, FrameHandle
-from telegrad.rpc.lanes.ioloop import LoopThread
 from telegrad.rpc.lanes.large import arrival, reader
 from telegrad.rpc.lanes.large.allowance import Allowance
 from telegrad.rpc.lanes.large.buffers import Buffers
 from telegrad.rpc.lanes.large.channel import SEGMENT_BYTES, LargeFrames
-from telegrad.rpc.lanes.large.reader import BulkReader
 from telegrad.rpc.lanes.large.resources import Resources
 from telegrad.rpc.lanes.large.scattered import ScatteredFrame
-from telegrad.rpc.lanes.large.transfer import HEAD as UNIT
-from telegrad.rpc.lanes.large.transfer import Kind
 from telegrad.rpc.lanes.tls_socket import TlsSocket
 
 HEAD = b"\x01" + bytes(range(1, 40))
@@ -112,13 +108,6 @@ def tcp_pair():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         near = socket.create_connection(listening.getsockname())
         return near, listening.accept()[0]
-
-
-@pytest.fixture
-def loop():
-    thread = LoopThread("test-io")
-    yield thread
-    thread.stop()
 
 
 def secured(plain, loop, folder):
@@ -327,9 +316,9 @@ def test_a_thread_that_is_interrupted_leaves_the_socket_whole(ends):
     body = bytes(20 * MIB)
     for milliseconds in (1, 5, 30, 100):
         signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
         try:
             with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
                 near.send(HEAD, body)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -407,43 +396,11 @@ def test_what_the_peer_still_reads_is_sent_before_the_end(ends, until):
     gc.collect()
 
 
-class LatePoll:
-    """Poll object whose second user is late."""
-
-    def __init__(self, poll):
-        self._poll = poll
-        self._calls = 0
-        self.called, self.goes_on = threading.Event(), threading.Event()
-
-    def poll(self, *milliseconds):
-        self._calls += 1
-        if self._calls == 2:
-            self.called.set()
-            assert self.goes_on.wait(20)
-        return self._poll.poll(*milliseconds)
-
-
-def test_a_thread_that_reads_ends_although_another_socket_gets_its_sockets_number(loop, until, monkeypatch):
-    monkeypatch.setattr(reader, "LINGER_SECONDS", 0.05)
-    (near, far), (one, two), errors = socket.socketpair(), socket.socketpair(), []
-    far.setblocking(False)
-
-    async def read():
-        return BulkReader(far, loop.loop, None, None, None, errors.append)
-
-    async def close():
-        reading.close()
-        far.close()
-
-    reading = loop.run(read())
-    late = reading._poll = LatePoll(reading._poll)
-    near.send(UNIT.pack(Kind.BEGIN, 100))
-    assert late.called.wait(20)
-    number = far.fileno()
-    loop.run(close())
-    os.dup2(one.fileno(), number)
-    late.goes_on.set()
-    until(lambda: errors)
-    os.close(number)
-    for each in (near, one, two):
-        each.close()
+def test_a_thread_that_reads_and_cannot_be_started_is_tried_again(ends, no_first_thread, monkeypatch, caplog):
+    near, far = ends
+    refused = no_first_thread(reader)
+    monkeypatch.setattr(reader, "RETRY_SECONDS", 0.001)
+    far.open()
+    near.send(HEAD, bytes(MIB))
+    far.until(lambda: bool(far.frames))
+    assert far.frames == [HEAD + bytes(MIB)] and refused and "it is tried again" in caplog.text

@@ -98,17 +98,8 @@ def test_an_action_that_fails_is_logged_and_the_next_one_runs(loop, caplog):
     helper.close()
 
 
-def test_a_thread_that_cannot_be_started_is_tried_again(loop, monkeypatch, caplog):
-    refused = []
-
-    class Refused(threading.Thread):
-        def start(self):
-            if not refused:
-                refused.append(self)
-                raise RuntimeError("can't start new thread")
-            super().start()
-
-    monkeypatch.setattr(module, "threading", SimpleNamespace(Thread=Refused))
+def test_a_thread_that_cannot_be_started_is_tried_again(loop, no_first_thread, caplog):
+    refused = no_first_thread(module)
     helper = HelperThread(loop)
     assert run(helper) is not refused[0] and "it is tried again" in caplog.text
     helper.close()

@@ -263,3 +263,27 @@ def test_the_end_of_a_stream_waits_for_a_thread_that_takes_frames():
         over.cancel()
         assert loop.stop(30)
     assert len(made.messages) == 1
+
+
+def test_no_memory_for_the_next_message_ends_the_stream():
+    loop = LoopThread("outbox")
+    results = [b"first", MemoryError("no room")]
+
+    def take(items):
+        items.popleft()
+        if isinstance(results[0], MemoryError):
+            raise results.pop(0)
+        return results.pop(0)
+
+    made, box = Stream(loop.loop), Outbox(loop.loop, take)
+    over = asyncio.run_coroutine_threadsafe(box.write_to(made.write), loop.loop)
+    loop.run(asyncio.sleep(0), 30)
+    try:
+        box.put(SmallFrame(b"first", None))
+        box.put(SmallFrame(b"second", None))
+        made.leave()
+        with pytest.raises(MemoryError, match="no room"):
+            over.result(30)
+    finally:
+        over.cancel()
+        assert loop.stop(30)

@@ -6,7 +6,8 @@ import threading
 import pytest
 from telegrad.core.errors import UnknownWorkerError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc.peers import Peers, WorkerInfo
+from telegrad.rpc.peers import Peers
+from telegrad.rpc.worker_info import WorkerInfo
 from telegrad.rpc.worker_records import WorkerRecords
 
 

@@ -126,6 +126,22 @@ def test_a_closed_pool_takes_nothing(pool):
         pool.submit(lambda: None)
 
 
+def test_a_closed_pool_tells_what_still_runs(pool, until):
+    gate = threading.Event()
+
+    def stuck():
+        gate.wait(60)
+
+    pool.submit(stuck)
+    until(lambda: pool.counts()["running"])
+    try:
+        until(lambda: stuck.__code__.co_filename in pool.close(0)[0])
+        (place,) = pool.close(0)
+    finally:
+        gate.set()
+    assert place == f"stuck() at {__file__}:{stuck.__code__.co_firstlineno + 1}"
+
+
 def test_what_was_taken_before_the_end_still_runs(until):
     pool, gate, ended = ThreadPool(1, "pool"), threading.Event(), []
     pool.submit(lambda: gate.wait(5))
@@ -229,7 +245,7 @@ def test_a_task_that_lingering_threads_do_not_take_gets_another(pool):
 def test_tasks_that_come_together_share_a_thread_and_a_long_one_does_not_hold_the_others_up(
     patient, later, until, monkeypatch
 ):
-    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr("telegrad.rpc.pool.RECENT_SECONDS", 60.0)
     gate, begun, done = threading.Event(), threading.Event(), threading.Event()
 
     def long():
@@ -242,14 +258,14 @@ def test_tasks_that_come_together_share_a_thread_and_a_long_one_does_not_hold_th
     assert patient.counts()["waiting"] == 1
     later.run()  # still patient
     assert patient.counts()["waiting"] == 1 and later.actions
-    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("telegrad.rpc.pool.RECENT_SECONDS", 0.0)
     later.run()
     assert done.wait(5)
     gate.set()
 
 
 def test_an_interrupt_as_a_look_is_put_off_leaves_it_to_the_next_task(patient, later, monkeypatch):
-    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr("telegrad.rpc.pool.RECENT_SECONDS", 60.0)
     gate, begun = threading.Event(), threading.Event()
 
     def long():
@@ -267,7 +283,7 @@ def test_an_interrupt_as_a_look_is_put_off_leaves_it_to_the_next_task(patient, l
 
 
 def test_a_task_that_blocks_gives_its_place_to_those_that_wait_for_its_thread(patient, until, monkeypatch):
-    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr("telegrad.rpc.pool.RECENT_SECONDS", 60.0)
     future, begun = Future(), threading.Event()
 
     def waits():
@@ -298,7 +314,7 @@ def test_a_task_that_a_thread_leaves_to_another_gets_a_third_if_that_takes_long(
 
     patient.submit(quick)
     until(lambda: patient._tasks == 1)
-    monkeypatch.setattr("telegrad.rpc.pool.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("telegrad.rpc.pool.RECENT_SECONDS", 0.0)
     patient.submit(lambda: linger)
     assert lingers.wait(60)
     with patient._lock:  # both come before the lingering thread looks

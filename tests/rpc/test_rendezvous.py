@@ -159,13 +159,20 @@ def test_a_port_in_use():
         )
 
 
-def test_nobody_at_the_meeting(port):
-    words = rf"rank 0 did not answer at 127.0.0.1:{port} within 0.3 s .*is it running"
+def test_the_traceback_of_a_failed_start_is_short():
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(RendezvousError) as refusal:
+        start(init_method=f"tcp://127.0.0.1:{taken.getsockname()[1]}")
+    frames = [frame.name for frame in refusal.traceback]
+    assert frames[-1] == "init_rpc" and len(frames) <= 3
+
+
+def test_nobody_at_the_rendezvous(port):
+    words = rf"rank 0 did not answer at 127.0.0.1:{port} within 0.3 s \(Connection refused\); is it running"
     refused(RendezvousError, words, "w", 1, 2, 0.3, init_method=f"tcp://127.0.0.1:{port}")
 
 
 @pytest.mark.slow
-def test_somebody_else_at_the_meeting():
+def test_another_program_at_the_rendezvous():
     """A server that is none of ours: it takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         method = f"tcp://127.0.0.1:{stranger.getsockname()[1]}"
@@ -180,13 +187,13 @@ def test_who_did_not_come_is_named(way, port, tmp_path):
     refused(RendezvousError, words, "w", 0, 4, 0.3, init_method=method)
 
 
-def test_a_file_that_is_no_meeting(tmp_path):
+def test_a_file_that_is_no_rendezvous(tmp_path):
     (tmp_path / "rendezvous").write_text("something else\n")
     refused(RendezvousError, "holds something else", "w", 0, 2, 0.5, init_method=f"file://{tmp_path}/rendezvous")
     assert (tmp_path / "rendezvous").read_text() == "something else\n"
 
 
-def test_a_file_of_a_finished_meeting(tmp_path):
+def test_a_file_of_a_finished_rendezvous(tmp_path):
     start(init_method=f"file://{tmp_path}/rendezvous")
     rpc.shutdown()
     refused(RendezvousError, "holds a finished rendezvous; delete it", init_method=f"file://{tmp_path}/rendezvous")

@@ -39,7 +39,7 @@ def test_a_worker_that_comes_after_a_failed_rendezvous_does_not_join_those_that_
         join_in_file(path, credentials(1), 2, timeout=10)
 
 
-def test_a_finished_meeting_is_not_entered_again(path):
+def test_a_finished_rendezvous_is_not_joined_again(path):
     met = []
     threads = [
         threading.Thread(target=lambda r=r: met.append(join_in_file(path, credentials(r), 2, 10))) for r in (0, 1)

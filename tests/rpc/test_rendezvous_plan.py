@@ -24,8 +24,32 @@ def test_addresses_of_the_loopback(host):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_other_addresses_are_refused_without_tls(host, rank):
     plan = plan_rendezvous(f"tcp://{host}:4711", rank, 2)
-    with pytest.raises(RendezvousError, match="not an address of this machine alone"):
+    with pytest.raises(
+        RendezvousError, match=f"the host of init_method= is '{host}': for a job on one machine write 127"
+    ):
         plan.rendezvous.prepare([], rank, None, secured=False)
+
+
+@pytest.fixture
+def mistyped(monkeypatch):
+    """Plan of a worker whose MASTER_ADDR is mistyped."""
+    monkeypatch.setenv("MASTER_ADDR", "localhots.invalid")
+    monkeypatch.setenv("MASTER_PORT", "4711")
+    return plan_rendezvous("env://", 1, 2)
+
+
+def test_a_mistyped_master_addr_is_named(mistyped):
+    with pytest.raises(
+        RendezvousError, match=r"^MASTER_ADDR is 'localhots.invalid': for a job on one machine write 127"
+    ):
+        mistyped.rendezvous.prepare([], 1, None, secured=False)
+
+
+def test_a_master_addr_that_no_name_server_knows_is_named(mistyped):
+    words = r"^MASTER_ADDR 'localhots.invalid' has no address \(.+\); check its name"
+    with pytest.raises(RendezvousError, match=words) as refusal:
+        mistyped.rendezvous.prepare([], 1, None, secured=True)
+    assert refusal.value.__suppress_context__  # that of the look-up says nothing more
 
 
 def test_workers_listen_where_others_reach_them():

@@ -228,7 +228,7 @@ def test_an_address_has_one_spelling(given, usual):
 def test_every_address_means_the_loopback(given, caplog):
     with caplog.at_level(logging.WARNING, "telegrad.rpc"):
         assert usual_address(f"{given}:80") == "127.0.0.1:80"
-    assert "others cannot dial it; 127.0.0.1 is used" in caplog.text
+    assert "other workers cannot dial; 127.0.0.1 is used" in caplog.text
 
 
 @pytest.mark.parametrize("given", ["", "[]", "a b", "user@host", "host/path", "fe80::1%eth0"])
@@ -239,14 +239,15 @@ def test_what_is_no_host(given):
 
 @pytest.mark.parametrize("given", ["127.0.0.999", "1.2.3.4", "example.org", "::2", "127.example.org"])
 def test_other_networks_need_tls_or_a_written_word(given):
-    check_exposure(given, secured=True)
-    with pytest.raises(RendezvousError, match=r"run --nnodes.*tls=TlsFiles.*or write insecure=True"):
-        check_exposure(given, secured=False)
+    check_exposure("MASTER_ADDR", given, secured=True)
+    words = rf"MASTER_ADDR is '{given}': .* one machine write 127\.0\.0\.1.*run --nnodes.*tls=TlsFiles.*or write insecure=True"
+    with pytest.raises(RendezvousError, match=words):
+        check_exposure("MASTER_ADDR", given, secured=False)
 
 
 @pytest.mark.parametrize("given", ["localhost", "127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"])
 def test_the_loopback_needs_neither(given):
-    check_exposure(given, secured=False)
+    check_exposure("MASTER_ADDR", given, secured=False)
 
 
 def test_the_address_from_which_a_host_is_reached():

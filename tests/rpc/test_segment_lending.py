@@ -157,6 +157,31 @@ def test_closing_gives_everything_back():
     assert all(bound.take(PAGE) for _ in range(3))
 
 
+def test_a_closed_lender_makes_no_segments():
+    bound = allowance(PAGE, 1)
+    lender = Lender(bound)
+    lender.offer([PAGE], 0.0)
+    lender.close()
+    assert lender.offer([PAGE], 1.0) == []
+    assert bound.take(PAGE)
+
+
+def test_a_lender_that_closes_while_it_makes_a_segment_does_not_keep_it():
+    bound, made = allowance(PAGE, 1), []
+
+    def create(size):
+        lender.close()
+        segment = create_segment(size)
+        made.append(weakref.ref(segment))
+        return segment
+
+    lender = Lender(bound, create)
+    lender.offer([PAGE], 0.0)
+    assert lender.offer([PAGE], 1.0) == []
+    assert bound.take(PAGE)
+    assert made[0]() is None
+
+
 def borrow(borrower, number=1, size=PAGE):
     """Let a borrower map a new segment, and return it."""
     segment = create_segment(size)
@@ -200,6 +225,16 @@ def test_more_than_the_allowance_is_refused():
     borrower.unmap([1])
     borrow(borrower, 3)
     assert borrower.take_returned() == ([3], [])
+
+
+def test_a_segment_that_is_offered_to_a_closed_borrower_is_not_kept(woken):
+    """The thread that reads may be in the middle of an offer when the connection ends."""
+    bound, descriptors = allowance(PAGE, 1), len(os.listdir("/proc/self/fd"))
+    borrower = Borrower(bound, lambda: woken.append(1))
+    borrower.close()
+    borrow(borrower)
+    assert len(borrower) == 0 and bound.take(PAGE)
+    assert len(os.listdir("/proc/self/fd")) == descriptors
 
 
 @pytest.mark.parametrize(("number", "size"), [(2, 10), (1, PAGE + 1)])

@@ -11,8 +11,8 @@ import pytest
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 BOUNDS = {
-    "no-op": {"python calls": 68, "writes": 1, "locks made": 1, "blocks": 0.5, "sleeps": 3},
-    "1 KiB echo": {"python calls": 84, "writes": 1, "locks made": 1, "blocks": 0.5, "sleeps": 3},
+    "no-op": {"python calls": 64, "writes": 1, "locks made": 1, "blocks": 0.5, "sleeps": 3},
+    "1 KiB echo": {"python calls": 76, "writes": 1, "locks made": 1, "blocks": 0.5, "sleeps": 3},
 }
 
 

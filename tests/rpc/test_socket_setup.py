@@ -78,17 +78,17 @@ def test_a_worker_of_another_user_gets_no_unix_socket(monkeypatch):
         assert lane == "grpc" and "of user" in note
 
 
-def visit(address):
-    visitor, target = sockets.endpoint(address)
-    visitor.settimeout(20)
-    visitor.connect(target)
-    return visitor
+def connect(address):
+    stranger, target = sockets.endpoint(address)
+    stranger.settimeout(20)
+    stranger.connect(target)
+    return stranger
 
 
-def hung_up_on(visitor):
-    with visitor:
+def hung_up_on(stranger):
+    with stranger:
         try:
-            return visitor.recv(1) == b""
+            return stranger.recv(1) == b""
         except ConnectionResetError:
             return True
 
@@ -97,64 +97,64 @@ def hung_up_on(visitor):
 @pytest.mark.parametrize("words", [b"", b"x" * 10, b"x" * 48, b"x" * 100_000])
 def test_a_stranger_at_the_socket_is_hung_up_on_and_counted(kind, words, until):
     with agents_with([kind], [kind]) as (a, b), a.use():
-        visitor = visit(b.record.addresses[1])
+        stranger = connect(b.record.addresses[1])
         with suppress(OSError):  # it may be hung up on before it has said all
-            visitor.sendall(words)
-            visitor.shutdown(socket.SHUT_WR)
-        assert hung_up_on(visitor)
+            stranger.sendall(words)
+            stranger.shutdown(socket.SHUT_WR)
+        assert hung_up_on(stranger)
         until(lambda: b.connections.refusals.counts() == {REASON: 1})
         assert rpc.rpc_sync("w1", abs, (-1,)) == 1
         assert lane_of(a, "w1")[0] == kind
 
 
 def test_a_crowd_that_says_nothing_displaces_its_own(monkeypatch):
-    monkeypatch.setattr(socket_setup, "MOST_VISITORS", 2)
+    monkeypatch.setattr(socket_setup, "MOST_UNPROVEN", 2)
     with agents_with(["unix"], ["unix"]) as (a, b), a.use():
-        crowd = [visit(b.record.addresses[1]) for _ in range(5)]
-        for visitor in crowd[:3]:
-            assert hung_up_on(visitor)
+        crowd = [connect(b.record.addresses[1]) for _ in range(5)]
+        for stranger in crowd[:3]:
+            assert hung_up_on(stranger)
         assert rpc.rpc_sync("w1", abs, (-1,)) == 1
         assert lane_of(a, "w1")[0] == "unix"
-        for visitor in crowd:
-            visitor.close()
+        for stranger in crowd:
+            stranger.close()
 
 
-def test_a_visitor_that_says_nothing_has_a_deadline(monkeypatch):
+def test_a_stranger_that_says_nothing_has_a_deadline(monkeypatch):
     monkeypatch.setattr(socket_setup, "HANDSHAKE_SECONDS", 0.05)
     with agents_with(["unix"], ["unix"]) as (_, b):
-        assert hung_up_on(visit(b.record.addresses[1]))
+        assert hung_up_on(connect(b.record.addresses[1]))
 
 
 @pytest.mark.parametrize("turns", range(5))
-async def test_a_visitor_that_comes_as_the_acceptor_closes_is_hung_up_on(turns):
+async def test_a_stranger_that_comes_as_the_acceptor_closes_is_hung_up_on(turns):
     """However far it has come: nobody forgets its socket, which would be a ResourceWarning."""
     acceptor = socket_setup.SocketAcceptor(lambda *_: None, None)
     (address,) = acceptor.listen(["unix"], "127.0.0.1")
     await asyncio.sleep(0)
-    visitor = visit(address)
+    stranger = connect(address)
     for _ in range(turns):
         await asyncio.sleep(0)
     await acceptor.close()
-    assert hung_up_on(visitor)
+    assert hung_up_on(stranger)
 
 
-async def test_visitors_are_taken_again_after_the_system_gave_no_socket(monkeypatch):
+async def test_sockets_are_accepted_again_after_the_system_gave_no_socket(monkeypatch):
     monkeypatch.setattr(socket_setup, "PAUSE_SECONDS", 0.001)
     refusals = []
     acceptor = socket_setup.SocketAcceptor(lambda *words: refusals.append(words), None)
     (address,) = acceptor.listen(["unix"], "127.0.0.1")
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    visitor = visit(address)
+    stranger = connect(address)
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (visitor.fileno() + 1, limits[1]))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (stranger.fileno() + 1, limits[1]))
         await asyncio.sleep(0.01)
-        assert not acceptor._visits and not refusals
+        assert not acceptor._setups and not refusals
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    visitor.shutdown(socket.SHUT_WR)
+    stranger.shutdown(socket.SHUT_WR)
     while not refusals:
         await asyncio.sleep(0.001)
-    assert hung_up_on(visitor)
+    assert hung_up_on(stranger)
     await acceptor.close()
 
 
@@ -184,12 +184,12 @@ def test_calls_go_on_over_a_new_connection_after_the_socket_broke():
         assert lane_of(a, "w1")[0] == "unix"
 
 
-def test_a_visitor_that_hangs_up_while_sockets_are_to_come_is_no_stranger(until):
+def test_a_socket_that_hangs_up_while_sockets_are_to_come_is_not_refused(until):
     with agents_with(["unix"], ["unix"]) as (_, b):
         acceptor = b.connections.lanes["grpc"]._socket_acceptor
         tokens = SocketTokens(b"n" * 16, b"d" * 32, b"a" * 32)
         acceptor.expect(tokens, lambda *given: None)
-        visit(b.record.addresses[1]).close()
-        with visit(b.record.addresses[1]) as visitor:  # one that lies is still counted
-            visitor.sendall(b"x" * 48)
+        connect(b.record.addresses[1]).close()
+        with connect(b.record.addresses[1]) as stranger:  # one that lies is still counted
+            stranger.sendall(b"x" * 48)
             until(lambda: b.connections.refusals.counts() == {REASON: 1})

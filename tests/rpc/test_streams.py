@@ -261,3 +261,21 @@ def test_the_loop_is_woken_to_look_only_when_calls_follow_one_another_for_a_whil
     turns = [True] * (STEADY - 1) + [False] + [True] * STEADY
     assert asyncio.run(leave(turns)) == [False] * (len(turns) - 1) + [True, False, True]
     assert len(started) == 1
+
+
+def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):
+    """The peer had ended its side before, so the error of the write is not the first end of the stream."""
+
+    async def end():
+        poller = Poller(asyncio.get_running_loop())
+        stream = Stream(ends[0], poller, lambda frame: None, lambda: False, lambda: 0)
+        ends[1].close()
+        stream.reading.by_loop()
+        assert await stream.over is None
+        sent = stream.send([b"lost"], 4, None), stream.send([b"late"], 4, None)
+        await asyncio.wait_for(stream.finish(), 30)
+        stream.close()
+        poller.close()
+        return sent
+
+    assert asyncio.run(end()) == (False, False)

@@ -7,7 +7,19 @@ import pytest
 from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.intervals import IntervalSet
 from telegrad.rpc.reports import Evidence, Finding, Loss, Report, decode_report, encode_report
-from telegrad.rpc.verdict import Close, Failed, Joined, Left, Lose, Reached, Received, SendReport, TimePassed, Verdicts
+from telegrad.rpc.verdict import (
+    Close,
+    Failed,
+    Joined,
+    Left,
+    Lose,
+    Opened,
+    Reached,
+    Received,
+    SendReport,
+    TimePassed,
+    Verdicts,
+)
 from telegrad.testing.schedules import every_order
 
 TIMEOUT = 10.0
@@ -21,10 +33,12 @@ class Job:
     def __init__(self, count):
         self.machines = {rank: Verdicts(rank, range(count), "w{}".format, TIMEOUT) for rank in range(count)}
         self.held = set()  # they answer nothing for a while
+        self.mended = set()  # pairs whose link was cut and is back
         self.now = 0.0
         self.due = deque()
 
     def failed(self, rank, other, evidence):
+        self.mended.discard(frozenset((rank, other)))
         self.handle(rank, Failed(other, evidence))
         self.settle()
 
@@ -34,6 +48,12 @@ class Job:
     def cut(self, one, other):
         self.failed(one, other, SILENT)
         self.failed(other, one, SILENT)
+
+    def reconnect(self, one, other):
+        self.mended.add(frozenset((one, other)))
+        self.handle(one, Opened(other))
+        self.handle(other, Opened(one))
+        self.settle()
 
     def kill(self, rank):
         del self.machines[rank]
@@ -55,8 +75,12 @@ class Job:
             way = self.machines[rank].next_hop(to) is not None
             if way and to in self.machines and to not in self.held:
                 self.handle(to, Received(rank, said.report))
-                if not self.machines[rank].report.suspects(to) and not self.machines[to].report.suspects(rank):
-                    self.handle(rank, Reached(to))
+                if self.linked(rank, to):
+                    self.handle(rank, Reached(to, said.report.version))
+
+    def linked(self, one, other):
+        back = frozenset((one, other)) in self.mended
+        return back or not (self.machines[one].report.suspects(other) or self.machines[other].report.suspects(one))
 
     def lost(self):
         return {rank: sorted(machine.report.lost) for rank, machine in self.machines.items() if not machine.closed}
@@ -102,9 +126,7 @@ def test_a_cut_link_costs_nobody_the_job():
         assert job.machines[0].witness(1) == job.machines[1].witness(0) == 2
         assert job.machines[0].next_hop(1) == job.machines[1].next_hop(0) == 2
         assert job.machines[2].next_hop(0) == 0
-        job.handle(0, Reached(1))
-        job.handle(1, Reached(0))
-        job.settle()
+        job.reconnect(0, 1)
         assert all(machine.quiet for machine in job.machines.values())
 
 
@@ -168,10 +190,10 @@ def test_what_was_sent_to_a_suspended_worker_meanwhile_proves_nothing():
     suspended(job, 0)
     for rank in (2, 3):
         job.handle(rank, Failed(1, SILENT))
-        job.handle(rank, Reached(1))
+        job.handle(rank, Reached(1, job.machines[rank].report.version))
     said = [(rank, each.report) for rank, each in job.due]
     job.due.clear()
-    job.handle(0, Reached(3))  # that answer is old, too
+    job.handle(0, Reached(3, 0))  # that answer is old, too
     job.handle(0, Failed(1, SILENT))
     for rank, report in said[::2]:
         assert report.suspects(1)
@@ -239,9 +261,29 @@ def test_a_suspicion_is_answered_by_asking_the_suspected_worker():
     (question,) = machine.handle(Received(1, suspicion.report), 0.0)
     assert question.to == [2] and not question.report.links
     assert machine.handle(Received(1, suspicion.report), 0.0) == []
-    (answer,) = machine.handle(Reached(2), 0.0)
+    version = question.report.version
+    assert machine.handle(Reached(2, version - 1), 0.0) == []  # it may have died since
+    (answer,) = machine.handle(Reached(2, version), 0.0)
     assert answer.to == [1] and answer.report.links == {2: Evidence(Finding.REACHED)}
-    assert machine.handle(Reached(2), 0.0) == []
+    assert machine.handle(Reached(2, version), 0.0) == machine.handle(Opened(2), 0.0) == []
+
+
+def test_a_worker_that_died_after_its_answer_is_suspected_all_the_same():
+    machine = Verdicts(0, range(4), "abcd".__getitem__, TIMEOUT)
+    (question,) = machine.handle(Received(1, Report(1, {2: SILENT})), 0.0)
+    machine.handle(Failed(2, DEAD), 0.0)
+    assert machine.handle(Reached(2, question.report.version), 0.0) == []
+    assert machine.report.suspects(2)
+
+
+def test_a_connection_that_opened_is_a_reason_to_ask_and_no_answer():
+    machine = machine_of_three(0)
+    assert machine.handle(Opened(2), 0.0) == []
+    machine.handle(Failed(2, SILENT), 0.0)
+    (question,) = machine.handle(Opened(2), 0.0)
+    assert question.to == [2] and machine.report.suspects(2)
+    (told,) = machine.handle(Reached(2, question.report.version), 0.0)
+    assert told.to == [1, 2] and not told.report.links
 
 
 def test_an_answer_is_withdrawn_with_the_suspicion():
@@ -249,9 +291,7 @@ def test_an_answer_is_withdrawn_with_the_suspicion():
     job = Job(3)
     job.cut(0, 2)
     assert job.machines[0].witness(2) == 1
-    job.handle(2, Reached(0))
-    job.handle(0, Reached(2))
-    job.settle()
+    job.reconnect(0, 2)
     job.kill(2)
     job.failed(0, 2, DEAD)
     assert job.machines[0].witness(2) is None
@@ -261,7 +301,7 @@ def test_an_answer_is_withdrawn_with_the_suspicion():
 
 def test_late_reports_and_those_of_the_lost_change_nothing():
     machine, other = machine_of_three(0), machine_of_three(1)
-    first, second = (other.handle(event, 0.0)[0].report for event in (Failed(2, SILENT), Reached(2)))
+    first, second = (other.handle(event, 0.0)[0].report for event in (Failed(2, SILENT), Reached(2, 1)))
     assert machine.handle(Received(1, second), 0.0) == machine.handle(Received(1, first), 0.0) == []
     assert machine.quiet
     machine.handle(Left(1, "it has shut down"), 0.0)
@@ -271,7 +311,7 @@ def test_late_reports_and_those_of_the_lost_change_nothing():
 
 
 def test_an_event_of_a_stranger_raises():
-    for event in (Reached(3), Failed(3, DEAD), Left(3, ""), Received(3, None)):
+    for event in (Opened(3), Reached(3, 0), Failed(3, DEAD), Left(3, ""), Received(3, None)):
         with pytest.raises(IllegalEventError, match="rank 3"):
             machine_of_three(0).handle(event, 0.0)
 
@@ -385,8 +425,8 @@ def test_a_report_does_not_grow_with_the_workers_that_have_left():
     assert sorted(lost) == [*range(2, 1000)] and other.members == {0, 1}
     assert lost[999].reason == "worker 999 has shut down" and "before" in lost[2].reason
     with pytest.raises(IllegalEventError):
-        other.handle(Reached(1000), 0.0)
-    assert other.handle(Reached(2), 0.0) == []
+        other.handle(Reached(1000, 0), 0.0)
+    assert other.handle(Reached(2, 0), 0.0) == []
 
 
 def test_a_worker_that_is_gone_for_long_closes_when_it_hears_so():

@@ -6,7 +6,7 @@ import random
 
 import pytest
 from telegrad.rpc.reports import Evidence, Finding
-from telegrad.rpc.verdict import Failed, Lose, Reached, Received, SendReport, TimePassed, Verdicts
+from telegrad.rpc.verdict import Failed, Lose, Opened, Reached, Received, SendReport, TimePassed, Verdicts
 from telegrad.testing.schedules import replayable, seeds
 
 TIMEOUT = 10.0
@@ -134,7 +134,7 @@ class World:
             if rank in self.machines[peer].report.lost:  # it refuses our connection, and says why
                 self.handle(rank, Received(peer, self.machines[peer].report))
             else:
-                self.handle(rank, Reached(peer))
+                self.handle(rank, Opened(peer))
 
     # -- what the machines say
 
@@ -158,7 +158,16 @@ class World:
             return
         self.handle(to, Received(rank, report))
         if self.linked(rank, to):
-            self.at(self.rng.random() * 0.1, self.notice_life, rank, to)
+            refused = rank in self.machines[to].report.lost
+            hear = (self.notice_life, rank, to) if refused else (self.hear_answer, rank, to, report.version)
+            self.at(self.rng.random() * 0.1, *hear)
+
+    def hear_answer(self, rank, peer, version):
+        """Read an acknowledgement, also if its sender has died meanwhile, or its receiver was suspended."""
+        if rank in self.frozen:
+            self.at(self.rng.random(), self.hear_answer, rank, peer, version)
+        elif self.runs(rank):
+            self.handle(rank, Reached(peer, version))
 
     def check_loss(self, judge, rank):
         """Nobody is lost who has had a link to one that stays, for as long as evidence takes to come in."""

@@ -32,7 +32,7 @@ def packed(body, limit=LIMIT):
 def there_and_back(message):
     arrived = decode(bytearray(b"".join(encode(message))), True, 0, Incoming)
     make_tensors(arrived)
-    return unpack(arrived)
+    return unpack(arrived, "b")
 
 
 def marked_tensor():
@@ -53,29 +53,42 @@ PLAIN = {
     "a text": "ü\ud800",
     "bytes": b"x" * 4096,
     "a call with numbers": ("module:name", (1, 2.5, None, True, "x"), {}),
+    "a call with a list": ("module:name", ([1, 2],), {"x": 1}),
+    "a name that is no ASCII": ("module:näme", (), {}),
+    "a list": [1, 2],
+    "a pair": (1, 2),
     "a complex number": 1 + 2j,
 }
+BOTH = {
+    "a number behind a tensor": ("module:name", (tg.ones(2), 1), {}),
+    "a number before a tensor": ("module:name", (1, tg.ones(2)), {}),
+    "lists": ("module:name", ([], tg.ones(2), None, tg.zeros(3), [1, "x"], (2.5,)), {}),
+    "a parameter by name": ("module:name", (tg.ones(2),), {"x": 1}),
+    "a name that is no ASCII": ("module:näme", (tg.ones(2),), {}),
+}
 NEITHER = {
-    "a call with both": ("module:name", (tg.ones(2), 1), {}),
-    "a call with a name": ("module:name", (tg.ones(2),), {"x": 1}),
+    "one tensor twice": ("module:name", (BARE["a tensor"], BARE["a tensor"], 1), {}),
+    "a list of tensors": ("module:name", (tg.ones(2), [tg.ones(2)]), {}),
+    "a list of lists": ("module:name", (tg.ones(2), [[1]]), {}),
+    "a long list": ("module:name", (tg.ones(2), [1] * 65), {}),
+    "a tensor by name": ("module:name", (), {"x": tg.ones(2)}),
     "a function by value": (len, (), {}),
-    "a name that is no ASCII": ("module:näme", (), {}),
-    "no name": ("", (tg.ones(1),), {}),
+    "no name": ("", (tg.ones(1), [[]]), {}),
     "a subclass": tg.ones(2).as_subclass(Marked),
     "a tensor with attributes": marked_tensor(),
     "an array": np.ones(3),
     "a text of its own class": Text("x"),
     "a long text": "x" * 5000,
-    "a list": [1, 2],
-    "a pair": (1, 2),
 }
 
 
 def same(left, right):
     if isinstance(left, (tg.Tensor, np.ndarray)):
         return type(left) is type(right) and np.array_equal(np.asarray(left.tolist()), np.asarray(right.tolist()))
-    if isinstance(left, tuple):
-        return type(right) is tuple and len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, (tuple, list)):
+        return type(right) is type(left) and len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return type(right) is dict and same(tuple(left.items()), tuple(right.items()))
     return type(left) is type(right) and left == right
 
 
@@ -91,6 +104,13 @@ def test_tensors_and_calls_with_tensors_have_no_pickle(body, monkeypatch):
 def test_plain_values_are_one_pickle(body):
     message = packed(body)
     assert not message.flags & Flag.BARE and message.flags & Flag.PLAIN and len(message.pickled) == 1
+    assert same(body, there_and_back(message))
+
+
+@pytest.mark.parametrize("body", BOTH.values(), ids=BOTH)
+def test_calls_with_tensors_and_plain_values_have_a_pickle_of_the_latter(body):
+    message = packed(body)
+    assert message.flags & Flag.BARE and message.flags & Flag.PLAIN and len(message.pickled) == 1
     assert same(body, there_and_back(message))
 
 

@@ -50,7 +50,7 @@ def test_functions_go_by_reference():
     assert reference(Adder, False) == f"{__name__}:Adder"
     assert reference(Adder.double, False) == f"{__name__}:Adder.double"
     assert reference(Adder.kind, False) == f"{__name__}:Adder.kind"
-    assert resolve(f"{__name__}:Adder.kind")() == "Adder"
+    assert resolve(f"{__name__}:Adder.kind", "b")() == "Adder"
     for by_value in (
         lambda: 1,
         Adder(1).add,
@@ -77,7 +77,7 @@ def test_a_function_of_a_module_that_another_thread_imports_is_waited_for(tmp_pa
         assert gate.reached.wait(20)
         monkeypatch.setattr(importlib, "import_module", open_and_import)
         try:
-            assert resolve("half_imported:late")() == 7
+            assert resolve("half_imported:late", "b")() == 7
         finally:
             gate.open.set()
         assert first.result(20).early() == 7
@@ -91,14 +91,14 @@ def test_a_function_that_was_found_before_is_not_used_when_it_was_replaced(monke
         return made
 
     monkeypatch.setitem(sys.modules, "changing", module(1))
-    assert resolve("changing:f")() == resolve("changing:f")() == 1
+    assert resolve("changing:f", "b")() == resolve("changing:f", "b")() == 1
     sys.modules["changing"].f = lambda: 2
-    assert resolve("changing:f")() == 2
+    assert resolve("changing:f", "b")() == 2
     sys.modules["changing"] = module(3)  # as after del sys.modules[name] and another import
-    assert resolve("changing:f")() == 3
+    assert resolve("changing:f", "b")() == 3
     del sys.modules["changing"].f
     with pytest.raises(SerializationError, match="cannot find 'f'"):
-        resolve("changing:f")
+        resolve("changing:f", "b")
 
 
 STATE = {"get_default_dtype", "is_grad_enabled"}  # they read what is this worker's own
@@ -129,7 +129,7 @@ def test_functions_of_main_go_by_reference_where_both_run_the_same_script(monkey
     assert reference(main.C.g, True) == "__main__:C.g"
     main.f.__module__ = "__mp_main__"
     assert reference(main.f, True) == "__main__:f"
-    assert resolve("__mp_main__:f") is main.f
+    assert resolve("__mp_main__:f", "b") is main.f
     assert main_script() == ""
     main.__file__ = "x.py"
     assert main_script().endswith("/x.py")
@@ -137,7 +137,7 @@ def test_functions_of_main_go_by_reference_where_both_run_the_same_script(monkey
     assert main_script().encode().endswith(rb"/\udcff.py")  # a message can carry it
     main.__spec__ = types.SimpleNamespace(name="package.__main__")
     assert main_module_name() == "package"
-    assert resolve("package:f") is main.f
+    assert resolve("package:f", "b") is main.f
 
 
 @pytest.mark.parametrize(
@@ -192,9 +192,9 @@ def test_a_reference_in_a_closure(workers):
     [
         ("no_such_module_xyz:f", "cannot find 'f' in module 'no_such_module_xyz'"),
         (f"{__name__}:gone", "cannot find 'gone'.*define it at module level"),
-        (f"{__name__}:STATE", "is not callable on the callee; it is a set there"),
+        (f"{__name__}:STATE", "is not callable on worker 'b'; it is a set there"),
     ],
 )
 def test_a_function_that_the_callee_has_not(name, words):
     with pytest.raises(SerializationError, match=words):
-        resolve(name)
+        resolve(name, "b")

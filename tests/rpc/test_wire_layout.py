@@ -23,7 +23,7 @@ def travel(body):
     arrived = decode(frame, True, 0, Incoming)
     if arrived.arrays:
         make_tensors(arrived)
-    return unpack(arrived), len(frame)
+    return unpack(arrived, "b"), len(frame)
 
 
 def arrives(body):

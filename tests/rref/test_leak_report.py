@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, Shelf, keep
 from telegrad import rpc
-from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.extend import GrpcRpcBackendOptions, Shutdown
 from telegrad.testing import in_process_cluster
 
 
@@ -73,15 +73,19 @@ def test_it_can_be_ignored(caplog, kept):
     assert not reported(caplog)
 
 
-def test_it_counts_what_a_worker_held_that_left_first(caplog, kept):
-    """References of a worker that leaves first count; those of a worker that was lost before shutdown do not."""
+@pytest.mark.parametrize("waits", [False, True], ids=["before shutdown", "while the owner waits in it"])
+def test_it_counts_what_a_worker_held_that_left_first(caplog, kept, until, waits):
+    """References of a worker that leaves first count; those of a worker that was lost do not."""
     with in_process_cluster("a", "b", "c") as agents:
         with agents[0].use():
             kept.append(rpc.remote("b", Counter))
         with agents[2].use():
             kept.append(rpc.remote("b", Counter))
             kept[1].to_here()
+        if waits:
+            agents[1].part(Shutdown).begin()
         agents[2].close("it crashed")
+        until(lambda: agents[1].peers.at(2).gone)
         shut_down(agents[:2])
     (report,) = reported(caplog)
     assert "worker 'a' 1 (1 x Counter)" in report and "'c'" not in report

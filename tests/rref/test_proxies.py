@@ -32,6 +32,13 @@ def test_proxies(workers, owner):
         counter.remote().fail().to_here()
 
 
+def test_an_attribute_that_only_the_value_has(workers):
+    counter = rpc.remote("b", Counter)
+    with pytest.raises(AttributeError, match=r"an RRef has no attribute 'add'; .* rref\.rpc_sync\(\)\.add\(\.\.\.\)"):
+        counter.add(1)
+    assert not hasattr(counter, "add")
+
+
 def test_a_proxy_to_a_value_that_is_not_there_yet(workers):
     Shelf.kept["gate"] = gate = threading.Event()
     slow = rpc.remote("b", wait_and_make, ("gate",))

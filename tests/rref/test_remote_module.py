@@ -75,6 +75,22 @@ def test_what_is_no_module_is_an_error_of_each_use(workers):
             module.forward()
 
 
+def test_a_module_in_the_place_of_its_class(workers):
+    with pytest.raises(TypeError, match=r"you gave a Scale, an instance\. Write Scale, args=\(\.\.\.\)"):
+        tg.RemoteModule("b", Scale(2.0))
+
+
+def test_an_error_of_the_constructor_names_worker_and_line_once(workers):
+    module = tg.RemoteModule("b", Scale, ("no number",))
+    for use in (module.remote_parameters, lambda: module(X)):
+        with pytest.raises(TypeError) as received:
+            use()
+        text = str(received.value.__cause__)
+        del received  # its frames hold the module
+        assert text.count("on worker 'b'") == text.count("Traceback (most") == 1
+        assert "in __init__" in text
+
+
 @pytest.mark.parametrize("device", ["", "/cpu", "cpu", "b/", "rank:/cpu", "rank:x/cpu", "rank:-1", 3, None])
 def test_devices_of_another_form(device):
     with pytest.raises(ValueError, match=r"a remote device is written 'worker/cpu' or 'rank:0/cpu'.*you gave"):

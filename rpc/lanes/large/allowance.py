@@ -1,4 +1,4 @@
-"""``Allowance``: how many bytes, and how many pieces, of one thing a process may hold in all."""
+"""``Allowance``: bound of the bytes, and of the number, of the segments that a lane holds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import resource
 import threading
 
-SHARE_OF_MEMORY = 8  # one part in so many of the machine's
-SHARE_OF_DESCRIPTORS = 16
+SHARE_OF_MEMORY = 8  # an eighth of the machine's memory
+SHARE_OF_DESCRIPTORS = 16  # a sixteenth of the process's descriptors
 MOST_SEGMENTS = 1024
 
 
@@ -16,7 +16,7 @@ class Allowance:
 
     Args:
         size: most bytes.
-        number: most pieces.
+        number: most segments.
     """
 
     def __init__(self, size: int, number: int) -> None:
@@ -25,7 +25,7 @@ class Allowance:
         self._number = number
 
     def take(self, size: int) -> bool:
-        """Take one piece of ``size`` bytes; False if that is more than is left."""
+        """Take one segment of ``size`` bytes; return False if that is more than is left."""
         with self._lock:
             if size > self._size or not self._number:
                 return False
@@ -34,7 +34,7 @@ class Allowance:
             return True
 
     def give_back(self, size: int) -> None:
-        """Give one piece back."""
+        """Give one segment of ``size`` bytes back."""
         with self._lock:
             self._size += size
             self._number += 1

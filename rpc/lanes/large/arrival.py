@@ -1,4 +1,4 @@
-"""``Arrival``: a scattered frame of which the front has arrived, and memory for its pieces."""
+"""``Arrival``: a scattered frame whose front has arrived, and memory for its pieces."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .buffers import Buffers
 from .scattered import NO_SEGMENT, Piece, ScatteredFrame
 
 SCRATCH_BYTES = 1 << 20
-CHECKED_BYTES = 64 << 20  # for more, the kernel is asked whether there is memory: it promises more than it has
+CHECKED_BYTES = 64 << 20  # for more, the free memory is checked first: the kernel promises more than it has
 
 
 def available_bytes() -> int:
-    """Return how much memory the machine can give without swapping, as far as the kernel says."""
+    """Return how many bytes the machine can give without swapping, according to the kernel."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             lines = dict(line.split(":", 1) for line in file)
@@ -27,13 +27,13 @@ def available_bytes() -> int:
 
 
 class Arrival:
-    """Scattered frame on its way in.
+    """Scattered frame that is arriving.
 
     Args:
-        front: its front, writable.
-        pieces: what the table says.
+        front: the frame's front, writable.
+        pieces: the pieces of the table.
         borrower: has the segments.
-        buffers: give the memory for the other pieces.
+        buffers: gives memory for the pieces that are in no segment.
     """
 
     def __init__(self, front: memoryview, pieces: list[Piece], borrower: Borrower, buffers: Buffers) -> None:
@@ -54,7 +54,7 @@ class Arrival:
         self._problem = self._allocate(sum(self._streamed)) if self._streamed else ""
 
     def _allocate(self, total: int) -> str:
-        """Take memory for the pieces that follow on the socket; return why there is none, if there is not."""
+        """Take memory for the pieces that follow on the socket; return why there is none, or an empty text."""
         if total > CHECKED_BYTES and total > available_bytes():
             return (
                 f"a message with {total:,} bytes of arrays is larger than this worker's free memory; send it in parts"
@@ -67,7 +67,7 @@ class Arrival:
         return ""
 
     def blanks(self) -> Iterator[memoryview]:
-        """Yield the memory that is to be filled from the socket, piece by piece."""
+        """Yield the memory to fill from the socket, piece by piece. Without memory for the pieces, it is to be dropped."""
         if not self._problem:
             yield from self._memories
             return
@@ -77,10 +77,10 @@ class Arrival:
             rest -= len(scratch[:rest])
 
     def frame(self) -> Any:
-        """Return the frame, when all is there.
+        """Return the frame, when all pieces have arrived.
 
         Raises:
-            SerializationError: the table names a segment that there is not.
+            SerializationError: the table names a segment that does not exist.
         """
         if not self._pieces:
             return self._front

@@ -1,8 +1,7 @@
-"""Receiver's side of shared segments: it maps each once, makes arrays over it, and gives it back when they are all gone.
+"""Receiver's side of shared segments: it maps each once, makes arrays over it, and gives it back when all arrays are gone.
 
-An array over a segment is the receiver's alone: its lender does not touch the segment until it is given back. That is
-decided by the garbage collector, in any thread and at any moment, so a finalizer does no more than to append the number
-to a queue.
+An array over a segment belongs to the receiver: the lender does not touch the segment until it is given back. The garbage
+collector decides when that is, in any thread and at any moment. So a finalizer only appends the segment's number to a queue.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from .allowance import Allowance
 
 
 class Loan(weakref.ref[Any]):
-    """Use of a segment, which ends with the array over it: a weak reference, because a finalizer costs four times as much.
+    """Use of a segment, which ends with the array over it. A weak reference, because a finalizer costs four times as much.
 
     Attributes:
-        number: of the segment.
-        segment: refers to the segment, and does not keep it: an interrupt can swallow the end of a loan.
-        forks: how many times this process had forked when it began.
+        number: number of the segment.
+        segment: weak reference to the segment: an interrupt can lose the end of a loan, which must not keep the segment.
+        forks: how many times this process had forked when the loan began.
     """
 
     __slots__ = ("forks", "number", "segment")
@@ -36,7 +35,7 @@ class Loan(weakref.ref[Any]):
     forks: int
 
 
-_loans: dict[int, Loan] = {}  # of all connections, also of those that have ended, by ``id``
+_loans: dict[int, Loan] = {}  # by ``id``: loans of all connections, also of connections that have ended
 
 
 class Borrower:
@@ -44,7 +43,7 @@ class Borrower:
 
     Args:
         allowance: for the segments of all connections.
-        wake: called by finalizers, after something was given back: it must take no lock.
+        wake: called by finalizers after a segment was given back; it must take no lock.
     """
 
     def __init__(self, allowance: Allowance, wake: Callable[[], object]) -> None:
@@ -55,21 +54,25 @@ class Borrower:
         self._segments: dict[int, Segment] = {}
         self._reusable: deque[int] = deque()
         self._refused: deque[int] = deque()
+        self._closed = False
 
     def open(self, number: int, descriptor: int | None) -> None:
-        """Map an offered segment, or refuse it. The descriptor is closed; ``None`` if the system had none to give."""
+        """Map an offered segment, or refuse it, and close the descriptor; ``None`` if the system had none to give."""
         segment = None if descriptor is None else self._map(descriptor)
         if segment is None:
             self._refused.append(number)
             return
         with self._lock:
+            if self._closed:  # meanwhile: the thread that reads may be here when the connection ends
+                self._allowance.give_back(len(segment))
+                return
             self._segments[number] = segment
         self._reusable.append(number)
 
     def _map(self, descriptor: int) -> Segment | None:
         try:
             segment = open_segment(descriptor)
-        except (OSError, ValueError):  # there is no room for a mapping, or it is no segment
+        except (OSError, ValueError):  # no address space for a mapping, or the descriptor is no segment
             return None
         return segment if self._allowance.take(len(segment)) else None
 
@@ -77,12 +80,12 @@ class Borrower:
         """Return the first ``size`` bytes of a segment, which is given back when nothing refers to them any more.
 
         Raises:
-            SerializationError: there is no such segment, or it is smaller.
+            SerializationError: there is no such segment, or it is smaller than ``size``.
         """
         segment = self._segments.get(number)
         if segment is None or size > len(segment):
             raise SerializationError(f"a frame lies in {size} bytes of segment {number}, which is not there or smaller")
-        # Views of it, and views of those, refer to it: NumPy keeps the last array that owns or wraps memory.
+        # All views refer to this array, also views of views: NumPy keeps the last array that owns or wraps memory.
         memory: Any = np.ndarray((size,), np.uint8, segment)
         loan = Loan(memory, self._released)
         loan.number, loan.segment, loan.forks = number, weakref.ref(segment), fork_count()
@@ -91,46 +94,47 @@ class Borrower:
 
     def _released(self, loan: Loan) -> None:
         if _loans.pop(id(loan), None) is None or os.getpid() != self._process:
-            return  # Ctrl-C came while it was made, and the segment goes with its connection; a forked child has no say
+            return  # Ctrl-C interrupted ``piece``: the segment stays until its connection ends. Or this is a forked child.
         if loan.forks == fork_count():
             self._reusable.append(loan.number)
-        else:  # a child that was forked meanwhile may use the memory: it must not be written to again
+        else:  # a child that was forked meanwhile may use the memory, so it must not be written to again
             self._refused.append(loan.number)
         self._wake()
 
     def take_returned(self) -> tuple[list[int], list[int]]:
-        """Return, once, the numbers of segments that may be reused, and of those that must not."""
+        """Remove and return the numbers of segments that may be reused, and of those that must not be reused."""
         refused = _emptied(self._refused) if self._refused else []
         if refused:
             self.unmap(refused)
         return _emptied(self._reusable), refused
 
     def restore(self, reusable: Iterable[int], refused: Iterable[int]) -> None:
-        """Take numbers back that the lender was not told."""
+        """Put back numbers of which the lender was not told."""
         self._reusable.extend(reusable)
         self._refused.extend(refused)
 
     def unmap(self, numbers: Iterable[int]) -> None:
-        """Unmap segments, as soon as nothing refers to them."""
+        """Unmap segments as soon as nothing refers to them."""
         with self._lock:
             for number in numbers:
                 if (segment := self._segments.pop(number, None)) is not None:
                     self._allowance.give_back(len(segment))
 
     def close(self) -> None:
-        """Unmap all segments, as soon as nothing refers to them: the connection ended."""
+        """Unmap all segments as soon as nothing refers to them: the connection ended."""
+        with self._lock:
+            self._closed = True
         self.unmap(list(self._segments))
-        self._wake = (
-            _do_nothing  # finalizers refer to this object: they must not keep the connection, and what that refers to
-        )
+        # Finalizers refer to this object, and must not keep the connection and the objects to which that refers.
+        self._wake = _do_nothing
 
     def __len__(self) -> int:
-        """Return how many segments are mapped for their lender to use."""
+        """Return how many segments of the lender are mapped."""
         return len(self._segments)
 
 
 def _do_nothing() -> None:
-    """Wake nobody."""
+    """Do nothing."""
 
 
 def _emptied(queue: deque[int]) -> list[int]:
@@ -138,7 +142,7 @@ def _emptied(queue: deque[int]) -> list[int]:
 
 
 def _before_fork() -> None:
-    # What the child writes into memory that is in use here is its own, as in all other memory.
+    # The child's writes to memory that is in use here must not be seen here, as is so for all other memory.
     for loan in list(_loans.values()):
         if (segment := loan.segment()) is not None:
             segment.make_private()

@@ -1,7 +1,7 @@
 """``Buffers``: memory for arrays that arrive as bytes, kept for a while after its last use.
 
-The kernel zeroes fresh memory, and may have to look for huge pages first; into memory that was used before, the same bytes are
-received several times as fast. NumPy keeps none of a large array's, and glibc none beyond 32 MiB.
+The kernel zeroes fresh memory, and may have to look for huge pages first. Bytes are received several times as fast into memory
+that was used before. NumPy does not keep the memory of large arrays, and glibc keeps no blocks above 32 MiB.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from ..bulk import new_memory
 from .heap import HEAP
 from .lender import IDLE_SECONDS, class_size
 
-WARM_BYTES = 1 << 20  # less is left to the allocator
-KEPT_BYTES = 256 << 20  # most that idles
+WARM_BYTES = 1 << 20  # smaller blocks are left to the allocator
+KEPT_BYTES = 256 << 20  # most bytes that are kept idle
 
 
 class Buffers:
-    """Memory for what arrives. Any thread; finalizers give back, so there is no lock, and each step is atomic.
+    """Memory for arrays that arrive. For any thread. Finalizers give memory back, so there is no lock, and each step is atomic.
 
     Args:
-        most: bytes that are kept idle.
+        most: most bytes that are kept idle.
     """
 
     def __init__(self, most: int = KEPT_BYTES) -> None:
         self._most = most
         self._numbers = count()
-        self._idle: dict[int, tuple[mmap.mmap, float]] = {}  # blocks, and since when; the latest last
+        self._idle: dict[int, tuple[mmap.mmap, float]] = {}  # blocks, and since when they are idle; the latest last
         self._trimming = False
 
     def take(self, size: int) -> memoryview:
-        """Return writable memory of ``size`` bytes, which are not set.
+        """Return writable memory of ``size`` bytes, whose content is not set.
 
         Raises:
-            MemoryError: there is none.
+            MemoryError: the system has not enough memory.
         """
         if size < WARM_BYTES:
             return new_memory(size)
@@ -50,13 +50,13 @@ class Buffers:
             block = self._pop(wanted) or _new_block(wanted)
         except (OSError, OverflowError) as error:
             raise MemoryError from error
-        # Views of the array refer to it, since what it lies over is no array: were it one, they would refer to that.
+        # Views of the array refer to the array itself, because its memory belongs to no other array.
         array: Any = np.ndarray((size,), np.uint8, block)
         weakref.finalize(array, self._put, block).atexit = False
         return memoryview(array)
 
     def trim_in_a_while(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Free what idles for a minute, and the heap's memory, from now on until there is none. On the loop."""
+        """Free memory that idles for a minute, and the heap's, from now on until nothing is kept. On the loop."""
         if not self._trimming:
             self._trimming = True
             loop.call_later(IDLE_SECONDS, self._trim, loop)
@@ -70,7 +70,7 @@ class Buffers:
             self.trim_in_a_while(loop)
 
     def trim(self, now: float) -> None:
-        """Free what has been idle for too long."""
+        """Free blocks that have been idle for ``IDLE_SECONDS``."""
         for number, (_, since) in self._idle.copy().items():
             if now - since >= IDLE_SECONDS:
                 self._idle.pop(number, None)
@@ -99,6 +99,6 @@ class Buffers:
 def _new_block(size: int) -> mmap.mmap:
     block = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a kernel without them
+        with suppress(OSError):  # a kernel without huge pages
             block.madvise(mmap.MADV_HUGEPAGE)
     return block

@@ -1,8 +1,9 @@
-"""``LargeFrames``: how the large frames of one connection travel.
+"""``LargeFrames``: sends and receives the large frames of one connection.
 
 Beside the connection's own socket, on which small frames travel, there is a bulk socket. On one host, large parts of a
-frame are written into shared segments, and the small rest, the front, goes the way of small frames. What has no segment
-goes through the bulk socket, with the front if there is much of it, so that a small frame never waits behind a large one.
+frame are written into shared segments, and the small rest, the front, travels as a small frame. Parts without a segment go
+through the bulk socket. If they are many bytes, the front goes with them, so that a small frame never waits behind a large
+one.
 
 ``lender.py`` and ``borrower.py`` are the two sides of segments, ``writer.py`` and ``reader.py`` those of the bulk socket.
 """
@@ -33,10 +34,10 @@ from .scattered import NO_SEGMENT, Notices, Piece, decode_table, encode_table
 from .transfer import Offer, Transfer
 from .writer import BulkWriter
 
-SEGMENT_BYTES = 64 * 1024  # a larger part goes into a segment; below that, a copy through the socket costs less
-PIECE_BYTES = 4 * 1024  # a larger part gets memory of its own at the receiver
-INLINE_BYTES = BULK_BYTES - 16 * 1024  # a smaller front goes the way of small frames, with its table
-RETURN_SECONDS = 0.005  # so long a returned segment waits for a frame to travel with, or twice as long
+SEGMENT_BYTES = 64 * 1024  # larger parts go into a segment; for smaller ones a copy through the socket costs less
+PIECE_BYTES = 4 * 1024  # larger parts get memory of their own at the receiver
+INLINE_BYTES = BULK_BYTES - 16 * 1024  # a smaller front travels as a small frame, with its table
+RETURN_SECONDS = 0.005  # a returned segment waits so long, or twice as long, for a frame that can carry its number
 SendSmall = Callable[[list[Any], int, "FrameHandle | None"], bool]
 Deliver = Callable[[Any], object]
 
@@ -45,13 +46,13 @@ class LargeFrames:
     """Large frames of one connection. Made on the loop; any thread sends.
 
     Args:
-        bulk: the bulk socket, non-blocking; it is this object's from now on.
-        send_small: sends a frame the way of small frames: its parts, their length in bytes, and its handle.
-        deliver: gets each frame that arrives; its memory is writable and nobody else's.
-        resources: for segments.
+        bulk: the bulk socket, non-blocking; it belongs to this object from now on.
+        send_small: sends a small frame: gets its parts, their length in bytes, and its handle.
+        deliver: gets each frame that arrives. The frame's memory is writable, and nothing else uses it.
+        resources: the lane's memory for large frames.
 
     Attributes:
-        over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
+        over: completes on the loop: with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
     def __init__(
@@ -70,23 +71,23 @@ class LargeFrames:
         self._writer = BulkWriter(bulk, loop, self._end)
         self._reader = BulkReader(bulk, loop, self._begin, deliver, self._offered, self._end)
         self._returning = False  # a flush of returned segments is due
-        self._told = False  # of returned segments, by a frame, since that was last looked at
+        self._told = False  # a frame has told the peer of returned segments since the last look
         self._trimming = False
 
     # -- sending
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
-        """Send a large frame; its memory may change afterwards. A thread that may wait waits until it has left.
+        """Send a large frame. Its memory may change afterwards. A thread that may wait waits until the frame has left.
 
         Args:
             parts: the frame.
-            size: its length in bytes.
-            handle: to withdraw it with.
+            size: the frame's length in bytes.
+            handle: withdraws the frame.
 
         Returns:
             False if the bulk socket is closed.
         """
-        loans: dict[int, int] = {}  # part, segment
+        loans: dict[int, int] = {}  # by place of the part: number of its segment
         undo: Callable[[], object] | None = None
         try:
             missed, rest = self._lend(parts, size, loans)
@@ -97,10 +98,10 @@ class LargeFrames:
             if handle is not None:
                 handle.undo = undo
             sent = (self._send_inline if inline else self._send_bulk)(*scattered, notices, handle)
-        except BaseException:  # Ctrl-C, say
+        except BaseException:  # such as Ctrl-C
             if undo is None:
                 self._take_back(list(loans.values()))
-            elif handle is not None and handle.in_hand:  # nothing of it has left
+            elif handle is not None and handle.in_hand:  # nothing of the frame has left
                 undo()
             raise
         if missed and sent:
@@ -112,11 +113,11 @@ class LargeFrames:
 
         Args:
             parts: the frame.
-            rest: its bytes.
-            loans: gets the segment of each part that is in one, by place.
+            rest: the frame's length in bytes.
+            loans: gets the number of the segment of each part that is in one, by the part's place.
 
         Returns:
-            The sizes of those for which there was none; the bytes that are in no segment.
+            The sizes of the parts for which there was no segment; the number of bytes that are in no segment.
         """
         missed: list[int] = []
         if not self._shares_memory:
@@ -136,7 +137,7 @@ class LargeFrames:
     def _send_inline(
         self, front: list[Any], _: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None
     ) -> bool:
-        # Before the peer has opened the bulk socket there are neither, and it could not read a table.
+        # Before the peer has opened the bulk socket it could not read a table; until then there are no pieces or notices.
         if pieces or any(notices):
             return self._send_table(front, pieces, notices, handle)
         return self._send_small(front, sum(map(len, front)), handle)
@@ -150,12 +151,12 @@ class LargeFrames:
         handle: FrameHandle | None,
     ) -> bool:
         self._keep_heap()
-        # A control frame is one part; it is not waited for, since locks may be held.
+        # A control frame, which is one part, does not wait: locks may be held.
         waits = (len(front) > 1 or bool(pieces)) and may_block()
         return self._writer.send(Transfer(_with_table(front, pieces, notices), streamed, handle), waits)
 
     def _offer(self, missed: list[int]) -> None:
-        if may_block():  # to make a segment takes time
+        if may_block():  # making a segment takes time
             for number, segment in self._lender.offer(missed, time.monotonic()):
                 self._writer.send(Offer(number, segment.fd), waits=False)
 
@@ -164,7 +165,7 @@ class LargeFrames:
         self._trim_in_a_while()
 
     def _restore(self, lent: list[int], notices: Notices) -> None:
-        """Undo what a frame that was withdrawn would have told."""
+        """Take back the segments and notices of a frame that was withdrawn."""
         self._take_back(lent)
         self._borrower.restore(notices.reusable, notices.refused)
         self._lender.restore(notices.gone)
@@ -173,10 +174,10 @@ class LargeFrames:
     # -- receiving
 
     def received(self, data: memoryview) -> None:
-        """Take a scattered frame that came the way of small frames: one whose first byte has the bit ``SCATTERED``.
+        """Take a scattered frame that travelled as a small one: its first byte has the bit ``SCATTERED``.
 
         Raises:
-            SerializationError: it cannot be read.
+            SerializationError: the frame cannot be read.
         """
         front, pieces, notices = decode_table(data)
         self._note(notices)
@@ -202,7 +203,7 @@ class LargeFrames:
         if notices.reusable:
             self._take_back(notices.reusable)
 
-    # -- what the two sides tell each other about segments
+    # -- notices about segments, between the two sides
 
     def _notices(self) -> Notices:
         self._told = True
@@ -214,7 +215,7 @@ class LargeFrames:
             self._on_loop(self._return_soon)
 
     def _return_soon(self) -> None:
-        # The loop notes it: were it noted by who wakes the loop, an interrupt in between would let nobody wake it again.
+        # Set here, on the loop. If ``_wake`` set it, an interrupt before the wake-up would keep others from waking the loop.
         if not self._returning:
             self._returning = True
             self._flush_later()
@@ -224,7 +225,7 @@ class LargeFrames:
         self._loop.call_later(RETURN_SECONDS, self._flush_unless_told)
 
     def _flush_unless_told(self) -> None:
-        if self._told:  # the next frame will tell, too; a frame of the loop's would only keep threads from theirs
+        if self._told:  # the next frame will probably tell too, so the loop need not send one of its own
             self._flush_later()
         else:
             self._returning = False
@@ -270,20 +271,20 @@ class LargeFrames:
     # -- the end
 
     async def finish(self) -> None:
-        """Send what waits, and end this side: the peer reads to the end, and then hears that it was the end."""
+        """Send the frames that wait, and end this side of the socket."""
         await self._writer.finish()
         try:
             self._bulk.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # it is broken
+            pass  # the socket is broken
 
     def _end(self, error: Exception | None) -> None:
         if error is not None:
-            error = error.with_traceback(None)  # as in Stream
+            error = error.with_traceback(None)  # its frames refer to this object, as in ``Stream``
         self._on_loop(lambda: None if self.over.done() else self.over.set_result(error))
 
     def close(self) -> None:
-        """Drop what waits, and close the socket. On the loop. Arrays over borrowed segments stay as they are."""
+        """Drop the frames that wait, and close the socket. On the loop. Arrays over borrowed segments stay valid."""
         if self._closed:
             return
         self._closed = True
@@ -294,7 +295,7 @@ class LargeFrames:
         try:
             self._bulk.shutdown(socket.SHUT_RDWR)  # wakes the threads that wait for it
         except OSError:
-            pass  # it is broken
+            pass  # the socket is broken
         self._bulk.close()
         self._lender.close()
         self._borrower.close()
@@ -306,12 +307,12 @@ def _copy(segment: Segment, part: Any) -> None:
 
 
 def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[Any], list[Any], list[Piece]]:
-    """Return the parts of the front, those that are streamed behind it, and the table's rows.
+    """Return the parts of the front, the parts that are streamed after it, and the table's rows.
 
     Args:
         parts: the frame.
-        loans: the segments of the parts that are in one, by place.
-        apart: parts of more bytes are streamed.
+        loans: number of the segment of each part that is in one, by the part's place.
+        apart: parts of more bytes than this are streamed.
     """
     front, streamed = [parts[0]], list[Any]()
     pieces: list[Piece] = []

@@ -1,4 +1,4 @@
-"""``HelperThread``: runs actions for the main thread, where signal handlers run, in the middle of an action too."""
+"""``HelperThread``: runs actions for the main thread, in which a signal handler could run in the middle of an action."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ....core.futures import Waiter
 from ..ioloop import call_on_loop
 
 logger = logging.getLogger("telegrad.rpc")
-LINGER_SECONDS = 1.0  # the thread waits so long for the next action
-LOOK_SECONDS = 0.05  # how often the main thread looks whether it need not wait any more
+LINGER_SECONDS = 1.0  # the thread waits so long for the next action, and then ends
+LOOK_SECONDS = 0.05  # the main thread checks so often whether it must still wait
 
 
 class HelperThread:
     """Thread that begins with the first action, and ends when there has been none for a while.
 
     Args:
-        loop: starts it: ``Thread.start`` must not be interrupted.
+        loop: starts the thread, because ``Thread.start`` must not be interrupted.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -29,16 +29,16 @@ class HelperThread:
         self._runs = False
 
     def do(self, action: Callable[[], object], needless: Callable[[], bool]) -> None:
-        """Have the thread run an action, and wait until it has ended; an exception is logged.
+        """Let the thread run an action, and wait until it has ended; an exception is logged.
 
         Args:
             action: what to run.
-            needless: whether there is no need to wait any more; asked now and then.
+            needless: returns whether there is no need to wait any more; it is asked now and then.
         """
-        done = Waiter()  # not an Event, whose lock an interrupt may leave taken, as that of ``Thread.start``
+        done = Waiter()  # not an Event: an interrupt may leave its lock taken, as that of ``Thread.start``
         self._actions.put(lambda: _run_for(done, action))
         while not needless():
-            # Looked at after the action is there: a thread that ends looks for actions after it has said so.
+            # Checked after the action was queued: a thread that ends clears this first, and then looks for actions.
             if not self._runs:
                 call_on_loop(self._loop, self._start)
             if done.sleep(LOOK_SECONDS):
@@ -54,7 +54,7 @@ class HelperThread:
         self._runs = True
         try:
             threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
-        except RuntimeError:  # the system has no thread to give, which the next look tries again
+        except RuntimeError:  # the system gives no thread; the next look of ``do`` tries again
             self._runs = False
             logger.warning("no thread can be started to write a large frame; it is tried again", exc_info=True)
 
@@ -65,15 +65,15 @@ class HelperThread:
             except Empty:
                 self._runs = False
                 if self._actions.empty():
-                    return  # and say nothing any more: another thread may have been started since
+                    return  # without a change of ``_runs``: another thread may have been started since
                 self._runs = True
                 continue
             if action is None:
                 self._runs = False
-                self.close()  # also for another one, if two were started
+                self.close()  # also ends another thread, if two were started
                 return
             action()
-            del action  # and what it holds, while this waits
+            del action  # else it would be kept during the next wait
 
 
 def _run_for(waiter: Waiter, action: Callable[[], object]) -> None:

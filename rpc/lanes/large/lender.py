@@ -1,10 +1,10 @@
-"""Sender's side of shared segments: it lends them to the receiver with what it sends, and reuses them when they come back.
+"""Sender's side of shared segments: it lends a segment with each large part, and reuses it when it comes back.
 
-A segment is *offered* to the receiver once. It is *idle* when the receiver has mapped it, and *lent* from when a part is
-written into it until nothing at the receiver refers to that any more. Writing into an idle segment costs a copy, into a
-new one ten times as much, because of page faults. So segments are kept for a while, in classes of sizes, as far as the
-allowance permits; and one is made only when its class was wanted before, because what is sent once is sent faster
-without.
+A segment is *offered* to the receiver once. When the receiver has mapped it, it is *idle*. When a part is written into it, it
+is *lent*, until nothing at the receiver refers to that part any more. Writing into an idle segment takes as long as a copy,
+into a new one ten times as long, because of page faults. So segments are kept for a while, in classes of sizes, as far as the
+allowance permits. A segment is made only if its class was wanted before, because a part that is sent once is sent faster
+without a segment.
 
 No I/O and no clock: the caller carries out what is returned.
 """
@@ -22,13 +22,13 @@ from .allowance import Allowance
 IDLE_SECONDS = 60.0
 PAGE_BYTES = 4096
 STEPS = 8  # classes of sizes from one power of two to the next
-CLASS_BYTES = 128 << 20  # of the segments of one class, but always FEWEST and never more than MOST of them
-FEWEST, MOST = 4, 64
+CLASS_BYTES = 128 << 20  # most bytes of the segments of one class
+FEWEST, MOST = 4, 64  # but a class may always have 4 segments, and never more than 64
 
 
 @lru_cache(maxsize=1024)
 def class_size(size: int) -> int:
-    """Return the size of the segments for ``size`` bytes: at most an eighth more, in whole pages.
+    """Return the size of the segments for ``size`` bytes: whole pages, and at most an eighth more than ``size``.
 
     >>> class_size(1 << 20), class_size((1 << 20) + 1)
     (1048576, 1179648)
@@ -52,13 +52,14 @@ class Lender:
         self._create = create
         self._made = 0
         self._refused_at = -2 * IDLE_SECONDS
-        self._in_use: dict[int, Segment] = {}  # offered or lent, by number
-        self._idle: dict[int, tuple[Segment, float]] = {}  # by number: since when; the latest last
-        self._missed_at: dict[int, float] = {}  # by class: when none was idle
-        self._gone: list[int] = []
+        self._in_use: dict[int, Segment] = {}  # by number: segments that are offered or lent
+        self._idle: dict[int, tuple[Segment, float]] = {}  # by number, with the time since when; the latest last
+        self._missed_at: dict[int, float] = {}  # by class: when a segment was wanted and none was idle
+        self._gone: list[int] = []  # numbers of dropped segments, of which the receiver was not told yet
+        self._closed = False
 
     def lend(self, size: int) -> tuple[int, Segment] | None:
-        """Lend an idle segment for ``size`` bytes: its number, and the segment to write into. ``None`` if there is none."""
+        """Lend an idle segment for ``size`` bytes; return its number and the segment, ``None`` if there is none."""
         wanted, lent = class_size(size), None
         try:
             with self._lock:
@@ -68,7 +69,7 @@ class Lender:
                         self._in_use[number] = segment
                         del self._idle[number]  # no signal handler can run between the two
                         break
-        except BaseException:  # Ctrl-C, say: nobody has it
+        except BaseException:  # such as Ctrl-C: the caller does not get the segment
             if lent is not None and lent[0] in self._in_use:
                 self.take_back([lent[0]], 0.0)
             raise
@@ -77,12 +78,12 @@ class Lender:
     def offer(self, missed: Iterable[int], now: float) -> list[tuple[int, Segment]]:
         """Return new segments, and their numbers, to be offered to the receiver.
 
-        They are fewer than asked for if a size is wanted for the first time in a while, if there are too many, or if the system
-        gives none.
+        There are fewer than asked for if a size is wanted for the first time in a while, if there are too many segments, if
+        the system gives none, or after ``close``.
 
         Args:
-            missed: numbers of bytes for which ``lend`` had no segment, once for each time.
-            now: seconds.
+            missed: sizes in bytes for which ``lend`` had no segment, one for each time.
+            now: the time in seconds.
         """
         offers = []
         for wanted, count in Counter(map(class_size, missed)).items():
@@ -104,16 +105,21 @@ class Lender:
             self._allowance.give_back(size)
             return None
         with self._lock:
+            if self._closed:  # meanwhile
+                self._allowance.give_back(size)
+                return None
             self._in_use[number] = segment
         return number, segment
 
     def _room(self, wanted: int) -> bool:
         # lock held
+        if self._closed:
+            return False
         held = [*self._in_use.values(), *(segment for segment, _ in self._idle.values())]
         if sum(len(segment) == wanted for segment in held) >= min(max(CLASS_BYTES // wanted, FEWEST), MOST):
             return False
         while not self._allowance.take(wanted):
-            # One of this size that has come back meanwhile is as good as a new one.
+            # A segment of this size that has come back meanwhile is kept: it is as good as a new one.
             other = next((number for number, (segment, _) in self._idle.items() if len(segment) != wanted), None)
             if other is None:
                 return False
@@ -121,7 +127,7 @@ class Lender:
         return True
 
     def take_back(self, numbers: Iterable[int], now: float) -> None:
-        """Take segments back that the receiver has mapped, does not use any more, or has not got."""
+        """Take back segments that the receiver has mapped, does not use any more, or did not receive."""
         with self._lock:
             for number in numbers:
                 if (segment := self._in_use.pop(number, None)) is not None:
@@ -129,7 +135,7 @@ class Lender:
                     self._idle[number] = segment, now
 
     def forget(self, numbers: Iterable[int], now: float) -> None:
-        """Forget segments that the receiver refused: it cannot map them, or somebody else uses them there."""
+        """Forget segments that the receiver refused: it cannot map them, or a forked child of it may use them."""
         with self._lock:
             for number in numbers:
                 if (segment := self._in_use.pop(number, None)) is not None:
@@ -137,13 +143,13 @@ class Lender:
                     self._refused_at = now
 
     def trim(self, now: float) -> None:
-        """Drop segments that have been idle for too long."""
+        """Drop segments that have been idle for ``IDLE_SECONDS``."""
         with self._lock:
             for number in [number for number, (_, since) in self._idle.items() if now - since >= IDLE_SECONDS]:
                 self._drop(number)
 
     def take_gone(self) -> list[int]:
-        """Return the numbers of dropped segments, once: the receiver must unmap them."""
+        """Remove and return the numbers of dropped segments. The receiver must be told, to unmap them."""
         if not self._gone:
             return []
         with self._lock:
@@ -151,13 +157,14 @@ class Lender:
             return gone
 
     def restore(self, gone: Iterable[int]) -> None:
-        """Take numbers back that the receiver was not told."""
+        """Put back numbers of which the receiver was not told."""
         with self._lock:
             self._gone += gone
 
     def close(self) -> None:
-        """Drop all segments: the connection ended. What the receiver refers to stays its own."""
+        """Drop all segments: the connection ended. Arrays at the receiver stay valid."""
         with self._lock:
+            self._closed = True
             for segment in [*self._in_use.values(), *(segment for segment, _ in self._idle.values())]:
                 self._allowance.give_back(len(segment))
             self._in_use.clear()

@@ -1,12 +1,13 @@
-"""``BulkReader``: large frames and offered segments out of a bulk socket, straight into their final memory.
+"""``BulkReader``: reads large frames from a bulk socket, straight into their final memory, and offers of segments.
 
-A thread reads while there is something to read, because it can wait in the kernel without holding anybody up. When
-nothing has come for a while it ends, and the loop watches the socket.
+A thread reads while there is something to read, because it can wait in the kernel and nothing waits for it. When
+nothing has come for a while, the thread ends and the loop watches the socket.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import select
 import socket
 import threading
@@ -20,14 +21,16 @@ from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .transfer import DESCRIPTOR, HEAD, Kind
 
-LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer
+logger = logging.getLogger("telegrad.rpc")
+LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer, and then ends
+RETRY_SECONDS = 0.2  # until the thread is started again, if the system has given none
 Begin = Callable[[memoryview], Arrival]
 Offered = Callable[[int, "int | None"], object]
 Ended = Callable[["Exception | None"], object]
 
 
 class TransferCutError(Exception):
-    """The sender has withdrawn the rest of a transfer."""
+    """Error: the sender has withdrawn the rest of a transfer."""
 
 
 class BulkReader:
@@ -35,10 +38,10 @@ class BulkReader:
 
     Args:
         source: the socket, non-blocking.
-        loop: watches it while nothing comes.
-        begin: makes the arrival of a front.
+        loop: watches the socket while nothing comes.
+        begin: gets a front; makes its arrival.
         deliver: gets each frame, in the thread that reads.
-        offered: gets the number of an offered segment, and its descriptor, if the system had one to give.
+        offered: gets the number of an offered segment, and its descriptor, ``None`` if the system had none to give.
         ended: called once, in any thread: with ``None`` when the peer has ended its side, or with the error.
     """
 
@@ -65,7 +68,7 @@ class BulkReader:
         self._watch()
 
     def close(self) -> None:
-        """Read no more. On the loop, before the socket is shut down and closed."""
+        """Stop reading. On the loop, before the socket is shut down and closed."""
         self._closed = True
         self._loop.remove_reader(self._source)
 
@@ -82,7 +85,11 @@ class BulkReader:
         self._start()
 
     def _start(self) -> None:
-        threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
+        except RuntimeError:
+            logger.warning("no thread can be started to read large frames; it is tried again", exc_info=True)
+            self._loop.call_later(RETRY_SECONDS, self._watch)
 
     def _run(self) -> None:
         try:
@@ -99,7 +106,7 @@ class BulkReader:
                 pass  # the loop is closed, and the connection with it
 
     def _holds_back(self) -> bool:
-        """Return whether there is more to read than the system knows of."""
+        """Return whether TLS has taken bytes from the system that are still to be read."""
         return isinstance(self._source, TlsSocket) and self._source.holds_back
 
     def _read_item(self) -> None:
@@ -154,11 +161,11 @@ class BulkReader:
     def _wait(self) -> None:
         if self._closed:
             raise EOFError
-        # Not for ever: if it closes just now, another socket may have its number.
+        # With a limit: if the socket is closed at this moment, another one may get its descriptor.
         self._poll.poll(LINGER_SECONDS * 1000)
 
     def _head(self) -> tuple[int, int]:
-        """Read a unit's header, and hand on the segment that it may offer."""
+        """Read a unit's header and return its two fields; take the segment if the unit is an offer."""
         data = b""
         descriptors: list[int] = []
         while len(data) < HEAD.size:

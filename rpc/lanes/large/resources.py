@@ -1,4 +1,4 @@
-"""``Resources``: what the connections of a lane share for large frames."""
+"""``Resources``: memory for large frames that the connections of a lane share, and its bounds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .buffers import Buffers
 
 
 class Resources(NamedTuple):
-    """Resources for large frames that the connections of a lane share.
+    """Resources for large frames, shared by the connections of a lane.
 
     Attributes:
         lending: allowance for segments that are lent.
         borrowing: allowance for segments of peers.
-        buffers: memory for what arrives as bytes.
+        buffers: memory for arrays that arrive as bytes.
     """
 
     lending: Allowance
@@ -23,5 +23,5 @@ class Resources(NamedTuple):
 
 
 def new_resources() -> Resources:
-    """Return the resources of a lane."""
+    """Return new resources for a lane."""
     return Resources(share_of_process(), share_of_process(), Buffers())

@@ -1,11 +1,11 @@
-"""``ScatteredFrame``: a frame that arrived in several memories, and the table that says where its parts are.
+"""``ScatteredFrame``: a frame that arrived in several blocks of memory, and the table that says where its parts are.
 
-A frame is scattered at its sender: large parts leave it and travel apart, each to memory of its own. What is left is the
-*front*, in the frame's order, with a table behind it:
+A frame is scattered at its sender: large parts are taken out and travel apart, each to memory of its own. The rest is the
+*front*, in the frame's order, with a table after it:
 
-    front | number, length and segment of each piece | TABLE
+    front | position, size and segment of each piece | numbers of segments in notices | TABLE
 
-The front's first byte has the bit ``SCATTERED`` (``base.py``). A table without a front only tells of segments.
+The front's first byte has the bit ``SCATTERED`` (``base.py``). A table without a front has only notices about segments.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ....core.errors import SerializationError
 
 NO_SEGMENT = 0
 PIECE_WORDS = 3
-TABLE = struct.Struct("<IIII")  # pieces, segments that may be reused, that are refused, that are gone
+TABLE = struct.Struct("<IIII")  # numbers of pieces, and of segments that may be reused, are refused, are gone
 
 
 class Piece(NamedTuple):
     """Part of a frame that travels apart.
 
     Attributes:
-        position: its first byte's place in the frame.
-        size: its bytes.
-        segment: number of the segment that it lies in; ``NO_SEGMENT`` if its bytes follow on a socket.
+        position: position of its first byte in the frame.
+        size: its length in bytes.
+        segment: number of the segment in which it is; ``NO_SEGMENT`` if its bytes follow on a socket.
     """
 
     position: int
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
 
 class Notices(NamedTuple):
-    """Numbers of segments: those that their lender may reuse, or must forget, and those that the sender has dropped."""
+    """Numbers of segments: those that their lender may reuse, those that it must forget, and those that it has dropped."""
 
     reusable: Sequence[int] = ()
     refused: Sequence[int] = ()
@@ -46,21 +46,21 @@ class Notices(NamedTuple):
 
 
 def encode_table(pieces: Sequence[Piece], notices: Notices) -> bytes:
-    """Return the table that stands behind a front."""
+    """Return the table that follows a front."""
     words = [*chain(*pieces, *notices)]
     return struct.pack(f"<{len(words)}QIIII", *words, len(pieces), *map(len, notices))
 
 
 def decode_table(data: memoryview) -> tuple[memoryview, list[Piece], Notices]:
-    """Return the front that ``data`` begins with, its pieces, and what the table tells of segments.
+    """Return the front with which ``data`` begins, its pieces, and the notices of the table.
 
     Raises:
-        SerializationError: there is no table in it.
+        SerializationError: there is no valid table in ``data``.
     """
     if len(data) < TABLE.size:
         raise SerializationError(f"a scattered frame of {len(data)} bytes has no table")
     count, reusable, refused, gone = TABLE.unpack_from(data, len(data) - TABLE.size)
-    reusable += PIECE_WORDS * count  # from here on, where each part ends
+    reusable += PIECE_WORDS * count  # from here on, the ends of the parts of the table
     refused += reusable
     total = refused + gone
     end = len(data) - TABLE.size - 8 * total
@@ -73,14 +73,14 @@ def decode_table(data: memoryview) -> tuple[memoryview, list[Piece], Notices]:
 
 
 class ScatteredFrame:
-    """Frame that arrived in several memories.
+    """Frame that arrived in several blocks of memory.
 
     Args:
-        front: what is left without the pieces: header and tables are in it.
-        positions: of the pieces in the frame, ascending.
-        memories: of the pieces, each writable and the receiver's alone.
+        front: the frame without the pieces: header and tables are in it.
+        positions: positions of the pieces in the frame, ascending.
+        memories: memory of the pieces, each writable and used by nothing else.
         problem: why the pieces could not be received; empty if they were.
-        missing: bytes of pieces that could not be received.
+        missing: number of bytes of pieces that could not be received.
     """
 
     __slots__ = ("_ends", "_memories", "_positions", "_size", "front", "problem")
@@ -104,14 +104,14 @@ class ScatteredFrame:
         return self._size
 
     def __getitem__(self, index: int) -> int:
-        """Return a byte of the front, with which every frame begins."""
+        """Return a byte of the front. Every frame begins with its front."""
         return int(self.front[index])
 
     def read(self, position: int, size: int) -> memoryview:
-        """Return the bytes from ``position`` on: a piece as itself, what lies in the front as a copy.
+        """Return ``size`` bytes from ``position`` on: a whole piece without a copy, other bytes as a copy.
 
         Raises:
-            SerializationError: the frame ends before.
+            SerializationError: the frame ends before that.
         """
         index = bisect_left(self._positions, position)
         if index < len(self._positions) and self._positions[index] == position and len(self._memories[index]) == size:
@@ -127,7 +127,7 @@ class ScatteredFrame:
         return index >= 0 and position < self._positions[index] + len(self._memories[index])
 
     def _parts(self, position: int, stop: int) -> list[Any]:
-        """Return what lies between two positions, as views."""
+        """Return views of the bytes between two positions."""
         parts = []
         while position < stop:
             index = bisect_right(self._positions, position)

@@ -1,8 +1,8 @@
-"""``Transfer``: a large frame on its way out of a bulk socket, from the memory of whoever sends it.
+"""``Transfer``: a large frame that leaves through a bulk socket, from the memory of the thread that sends it.
 
-    BEGIN, bytes of the front | the front, then the pieces: CHUNK, its bytes | bytes | CHUNK ...
+    BEGIN, size of the front | the front, then the pieces: CHUNK, its size | bytes | CHUNK ...
 
-It leaves in chunks, so that it can be cut: instead of the next chunk comes CUT, and the receiver drops what it has.
+It leaves in chunks, so that it can be cut: then CUT comes instead of the next chunk, and the receiver drops the transfer.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..base import HEAD_BYTES, FrameHandle
 from ..outbox import LATE_SECONDS
 from ..tls_socket import TlsSocket
 
-HEAD = struct.Struct("<BQ")  # kind of what follows; its bytes, or the number of an offered segment
+HEAD = struct.Struct("<BQ")  # kind of the unit; its size in bytes, or the number of an offered segment
 DESCRIPTOR = struct.Struct("i")
 CHUNK_BYTES = 4 << 20
-MOST_PARTS = 512  # of one write; the system takes 1024
+MOST_PARTS = 512  # of one write; the system's limit is 1024
 
 
 class Kind(IntEnum):
@@ -37,9 +37,9 @@ class Kind(IntEnum):
 
 
 class Transfer:
-    """Large frame that leaves a socket in units: its beginning, and its chunks.
+    """Large frame that leaves through a socket in units: its beginning, and its chunks.
 
-    What has left is one attribute, so that a thread that is interrupted while it writes leaves nothing half known.
+    The progress is one attribute (``_unit``), so that an interrupt while a thread writes cannot leave it inconsistent.
 
     Args:
         front: bytes-like parts of the front, with its table.
@@ -54,21 +54,22 @@ class Transfer:
         self._handle = handle
         self._since = time.monotonic()
         self._lock = threading.Lock()
-        self._begun = self._last = self._over = False  # its beginning has left, its last chunk, all of it
-        self._withdrawn = self._told = False  # and who withdrew it was told that it does not arrive
-        self._unit: tuple[int, list[Any], list[int]] = (-1, [], [])  # its place, parts, and the bytes of each write
-        self.released = False  # nothing of the sender's memory is needed any more
+        self._begun = self._last = self._over = False  # its beginning leaves or has left; its last chunk; its last unit
+        self._withdrawn = self._told = False  # told: ``withdraw`` has returned True
+        # The unit that leaves: its end in the frame, its parts, and the bytes of each write.
+        self._unit: tuple[int, list[Any], list[int]] = (-1, [], [])
+        self.released = False  # the sender's memory is not needed any more
         if handle is not None:
             handle.taken(self)
 
     # -- the thread that writes
 
     def write(self, target: socket.socket | TlsSocket) -> bool:
-        """Write once; True if nothing is left to be written.
+        """Write once; return True if nothing is left to write.
 
         Raises:
             BlockingIOError: the socket has no room.
-            OSError: it is broken.
+            OSError: the socket is broken.
         """
         _, parts, counts = self._unit
         if sum(counts) == sum(map(len, parts)):
@@ -78,18 +79,18 @@ class Transfer:
                 self._parts = []  # the handle, and with it this transfer, may live until the call's deadline
                 self.released = True
                 return True
-        # In C as a whole (under TLS in another thread than the main one): no signal handler can run between a write and the
-        # note of how much it took.
+        # One call in C (under TLS in another thread than the main one): no signal handler can run between a write and the
+        # note of its bytes.
         counts.extend(map(target.sendmsg, [_after(parts, sum(counts))], [()], [socket.MSG_DONTWAIT]))
         return False
 
     def copy(self) -> None:
-        """Copy what may change of the frame, before it is written."""
+        """Copy the parts of the frame whose memory may change before it is written."""
         self._parts = [part if type(part.obj) is bytes else memoryview(bytes(part)) for part in self._parts]
         self.released = True
 
     def _begin_unit(self) -> None:
-        """Set the next unit, without parts if there is none, and with it what follows from that: none without the other."""
+        """Set the next unit, without parts if there is none, and at the same time the marks that follow from it."""
         with self._lock:
             place = self._unit[0]
             if self._over or (self._withdrawn and not self._begun):
@@ -109,13 +110,13 @@ class Transfer:
                 self._unit, self._last, self._over = (stop, chunk, []), over, over
 
     def _restamp(self) -> None:
-        handle, self._handle = self._handle, None  # the two would be a cycle
+        handle, self._handle = self._handle, None  # handle and transfer are a cycle
         if handle is not None and time.monotonic() - self._since > LATE_SECONDS and len(self._parts[0]) >= HEAD_BYTES:
             head, rest = self._parts[0][:HEAD_BYTES], self._parts[0][HEAD_BYTES:]
             self._parts[0] = memoryview(handle.restamp(bytes(head)) + bytes(rest))
 
     def _views(self, start: int, stop: int) -> list[Any]:
-        """Return views of the bytes from ``start`` to ``stop``, or of fewer, if they lie in very many parts."""
+        """Return views of the bytes from ``start`` to ``stop``, or of fewer if they are in more than ``MOST_PARTS`` parts."""
         views: list[Any] = []
         index = bisect_right(self._ends, start)
         while start < stop and len(views) < MOST_PARTS - 1:
@@ -128,7 +129,7 @@ class Transfer:
         return views
 
     def release(self) -> None:
-        """Let go of the sender's memory: copy what is left of this unit, and cut the rest."""
+        """Release the sender's memory: copy the rest of this unit, and cut the transfer after it."""
         with self._lock:
             self._withdrawn = True
             place, parts, counts = self._unit
@@ -139,14 +140,14 @@ class Transfer:
     # -- other threads
 
     def withdraw(self) -> bool:
-        """Send no more of it; True, once, if it does not arrive."""
+        """Send no more of it; return True, once, if it does not arrive."""
         self.abandon()
         with self._lock:
             told, self._told = self._told, True
             return not (self._last or told)
 
     def abandon(self) -> None:
-        """Send no more of it, unless its last chunk is on its way."""
+        """Send no more of it, unless its last chunk is leaving."""
         with self._lock:
             if not self._last:
                 self._withdrawn = True
@@ -161,11 +162,11 @@ class Transfer:
 
 
 class Offer:
-    """Descriptor of a new segment, on its way to the receiver.
+    """Descriptor of a new segment that is sent to the receiver.
 
     Args:
         number: number of the segment.
-        descriptor: of the segment, open until the offer has left.
+        descriptor: descriptor of the segment, which stays open until the offer has left.
     """
 
     withdrawn = False
@@ -177,7 +178,7 @@ class Offer:
         self.released = False
 
     def write(self, target: socket.socket | TlsSocket) -> bool:
-        """Write it; True if it has left before (``Transfer.write``)."""
+        """Write it, unless it has left; return True (see ``Transfer.write``)."""
         if not self._counts:
             data = HEAD.pack(Kind.OFFER, self._number)
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, DESCRIPTOR.pack(self._descriptor))]
@@ -186,19 +187,19 @@ class Offer:
             except (BlockingIOError, ConnectionError):
                 raise
             except OSError:
-                pass  # too many descriptors are on their way: the segment is not used, and its lender does without
+                pass  # too many descriptors are on their way: the segment is not used
         self.released = True
         return True
 
     def copy(self) -> None:
-        """Let the caller go on: the descriptor stays open."""
+        """Let the caller go on. The descriptor stays open."""
         self.released = True
 
     def abandon(self) -> None:
-        """Do nothing: the offer stays."""
+        """Do nothing: an offer is not withdrawn."""
 
     def release(self) -> None:
-        """Let it be: somebody writes it when there is room."""
+        """Let the caller go on. Another thread writes the offer when there is room."""
         self.released = True
 
 

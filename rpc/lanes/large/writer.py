@@ -1,7 +1,7 @@
-"""``BulkWriter``: large frames into a bulk socket, one after another, from the memory of the threads that send them.
+"""``BulkWriter``: writes large frames to a bulk socket, one after another, from the memory of the threads that send them.
 
-A thread that may wait writes its own frame, after those before it, and returns when that has left. For a thread that must
-not wait, such as an event loop's, the frame is copied, and the loop writes the copy whenever the socket has room.
+A thread that may wait writes its own frame, after those before it, and returns when its frame has left. For a thread that
+must not wait, such as an event loop's, the frame is copied, and the loop writes the copy whenever the socket has room.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from ..handlers import raised_by_handler
 from ..ioloop import call_on_loop
 from ..tls_socket import TlsSocket
 from .helper import LOOK_SECONDS, HelperThread
@@ -21,11 +22,11 @@ from .transfer import Offer, Transfer
 
 
 class BulkWriter:
-    """Writes transfers and offers to a bulk socket. Any thread.
+    """Writes transfers and offers to a bulk socket. For any thread.
 
     Args:
         target: the socket.
-        loop: writes what no thread waits for.
+        loop: writes the items for which no thread waits.
         broken: called with the error, in any thread, when the socket breaks.
     """
 
@@ -41,11 +42,11 @@ class BulkWriter:
         self._closing = self._closed = False
 
     def send(self, item: Transfer | Offer, waits: bool) -> bool:
-        """Send a transfer or an offer; its memory may change afterwards.
+        """Send a transfer or an offer. Its memory may change afterwards.
 
         Args:
-            item: what to send.
-            waits: this thread may wait until it has left. If it may not, a copy is sent.
+            item: the transfer or the offer.
+            waits: this thread may wait until the item has left. If it may not, a copy is sent.
 
         Returns:
             False if the socket is closed.
@@ -57,12 +58,14 @@ class BulkWriter:
         try:
             self._queue.append(item)
             self._write_or_wait(item)
-        except BaseException:  # Ctrl-C, say
+        except BaseException:  # such as Ctrl-C
             item.abandon()
             self._let_go(item)
             raise
         finally:
-            if self._queue:
+            if self._closed:
+                self._queue.clear()  # it may have closed just before the item was added
+            elif self._queue:
                 self._soon()
         return not self._closed
 
@@ -70,7 +73,7 @@ class BulkWriter:
         if not isinstance(self._target, TlsSocket) or threading.current_thread() is not threading.main_thread():
             self._write_until(item)
             return
-        # Signal handlers run in the main thread, and one in the middle of TLS would leave a record half known.
+        # Signal handlers run in the main thread. If one raised between encrypting and sending, a record would be lost.
         self._helper.do(partial(self._write_until, item), lambda: item.released or self._closed)
 
     def _write_until(self, item: Transfer | Offer) -> None:
@@ -78,10 +81,10 @@ class BulkWriter:
             self._in_turn(self._write, item)
 
     def _in_turn(self, action: Callable[[Transfer | Offer], object], item: Transfer | Offer) -> None:
-        """Run an action while no other thread writes, if that is soon."""
+        """Run an action while no other thread writes; do nothing if another thread writes for ``LOOK_SECONDS``."""
         turns: list[bool] = []
         try:
-            # In C as a whole: no signal handler can run between taking the lock and the note of it.
+            # One call in C: no signal handler can run between taking the lock and noting it.
             turns.extend(map(self._turn.acquire, [True], [LOOK_SECONDS]))
             if turns[0]:
                 action(item)
@@ -98,26 +101,31 @@ class BulkWriter:
                 _wait_for_room(self._target)
 
     def _write_first(self) -> None:
-        """Write as much of the first item as there is room for; drop it when it has left.
+        """Write the first item as far as there is room, and remove it from the queue when it has left.
 
         Raises:
-            BlockingIOError: there is no room.
+            BlockingIOError: the socket has no room.
         """
         # turn held
-        item = self._queue[0]
-        if item.withdrawn:
-            item.release()
         try:
+            item = self._queue[0]
+            if item.withdrawn:
+                item.release()
             if item.write(self._target):
                 self._queue.popleft()
+        except IndexError:
+            if not self._closed:  # else the loop, which needs no turn to close, has emptied the queue meanwhile
+                raise
         except BlockingIOError:
             raise
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             self.close()
             self._broken(error)
 
     def _let_go(self, item: Transfer | Offer) -> None:
-        """Wait until no thread writes from the memory of an item any more."""
+        """Release the memory of an item, after waiting until no thread writes from it."""
         while not (item.released or self._closed):
             self._in_turn(lambda item: item.release(), item)
 
@@ -132,7 +140,7 @@ class BulkWriter:
     def _write_on_loop(self) -> None:
         if self._closed:
             return
-        if not self._turn.acquire(blocking=False):  # that thread calls ``_soon`` when it has written its own
+        if not self._turn.acquire(blocking=False):  # a thread writes, and calls ``_soon`` when it has written its item
             self._loop.remove_writer(self._target)
             return
         try:
@@ -146,13 +154,13 @@ class BulkWriter:
             self._turn.release()
 
     async def finish(self) -> None:
-        """Send what waits, and no more."""
+        """Send the items that wait, and take no more."""
         self._closing = True
         while self._queue and not self._closed:
             await asyncio.sleep(LOOK_SECONDS / 5)
 
     def close(self) -> None:
-        """Send nothing any more, and let all threads go that wait."""
+        """Stop sending, and let the threads that wait go on."""
         self._closing = self._closed = True
         self._helper.close()
         for item in list(self._queue):
@@ -165,5 +173,5 @@ def _wait_for_room(target: socket.socket | TlsSocket) -> None:
     try:
         poll.register(target, select.POLLOUT)
     except ValueError:
-        return  # it was closed this instant
+        return  # it was closed at this moment
     poll.poll(LOOK_SECONDS * 1000)

@@ -1,0 +1,49 @@
+"""Requests for steps of optimizers, at the workers that own their parameters.
+
+They are not calls through a proxy, because a step needs only two numbers, and nothing of the protocol of references. The
+worker that asks keeps its reference to the optimizer until the answer has come.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..core.errors import RpcError
+from ..core.extend import profiles, record_call
+from ..core.futures import Future
+from ..rpc.extend import Agent, Peer, ServerCall
+from .numbers import Method
+from .step_queue import StepQueue
+
+
+def request_step(agent: Agent, peer: Peer, number: int, context_id: int) -> Future[None]:
+    """Ask a worker for a step of one of its optimizers; the future completes when the step is done.
+
+    Args:
+        agent: this worker's agent.
+        peer: the worker that has the optimizer.
+        number: number of the optimizer at that worker (``StepQueue.add``).
+        context_id: id of the context that has the gradients.
+    """
+    name = peer.info.name
+    what = f"the optimizer's step on worker {name!r}"
+    request = partial(
+        agent.caller.request, peer, Method.STEP, (number, context_id), agent.rpc_timeout, what, lambda body: []
+    )
+    if not profiles.get():
+        return request()
+    return record_call(f"rpc_async#step({agent.name} -> {name})", request)
+
+
+def serve_steps(agent: Agent) -> None:
+    """Let an agent answer requests for steps."""
+    agent.server.serve(Method.STEP, partial(_serve_step, agent))
+
+
+def _serve_step(agent: Agent, call: ServerCall) -> None:
+    number, context_id = call.open()
+    call.what = "an optimizer's step"
+    optimizer = agent.part(StepQueue).optimizers.get(number)
+    if optimizer is None:
+        raise RpcError(f"worker {agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")
+    call.reply_with(optimizer.step(context_id), is_future=True)

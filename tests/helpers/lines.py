@@ -1,0 +1,50 @@
+"""A stream without a loop, to test the turns of those who read it."""
+
+import contextvars
+import socket
+import threading
+
+from telegrad.core.futures import Future
+from telegrad.rpc.lanes.reading import SharedReading
+from telegrad.rpc.lanes.stream_reader import StreamReader
+from telegrad.rpc.lanes.stream_writer import StreamWriter
+
+
+class Line:
+    """A stream without a loop: frames name the future that they complete."""
+
+    def __init__(self):
+        self.near, self.far = socket.socketpair()
+        for end in (self.near, self.far):
+            end.setblocking(False)
+        self.futures = [Future() for _ in range(4)]
+        self.readers, self.watched, self.ended = [], [], []
+        self.writer = StreamWriter(self.far, lambda wanted: None, int)
+        read = StreamReader(self.near).read
+        self.reading = SharedReading(
+            self.near.fileno(), read, self.deliver, self.watched.append, self.ended.append, int, self.writer.waiting
+        )
+        for future in self.futures:
+            future.driver = self.reading
+
+    def deliver(self, frame):
+        self.readers.append(threading.current_thread())
+        self.futures[frame[0]].set_result(frame[0])
+
+    def send(self, number):
+        self.writer.send([bytes([number])], 1, None)
+
+    def close(self):
+        self.reading.close(self.near.close)
+        self.far.close()
+
+
+def is_asleep(line):
+    return lambda: line.reading._sleeper._asleep
+
+
+def in_thread(function, results):
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: results.append(context.run(function)))
+    thread.start()
+    return thread

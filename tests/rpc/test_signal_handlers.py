@@ -1,0 +1,125 @@
+"""Signal handlers in the middle of reading and writing: what they raise reaches the user, and they cannot wait there."""
+
+import functools
+import signal
+import threading
+from functools import partial
+
+import pytest
+from telegrad import rpc
+from telegrad.core.errors import RpcError
+from telegrad.rpc import receiver
+from telegrad.rpc.lanes.base import HEAD_BYTES
+from telegrad.rpc.lanes.grpc import GrpcLane
+from telegrad.rpc.lanes.handlers import raised_by_handler
+from telegrad.rpc.lanes.outbox import Outbox
+from telegrad.testing.cluster import in_process_cluster
+
+MIB = 1 << 20
+SECONDS = 60
+
+
+@pytest.fixture(params=[("unix",), ()], ids=["unix", "grpc"])
+def caller(request):
+    """Agent ``a``, which has called ``b``."""
+    with in_process_cluster("a", "b", make_lane=partial(GrpcLane, request.param)) as (a, _), a.use():
+        assert rpc.rpc_sync("b", abs, (-1,)) == 1
+        yield a
+
+
+@pytest.fixture
+def handle():
+    """``handle(handler)`` sets the handler of a signal."""
+    former = signal.getsignal(signal.SIGUSR1)
+    yield partial(signal.signal, signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, former)
+
+
+def interrupt_once(monkeypatch, owner, name):
+    """Have the next call of a function, by the main thread, begin with a signal."""
+    function = getattr(owner, name)
+
+    @functools.wraps(function)
+    def interrupted(*args):
+        if threading.current_thread() is threading.main_thread() and not done:
+            done.append(True)
+            signal.raise_signal(signal.SIGUSR1)
+        return function(*args)
+
+    done = []
+    monkeypatch.setattr(owner, name, interrupted)
+    return done
+
+
+def late(*_):
+    raise TimeoutError("the user's own time limit")  # an OSError, as those of a socket
+
+
+def answers():
+    """Return whether a call is answered: one on a connection that was given up fails."""
+    try:
+        return rpc.rpc_sync("b", abs, (-7,), timeout=SECONDS) == 7
+    except RpcError:
+        return False
+
+
+@pytest.mark.parametrize("caller", [("unix",)], indirect=True)
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (lambda stream: receiver, "decode"),
+        (lambda stream: stream.reading, "_read"),
+        (lambda stream: stream._writer, "_write"),
+    ],
+    ids=["delivers", "reads", "writes"],
+)
+def test_what_a_handler_raises_while_frames_are_moved_reaches_the_user(
+    caller, handle, owner, name, monkeypatch, until, caplog
+):
+    handle(late)
+    done = interrupt_once(monkeypatch, owner(caller.peers.find("b").dialed._stream), name)
+    with pytest.raises(TimeoutError, match="own time limit"):
+        while not done:  # another thread may have read the answer
+            rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS)
+    until(answers)
+    assert "cannot be read" not in caplog.text
+
+
+def test_a_handler_that_waits_in_the_middle_of_a_write_is_refused(caller, handle, monkeypatch):
+    errors, calls = [], []
+
+    def call(*_):
+        calls.append(rpc.rpc_async("b", abs, (-5,), timeout=SECONDS))
+        try:
+            rpc.rpc_sync("b", abs, (-6,), timeout=SECONDS)
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    handle(call)
+    stream = caller.peers.find("b").dialed._stream
+    done = interrupt_once(monkeypatch, *((stream._writer, "_write") if stream else (Outbox, "_write_next")))
+    assert rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS) == 1
+    assert done and len(errors) == 1 and "in a signal handler" in errors[0]
+    assert calls[0].wait(SECONDS) == 5, "it may send"
+
+
+@pytest.mark.parametrize("handler", [late, partial(late), lambda *_: late()], ids=["function", "partial", "lambda"])
+def test_an_error_of_a_handler_is_known_by_its_traceback(handle, handler):
+    handle(handler)
+    with pytest.raises(TimeoutError) as caught:
+        signal.raise_signal(signal.SIGUSR1)
+    assert raised_by_handler(caught.value)
+    handle(signal.SIG_IGN)
+    assert not raised_by_handler(caught.value)
+
+
+@pytest.mark.parametrize("caller", [()], ids=["grpc"], indirect=True)
+def test_a_connection_whose_write_was_interrupted_takes_no_more(caller, handle, monkeypatch):
+    """Else a call that follows may go that way, be answered, and another one fail when the loop ends the stream."""
+    handle(late)
+    connection = caller.peers.find("b").dialed
+    done = interrupt_once(monkeypatch, Outbox, "_write_next")
+    with pytest.raises(TimeoutError):
+        rpc.rpc_sync("b", len, (bytes(MIB),), timeout=SECONDS)
+    assert done and not connection.send([bytes(HEAD_BYTES)])
+    assert rpc.rpc_sync("b", abs, (-7,), timeout=SECONDS) == 7
