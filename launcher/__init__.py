@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..core.late_imports import late_imports
 from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
 from .job import JobResult, WorkerResult, launch
 from .place import launched
@@ -12,15 +13,7 @@ if TYPE_CHECKING:
     from .local_workers import LocalCluster, local_cluster
 else:
     # They need the agent, which a launcher does not: it starts without gRPC.
-    _LATER = {"LocalCluster", "local_cluster"}
-
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(".local_workers", __name__), name)
-        return value
+    __getattr__ = late_imports(__name__, {"LocalCluster": ".local_workers", "local_cluster": ".local_workers"})
 
 
 __all__ = [

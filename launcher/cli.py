@@ -10,7 +10,7 @@ import typer
 from .clusters.command import ENGINES, Engine, options_given, run_on_cluster
 from .errors import NodeError
 from .job_file import read_job_file
-from .nodes.meeting import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
+from .nodes.rendezvous import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
 from .run_command import Request, refuse, run_here, run_request
 from .spec import JobSpec, parse_roles
@@ -164,7 +164,7 @@ def run(
     the summary names it, and its exit code is that of `telegrad run`.
 
     Each worker finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and
-    TELEGRAD_CREDENTIALS (a folder with the secret of the job) in its environment, so that `init_rpc` needs only a name.
+    TELEGRAD_CREDENTIALS (a folder with the secret of the job) in its environment, so that `init_rpc` needs no arguments.
 
     For several machines start the same command on each, with --nnodes and --rdzv-endpoint, and a token from
     `telegrad token`; or name who starts it there with --engine.

@@ -14,7 +14,7 @@ from ..agents import init_rpc
 from ..core.errors import RpcError
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, WorkerInfo, current_agent, shut_down
 from .errors import ProcessException
-from .spawn import ProcessContext, spawn
+from .spawn import ProcessContext, check_number, spawn
 
 logger = logging.getLogger("telegrad.launcher")
 CLOSE_SECONDS = 10.0
@@ -82,7 +82,17 @@ class LocalCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        if kind is None or issubclass(kind, Exception):
+            self.close()
+        else:
+            self._kill_all()  # Ctrl-C: the user does not want to wait for the calls under way
+
+    def _kill_all(self) -> None:
+        if self._open:
+            self._open = False
+            atexit.unregister(self.close)
+            self._agent.close()  # first, or it would tell of lost workers
+            self._context.kill()
 
     def __len__(self) -> int:
         return len(self.workers)
@@ -99,6 +109,7 @@ def local_cluster(
 
     For notebooks and consoles: functions and classes that are defined in a cell travel by value. References and calls work as
     in any job. The processes end with ``close``, with the ``with`` block, and with this process, however it ends.
+    If Ctrl-C ends the block, the workers are killed at once.
 
     Args:
         workers: how many processes to start.
@@ -115,6 +126,7 @@ def local_cluster(
         rpc.rpc_sync("worker0", lambda: os.getpid())    # in another
         cluster.close()
     """
+    check_number(workers, "`workers`")
     options = rpc_backend_options or GrpcRpcBackendOptions()
     context = spawn(_serve, (workers, options), workers, join=False)
     assert context is not None, "it was not joined"

@@ -11,7 +11,7 @@ from .dry_run import describe
 from .errors import LogDirError, NodeError
 from .job import JobResult, launch
 from .nodes.conclusion import conclude, told_to_others
-from .nodes.meeting import NodeOptions, joined, parse_endpoint, parse_nodes
+from .nodes.rendezvous import NodeOptions, joined, parse_endpoint, parse_nodes
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable
 from .summary import summary
 
@@ -25,6 +25,7 @@ OPTIONS = {
 }
 """Options of a job on several machines, by their names in ``NodeOptions``."""
 
+COUNTS = (("-n",), ("--nproc-per-node",), ("--roles",))
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -66,6 +67,10 @@ def run_request(
     try:
         nodes = _nodes(request.nnodes, request.endpoint, request.nodes)
         workers = worker_names(request.count, request.name, request.roles, alone=nodes is None)
+        if request.count is None and request.roles is None and nodes is None and args[:1] in COUNTS:
+            report(
+                f"one worker: {' '.join(args[:2])} goes to {script}; what is for telegrad run comes before the script"
+            )
         spec = JobSpec(script, args, workers, variables=tuple(map(parse_variable, env)), **program)
         if dry_run:
             print(describe(spec, nodes, request.roles))

@@ -9,6 +9,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from ..core.multiprocessing_children import GUARD, imports_main
 from .engines.functions import FunctionEngine
 from .environment import WORKER_VARIABLE, given_port, own_environment
 from .errors import ProcessExitedException, ProcessRaisedException
@@ -161,7 +162,22 @@ def spawn(
     return None
 
 
+def check_number(count: object, argument: str) -> None:
+    """Check a number of processes.
+
+    Raises:
+        TypeError, ValueError: it is none, or too large for this machine; the message names ``argument``.
+    """
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise TypeError(f"{argument} must be a whole number of processes, you gave {count!r}")
+    if count < 1:
+        raise ValueError(f"{argument} must be at least 1, you gave {count}")
+    check_count(count, argument)
+
+
 def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
+    if imports_main():
+        raise RuntimeError(f"this process came to spawn while it imported the script that has started it: {GUARD}")
     if (worker := own_environment().get(WORKER_VARIABLE)) is not None:
         raise RuntimeError(
             f"this process is {worker!r}, a worker that a launcher started, and spawn would start the job once more in each: "
@@ -172,11 +188,7 @@ def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
         raise TypeError(f"`fn` must be a function that takes a process's number first, you gave {fn!r}")
     if not isinstance(args, tuple):
         raise TypeError(f"`args` must be a tuple, you gave {args!r}: write args=(x,) for a single argument")
-    if not isinstance(nprocs, int) or isinstance(nprocs, bool):
-        raise TypeError(f"`nprocs` must be a whole number of processes, you gave {nprocs!r}")
-    if nprocs < 1:
-        raise ValueError(f"`nprocs` must be at least 1, you gave {nprocs}")
-    check_count(nprocs, "`nprocs`")
+    check_number(nprocs, "`nprocs`")
     if start_method not in START_METHODS:
         raise ValueError(f"`start_method` must be one of {', '.join(START_METHODS)}, you gave {start_method!r}")
     given_port()

@@ -8,6 +8,7 @@ from .engines.log import earlier
 
 TAIL_BYTES = 1 << 16  # of a log
 MOST_LINES = 12
+PACKAGE = re.escape(f"{Path(__file__).parents[1]}/")
 
 _BEGIN = re.compile(r"^\s*(\+ Exception Group )?Traceback \(most recent call last\):")
 _AROUND = re.compile(
@@ -16,6 +17,12 @@ _AROUND = re.compile(
     r"|Exception ignored in: .*|Task exception was never retrieved|future: <.*)$"
 )
 _CANCELLED = re.compile(r"^(asyncio\.exceptions\.|concurrent\.futures\._base\.)?CancelledError")
+_FRAME = re.compile(r'^\s*File "')
+_LIBRARY = re.compile(
+    rf'^\s*File "(<frozen |.*/lib(64)?/python3\.\d+/(?!site-packages/telegrad/examples/)|{PACKAGE}(?!examples/))'
+)
+_CALLEE = re.compile(r"^on worker '.*':$")
+CAUSED = "The above exception was the direct cause of the following exception:"
 _FATAL = re.compile(r"^Fatal Python error: ")
 
 
@@ -49,6 +56,8 @@ class TracebackFilter:
 def describe_error(log: Path, code: int, traceback: str = "") -> list[str]:
     """Return lines about a failure: the end of the reported traceback, else of the log's last one, else the log's last line.
 
+    The frame is the innermost one of the user's program. If the exception comes from a call, the callee's frame follows.
+
     Args:
         log: file with the worker's output; it may be missing.
         code: the worker's exit code; minus the number, for a signal.
@@ -59,7 +68,7 @@ def describe_error(log: Path, code: int, traceback: str = "") -> list[str]:
     begin = _fatal_error(lines) if crash else _last_traceback(lines)
     if begin is not None:
         block = lines[begin:]
-        return block[:MOST_LINES] if crash else _end_of_traceback(block)
+        return block[:MOST_LINES] if crash else [*_frame(block), *_message(block), *_frame_at_callee(lines[:begin])]
     written = [line for line in lines if line.strip()]
     return [f"last line: {written[-1].strip()[:500]}"] if written else []
 
@@ -105,10 +114,33 @@ def _exception(block: list[str]) -> str:
     return next((line for line in block[1:] if line and not line[0].isspace()), "")
 
 
-def _end_of_traceback(block: list[str]) -> list[str]:
-    """Return the lines from the innermost frame to the end of the message."""
-    error = next((i for i, line in enumerate(block) if i and line and not line[0].isspace()), len(block))
-    frame = max((i for i in range(error) if block[i].lstrip().startswith("File ")), default=0)
-    message = block[error:]
+def _frame(block: list[str]) -> list[str]:
+    """Return the lines of the innermost frame of a traceback that is not a library's, else of the innermost one."""
+    end = _end_of_frames(block)
+    frames = [i for i in range(end) if _FRAME.match(block[i])]
+    users = [i for i in frames if not _LIBRARY.match(block[i])] or frames
+    return block[users[-1] : min((i for i in frames if i > users[-1]), default=end)] if users else []
+
+
+def _message(block: list[str]) -> list[str]:
+    message = block[_end_of_frames(block) :]
     end = next((i for i, line in enumerate(message) if not line), len(message))
-    return [*block[frame:error], *message[: min(end, MOST_LINES)]]
+    return message[: min(end, MOST_LINES)]
+
+
+def _end_of_frames(block: list[str]) -> int:
+    return next((i for i, line in enumerate(block) if i and line and not line[0].isspace()), len(block))
+
+
+def _frame_at_callee(before: list[str]) -> list[str]:
+    """Return which worker raised an exception and where, if the lines ``before`` its traceback end with that of a callee.
+
+    Without the frame, if no function of the user's was reached there.
+    """
+    callees = [i for i, line in enumerate(before) if _CALLEE.match(line)]
+    if not callees or [line for line in before if line][-1] != CAUSED:
+        return []
+    there = before[callees[-1] :]
+    there = there[: there.index('"""') if '"""' in there else None]
+    frame = _frame(there[_last_traceback(there) or 0 :])
+    return [there[0], *frame] if frame and not _LIBRARY.match(frame[0]) else [there[0].rstrip(":")]

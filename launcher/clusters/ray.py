@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from ..job import log_folder
-from ..nodes.meeting import DEFAULT_TIMEOUT
+from ..nodes.rendezvous import DEFAULT_TIMEOUT
 from ..run_command import INTERRUPTED, report
 from ..spec import JobSpec
 from .job import Cluster, ClusterJob

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import NodeError, TokenError
-from ..nodes.meeting import parse_endpoint
+from ..nodes.rendezvous import parse_endpoint
 from ..nodes.token import read_token
 from .finding import Finding, Level, problem, warning
 from .machine import check_machine

@@ -10,8 +10,8 @@ from typing import Any
 from ..nodes.assignment import LONGEST_SKEW_SECONDS
 from ..nodes.connection import NodeConnection
 from ..nodes.inquiry import facts, inquires
+from ..nodes.listener import NodeListener
 from ..nodes.member import connect, prove
-from ..nodes.reception import Reception
 from .finding import Finding, ok, problem, warning
 
 ANSWER_SECONDS = 30.0
@@ -59,11 +59,11 @@ def listen(host: str, port: int, token: bytes) -> Iterator[Finding]:
         if asked:
             told.put((own, json.loads(other)))
 
-    reception = Reception(host, port, token, Authority("doctor.telegrad"), answer)
+    listener = NodeListener(host, port, token, Authority("doctor.telegrad"), answer)
     try:
         yield from compare(*told.get())
     finally:
-        reception.close(ANSWER_SECONDS)
+        listener.close(ANSWER_SECONDS)
 
 
 def compare(own: dict[str, Any], other: dict[str, Any]) -> Iterator[Finding]:

@@ -1,1 +1,1 @@
-"""Jobs on several machines: their launchers meet, share ranks and certificates, and end together."""
+"""Jobs on several machines: their launchers join a rendezvous, share ranks and certificates, and end together."""

@@ -17,8 +17,8 @@ from .assignment import Assignment, NodeFacts, Placement
 from .connection import NodeConnection
 from .inquiry import facts as own_facts
 from .inquiry import inquires
+from .listener import HANDSHAKE_SECONDS, NodeListener
 from .outcome import Outcome, Outcomes
-from .reception import HANDSHAKE_SECONDS, Reception
 
 logger = logging.getLogger("telegrad.launcher")
 CREDENTIAL_SECONDS = 60.0
@@ -47,7 +47,7 @@ class Host:
         timeout: seconds in which the nodes must have come.
 
     Attributes:
-        reception: lets the nodes in.
+        listener: lets the nodes in.
 
     Raises:
         NodeError: the address is taken, or not one of this machine.
@@ -78,13 +78,13 @@ class Host:
         self._failed_at: float | None = None
         self._connections: dict[int, NodeConnection] = {}  # of nodes, by their place
         self._resources = ExitStack()
-        self.reception = Reception(listen_host or host, port, token, self._authority, self._serve_node)
-        self._resources.callback(self.reception.close, CLOSE_SECONDS)
+        self.listener = NodeListener(listen_host or host, port, token, self._authority, self._serve_node)
+        self._resources.callback(self.listener.close, CLOSE_SECONDS)
         self._reserved = self._resources.enter_context(closing(reserve_port(listen_host or host)))
 
     def close(self) -> None:
         """End: wait until the nodes have heard the verdict, at most some seconds, and free the port."""
-        self.reception.close(CLOSE_SECONDS)
+        self.listener.close(CLOSE_SECONDS)
         for connection in list(self._connections.values()):
             connection.close()
         self._resources.close()

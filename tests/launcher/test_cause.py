@@ -3,6 +3,7 @@
 import pytest
 import root_cause
 from helpers.programs import ending_within
+from telegrad.launcher import supervisor
 
 pytestmark = pytest.mark.processes
 
@@ -45,3 +46,9 @@ def test_however_it_ends(judge, how):
 @pytest.mark.parametrize("how", ["leave", "exit", "kill"])
 def test_however_a_spawned_one_ends(judge, how):
     judge("spawn", "pending", how)
+
+
+@pytest.mark.parametrize("launcher", ["run", "spawn"])
+def test_a_worker_that_raises_and_does_not_end_is_ended(judge, monkeypatch, launcher):
+    monkeypatch.setattr(supervisor, "SETTLE_SECONDS", 0.5)
+    judge(launcher, "pending", "thread")

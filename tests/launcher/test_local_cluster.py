@@ -145,6 +145,26 @@ def test_a_worker_that_is_stuck_is_ended_by_force(run_python):
     assert run_python("-c", STUCK) == "closed\n"
 
 
+INTERRUPTED = """
+import time
+from telegrad import rpc
+from telegrad.launcher import local_cluster, local_workers
+local_workers.shut_down = None  # which would wait for the call
+try:
+    with local_cluster(2) as cluster:
+        rpc.rpc_async("worker0", time.sleep, (1000,))
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    print(cluster, *cluster.pids.values())
+"""
+
+
+def test_ctrl_c_kills_the_workers(run_python):
+    *closed, first, second = run_python("-c", INTERRUPTED).split()
+    assert closed == ["<LocalCluster:", "closed>"]
+    assert not any(map(is_running, (first, second)))
+
+
 STREAMS = """
 import time
 from telegrad import rpc

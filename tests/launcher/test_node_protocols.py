@@ -4,6 +4,7 @@ import itertools
 import socket
 import stat
 import struct
+import threading
 import time
 from contextlib import ExitStack, closing
 from queue import Queue
@@ -11,13 +12,13 @@ from queue import Queue
 import pytest
 from helpers.certificates import authority
 from telegrad.launcher.errors import NodeError, TokenError
-from telegrad.launcher.nodes import reception as reception_module
+from telegrad.launcher.nodes import listener as listener_module
 from telegrad.launcher.nodes.assignment import Assignment, NodeFacts, Placement
 from telegrad.launcher.nodes.exchange import HostProof, NodeProof
-from telegrad.launcher.nodes.meeting import parse_endpoint, parse_nodes
+from telegrad.launcher.nodes.listener import NodeListener
 from telegrad.launcher.nodes.member import connect, prove
 from telegrad.launcher.nodes.outcome import Outcome, Outcomes
-from telegrad.launcher.nodes.reception import Reception
+from telegrad.launcher.nodes.rendezvous import parse_endpoint, parse_nodes
 from telegrad.launcher.nodes.token import new_token, read_token
 
 
@@ -250,21 +251,21 @@ def test_a_token_has_an_end_that_nobody_can_change(monkeypatch):
         exchange(node_token=f"{word}-{int(end) + 1}-{random}".encode(), host_token=token.encode())
 
 
-# -- the reception
+# -- the listener
 
 
 @pytest.fixture
 def received():
-    """``received(token)`` makes a reception on the loopback; returns it, its port, and what the nodes told."""
+    """``received(token)`` makes a listener on the loopback; returns it, its port, and what the nodes told."""
     with ExitStack() as stack:
 
         def receive(token=TOKEN):
             told = Queue()
             with closing(socket.create_server(("127.0.0.1", 0))) as free:
                 port = free.getsockname()[1]
-            reception = Reception("127.0.0.1", port, token, authority(), lambda _, facts: told.put(facts))
-            stack.callback(reception.close, 10)
-            return reception, port, told
+            listener = NodeListener("127.0.0.1", port, token, authority(), lambda _, facts: told.put(facts))
+            stack.callback(listener.close, 10)
+            return listener, port, told
 
         yield receive
 
@@ -274,7 +275,7 @@ def shown(port, token, facts=b"facts"):
 
 
 def test_refused_connections_are_counted_and_logged_by_reason(received, caplog):
-    reception, port, told = received()
+    listener, port, told = received()
     old, old_port, told_old = received(EXPIRED_TOKEN)
     for _ in range(3):
         with pytest.raises(OSError):
@@ -283,32 +284,49 @@ def test_refused_connections_are_counted_and_logged_by_reason(received, caplog):
         shown(old_port, EXPIRED_TOKEN)
     shown(port, TOKEN)
     assert told.get(timeout=30) == b"facts" and told_old.empty()
-    assert dict(reception.refused) == {"it does not know the token of this job": 3}
+    assert dict(listener.refused) == {"it does not know the token of this job": 3}
     assert dict(old.refused) == {"the token of this job has expired": 1}
-    reception.close(10)
+    listener.close(10)
     assert caplog.text.count("refused a connection from 127.0.0.1: it does not know the token") == 1
     assert caplog.text.count("refused a connection from 127.0.0.1: the token of this job has expired") == 1
     assert "the launcher refused 3 connections: it does not know the token of this job (3)" in caplog.text
 
 
+def test_a_connection_that_the_system_gives_no_thread_is_refused_and_the_next_one_served(received, monkeypatch):
+    listener, port, told = received()
+    start, failures = threading.Thread.start, [RuntimeError("can't start new thread")]
+
+    def start_or_fail(thread):
+        if failures and thread.name == "telegrad-node-listener":
+            raise failures.pop()
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_or_fail)
+    with pytest.raises(OSError):
+        shown(port, TOKEN)
+    shown(port, TOKEN)
+    assert told.get(timeout=30) == b"facts"
+    assert dict(listener.refused) == {"this machine gives no more threads": 1}
+
+
 def test_a_crowd_that_hangs_up_takes_no_place_and_one_that_says_nothing_a_while(received, monkeypatch):
-    monkeypatch.setattr(reception_module, "MOST_UNPROVEN", 2)
-    monkeypatch.setattr(reception_module, "HANDSHAKE_SECONDS", 0.5)
-    reception, port, told = received()
+    monkeypatch.setattr(listener_module, "MOST_PENDING", 2)
+    monkeypatch.setattr(listener_module, "HANDSHAKE_SECONDS", 0.5)
+    listener, port, told = received()
     for _ in range(10):
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
     crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
     shown(port, TOKEN)
     assert told.get(timeout=30) == b"facts"
-    assert sum(reception.refused.values()) >= 10
+    assert sum(listener.refused.values()) >= 10
     for stranger in crowd:
         stranger.close()
 
 
 def test_a_crowd_that_says_nothing_displaces_its_own(received, monkeypatch):
-    monkeypatch.setattr(reception_module, "MOST_UNPROVEN", 4)
-    monkeypatch.setattr(reception_module, "HANDSHAKE_SECONDS", 3600)
+    monkeypatch.setattr(listener_module, "MOST_PENDING", 4)
+    monkeypatch.setattr(listener_module, "HANDSHAKE_SECONDS", 3600)
     _, port, told = received()
     with ExitStack() as stack:
         crowd = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(20)]

@@ -25,6 +25,15 @@ print(json.dumps([
 """
 
 
+START_AT_A_TAKEN_PORT = """
+import socket
+from telegrad import rpc
+with socket.create_server(("127.0.0.1", 0)) as taken:
+    options = rpc.GrpcRpcBackendOptions(init_method=f"tcp://127.0.0.1:{taken.getsockname()[1]}")
+    rpc.init_rpc("a", rank=0, world_size=1, rpc_backend_options=options)
+"""
+
+
 @pytest.mark.parametrize("name", ["script.py", "script"])
 def test_a_program_finds_what_it_would_find_in_a_process_of_its_own(job, tmp_path, name):
     (tmp_path / "script.py").write_text("import signal\n" + FACTS)
@@ -52,6 +61,12 @@ ENDINGS = {
 def test_a_program_ends_as_it_would_in_a_process_of_its_own(job, program, code):
     forked, own = (ended(job(program, way), code)[0] for way in WAYS)
     assert forked == own and "fork_server" not in forked
+
+
+def test_a_worker_whose_port_is_taken_ends_without_complaints_of_grpc(job):
+    """A server that was never started is freed when the interpreter ends, and then its complaint has no hook to go to."""
+    out, _ = ended(job(START_AT_A_TAKEN_PORT), 1)
+    assert "cannot listen at" in out.splitlines()[-1]
 
 
 def test_an_interrupted_program_ends_with_the_signal(job):

@@ -36,6 +36,18 @@ def test_workers_find_their_place_in_the_environment(job, tmp_path):
     assert sorted(path.name for path in (tmp_path / log_dir).iterdir()) == [f"worker{i}.log" for i in range(3)]
 
 
+def test_the_first_program_of_the_readme(job):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    source = re.search(r"```python\n# hello.py\n(.*?)```", readme, re.DOTALL)[1]
+    assert ended(job(source, "-n", "2"), 0)[0] == "worker0 | tensor([2., 2., 2.])\n"
+
+
+def test_a_number_of_workers_behind_the_script_is_told(job):
+    out, err = ended(job("print(sys.argv[1:])", args=["-n", "2"]), 0)
+    assert out == "worker0 | ['-n', '2']\n"
+    assert "telegrad: one worker: -n 2 goes to script.py; what is for telegrad run comes before the script\n" in err
+
+
 LOOK_AT_CREDENTIALS = """
 import pathlib, stat
 folder = pathlib.Path(os.environ["TELEGRAD_CREDENTIALS"])
@@ -274,6 +286,20 @@ if __name__ == "__main__":
 """
     out, _ = ended(job(source), 1)
     assert "cannot join its job" in out and "run it with `python` and not with `telegrad run`" in out
+
+
+def test_a_script_that_is_imported_by_processes_which_it_starts_is_told_where_its_work_belongs(job):
+    source = """
+import multiprocessing
+from telegrad import rpc
+rpc.init_rpc()
+process = multiprocessing.get_context("spawn").Process(target=abs, args=(1,))
+process.start()
+process.join()
+rpc.shutdown()
+"""
+    out, _ = ended(job(source), 0)
+    assert "came to init_rpc while it imported the script that has started it" in out and "__main__" in out
 
 
 def test_pythons_own_helpers_are_no_processes_left_running(job):

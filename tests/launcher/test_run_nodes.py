@@ -1,4 +1,4 @@
-"""``telegrad run`` on several nodes, all of them on this machine: they meet, share ranks and certificates, and end together."""
+"""``telegrad run`` on several nodes, all of them on this machine: they join, share ranks and certificates, and end together."""
 
 import os
 import re
@@ -145,7 +145,7 @@ def test_a_node_with_another_token(node, monkeypatch):
 
 
 def test_strangers_at_the_launchers_port(node, endpoint):
-    """Raw bytes, TLS without a proof, and a replayed proof: none gets a word, and the nodes meet."""
+    """Raw bytes, TLS without a proof, and a replayed proof: none gets a word, and the nodes join."""
     first = node("", rank=0)
     port = int(endpoint.rpartition(":")[2])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

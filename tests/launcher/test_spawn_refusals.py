@@ -4,7 +4,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from telegrad.launcher import spawn
+from telegrad.launcher import local_cluster, spawn
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,14 @@ def test_options_that_make_no_sense_are_refused(options, said):
         spawn(print, **options)
 
 
+@pytest.mark.parametrize(
+    "workers, said", [(0, "`workers` must be at least 1, you gave 0"), (1.5, "`workers` must be a whole number")]
+)
+def test_a_local_cluster_has_a_number_of_workers(workers, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        local_cluster(workers)
+
+
 @pytest.mark.parametrize("nprocs", [2.0, True, "2"])
 def test_a_number_of_processes_is_a_whole_number(nprocs):
     with pytest.raises(TypeError, match=r"`nprocs` must be a whole number of processes, you gave"):
@@ -57,3 +65,13 @@ def test_a_master_port_that_is_none_is_refused(monkeypatch):
     monkeypatch.setenv("MASTER_PORT", "x")
     with pytest.raises(ValueError, match="MASTER_PORT must be a port's number, you set 'x'"):
         spawn(print)
+
+
+@pytest.mark.processes
+def test_a_script_whose_work_its_processes_would_begin_again(run_python, tmp_path):
+    (tmp_path / "script.py").write_text("from telegrad.launcher import spawn\nspawn(print, nprocs=1)\n")
+    said = run_python(tmp_path / "script.py", code=1)
+    assert (
+        "came to spawn while it imported the script that has started it: put the work of the script under `if __name__"
+        in said
+    )

@@ -5,9 +5,10 @@ import signal
 from pathlib import Path
 
 import pytest
+from telegrad import launcher
 from telegrad.launcher import JobResult, WorkerResult
 from telegrad.launcher.summary import describe_exit, summary
-from telegrad.launcher.tracebacks import describe_error, headline
+from telegrad.launcher.tracebacks import CAUSED, describe_error, headline
 
 FAILED = """epoch 1
 Traceback (most recent call last):
@@ -73,6 +74,42 @@ def test_the_last_traceback_is_told_from_its_innermost_frame(log):
         "in two lines",
     ]
     assert headline(log(FAILED), 1) == "ValueError: no data"
+
+
+def test_the_frame_is_the_users_and_not_a_librarys(log):
+    package = Path(launcher.__file__).parents[1]
+    written = f"""Traceback (most recent call last):
+  File "/a/train.py", line 9, in <module>
+    main()
+    ~~~~^^
+  File "{package}/rpc/api.py", line 82, in rpc_sync
+    return call_function().wait()
+  File "/opt/lib/python3.12/concurrent/futures/_base.py", line 401, in __get_result
+    raise self._exception
+ValueError: no data
+"""
+    lines = ['  File "/a/train.py", line 9, in <module>', "    main()", "    ~~~~^^", "ValueError: no data"]
+    assert describe_error(log(written), 1) == lines
+    everywhere = written.replace("/a/train.py", f"{package}/core/a.py")
+    assert "_base.py" in describe_error(log(everywhere), 1)[0], "there is no other"
+    example = written.replace("/a/", f"{package}/examples/")
+    assert "examples/train.py" in describe_error(log(example), 1)[0]
+
+
+def test_an_exception_of_a_callee_is_told_with_its_frame_there(log):
+    def on_worker(name, frame, cause=""):
+        """Traceback of an exception that was raised on another worker, as the caller prints it."""
+        there = f'{cause}Traceback (most recent call last):\n  File "/a/{frame}.py", line 1, in f\n    {frame}()\nKeyError: 1'
+        return f'x.RemoteTraceback: \n"""\non worker {name!r}:\n{there}\n"""\n\n{CAUSED}\n\n'
+
+    here = 'Traceback (most recent call last):\n  File "/a/here.py", line 1, in g\n    g()\nKeyError: 1\n'
+    lines = ['  File "/a/here.py", line 1, in g', "    g()", "KeyError: 1"]
+    there = ["on worker 'ps':", '  File "/a/there.py", line 1, in f', "    there()"]
+    assert describe_error(log(on_worker("ps", "there") + here), 1) == lines + there
+    assert describe_error(log(on_worker("between", "far", on_worker("ps", "there")) + here), 1) == lines + there
+    inside = on_worker("ps", "there").replace("/a/", f"{Path(launcher.__file__).parents[1]}/rpc/")
+    assert describe_error(log(inside + here), 1) == [*lines, "on worker 'ps'"], "it did not come to the user's function"
+    assert describe_error(log(on_worker("ps", "there") + "went on\n" + here), 1) == lines, "another exception"
 
 
 def test_a_crash_is_told_by_the_fault_handler_and_an_old_traceback_is_not_blamed(log):

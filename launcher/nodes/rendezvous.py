@@ -1,4 +1,4 @@
-"""Meeting of the launchers of a job: one of them is the host, all of them are members."""
+"""Rendezvous of the launchers of a job: all of them join it, and the one of node 0 is its host."""
 
 import re
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from ..errors import NodeError
 from .assignment import NodeFacts
 from .host import Host
 from .inquiry import own_protocol
+from .listener import listening
 from .member import Membership
-from .reception import listening
 from .token import read_token
 
 DEFAULT_PORT = 29400  # torchrun's

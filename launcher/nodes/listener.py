@@ -1,4 +1,4 @@
-"""Reception of other launchers: TLS connections whose other end has proven the token, each in a thread of its own."""
+"""Listener for other launchers: accepts TLS connections whose other end proves the token, each in a thread of its own."""
 
 import logging
 import os
@@ -17,24 +17,25 @@ from ..credentials import CredentialFolders
 from ..errors import NodeError, TokenError
 from .connection import NodeConnection
 from .exchange import MOST_FACTS, NONCE_BYTES, HostProof
+from .handshakes import PendingHandshakes
 from .token import expired
-from .visits import Visits
 
 if TYPE_CHECKING:
     from ...rpc.certificates import Authority
 
 logger = logging.getLogger("telegrad.launcher")
 HANDSHAKE_SECONDS = 10.0
-CLOSED_SECONDS = 0.1  # after which it is seen that the reception is closed
-MOST_UNPROVEN = 64  # at a time
+CLOSED_SECONDS = 0.1  # after which it is seen that the listener is closed
+MOST_PENDING = 64  # connections that have not proven the token
 QUEUE = 1024
 NO_TLS = "it completed no TLS handshake"
 NO_PROOF = "it sent no proof of the token"
+NO_THREAD = "this machine gives no more threads"
 EXPIRED = "the token of this job has expired"
 Serve = Callable[[NodeConnection, bytes], None]
 
 
-class Reception:
+class NodeListener:
     """Listening port of a launcher.
 
     Args:
@@ -61,10 +62,10 @@ class Reception:
         self._resources = ExitStack()
         self._resources.callback(self._log_counts)
         self._server = self._resources.enter_context(closing(_listen(host, port)))
-        self._unproven = Visits(MOST_UNPROVEN)
+        self._pending = PendingHandshakes(MOST_PENDING)
         self._closed = False
-        self._threads: list[threading.Thread] = []
-        self._start(self._accept)
+        self._threads: list[threading.Thread] = []  # for each connection; changed by the acceptor
+        self._acceptor = _started(self._accept)
 
     def close(self, seconds: float) -> None:
         """Take no further connections, and wait for the threads, together at most so long."""
@@ -72,39 +73,41 @@ class Reception:
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         deadline = time.monotonic() + seconds
+        self._acceptor.join(seconds)
         for thread in self._threads:
             thread.join(max(deadline - time.monotonic(), 0.0))
         self._resources.close()
 
-    def _start(self, work: Callable[..., None], *args: object) -> None:
-        self._threads = [each for each in self._threads if each.is_alive()]
-        self._threads.append(threading.Thread(target=work, args=args, name="telegrad-reception", daemon=True))
-        self._threads[-1].start()
-
     def _accept(self) -> None:
         while not self._closed:
-            if not self._unproven.reserve(CLOSED_SECONDS):
+            if not self._pending.reserve(CLOSED_SECONDS):
                 continue
             try:
-                self._begin_visit()
+                self._accept_one()
             except OSError:
-                self._unproven.give_up()
+                self._pending.give_up()
                 time.sleep(CLOSED_SECONDS)  # closed, or there are no descriptors
 
-    def _begin_visit(self) -> None:
+    def _accept_one(self) -> None:
         plain, (address, *_) = self._server.accept()
         try:
-            visit = self._unproven.begin(plain, str(address))
+            handle = self._pending.begin(plain, str(address))
         except OSError:
             plain.close()
             raise
-        self._start(self._serve, plain, visit, str(address))
+        self._threads = [each for each in self._threads if each.is_alive()]
+        try:
+            self._threads.append(_started(self._serve, plain, handle, str(address)))
+        except RuntimeError:
+            self._pending.end(handle)
+            plain.close()
+            self._refuse(str(address), NO_THREAD)
 
-    def _serve(self, plain: socket.socket, visit: socket.socket, address: str) -> None:
+    def _serve(self, plain: socket.socket, handle: socket.socket, address: str) -> None:
         with ExitStack() as stack:
             stack.callback(plain.close)
             try:
-                connection, facts = self._received(plain, visit, stack)
+                connection, facts = self._received(plain, handle, stack)
             except TokenError as error:
                 self._refuse(address, str(error))
             except OSError as error:
@@ -113,7 +116,7 @@ class Reception:
             else:
                 self._serve_proven(connection, facts)
 
-    def _received(self, plain: socket.socket, visit: socket.socket, stack: ExitStack) -> tuple[NodeConnection, bytes]:
+    def _received(self, plain: socket.socket, handle: socket.socket, stack: ExitStack) -> tuple[NodeConnection, bytes]:
         try:
             plain.getpeername()  # fails if it has hung up; `wrap_socket` would, too, and leave a socket open
             stream = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
@@ -127,7 +130,7 @@ class Reception:
             except OSError as error:
                 raise TokenError(NO_PROOF) from error
         finally:
-            self._unproven.end(visit)
+            self._pending.end(handle)
 
     def _prove(self, connection: NodeConnection, deadline: float) -> bytes:
         proof = HostProof(self._token, self._certificate)
@@ -153,6 +156,12 @@ class Reception:
         if sum(counts.values()) > len(counts):  # else each has had its line
             told = ", ".join(f"{reason} ({count})" for reason, count in counts.items())
             logger.warning("the launcher refused %d connections: %s", sum(counts.values()), told)
+
+
+def _started(work: Callable[..., None], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=work, args=args, name="telegrad-node-listener", daemon=True)
+    thread.start()
+    return thread
 
 
 def _tls(authority: "Authority") -> tuple[ssl.SSLContext, bytes]:

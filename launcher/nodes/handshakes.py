@@ -1,7 +1,7 @@
-"""Visits: connections that have not proven the token yet, few at a time.
+"""Pending handshakes: connections that have not proven the token yet, a limited number at a time.
 
-When all places are taken, the oldest visit of the address that has the most is cut off: an honest launcher proves within
-milliseconds, so a host that opens many connections, or dawdles, displaces its own.
+When all places are taken, the oldest one of the address that has the most is closed. An honest launcher proves the token within
+milliseconds. So a host that opens many connections, or sends nothing, displaces its own.
 """
 
 import socket
@@ -10,8 +10,8 @@ from collections import Counter
 from contextlib import suppress
 
 
-class Visits:
-    """Visits under way. Any thread.
+class PendingHandshakes:
+    """Connections during their handshake. Any thread.
 
     Args:
         most: how many there may be at a time.
@@ -20,15 +20,14 @@ class Visits:
     def __init__(self, most: int) -> None:
         self._places = threading.Semaphore(most)
         self._lock = threading.Lock()
-        self._addresses: dict[
-            socket.socket, str
-        ] = {}  # by duplicates of the sockets, which TLS replaces; the oldest first
+        # By duplicates of the sockets, because TLS replaces a socket; the oldest first.
+        self._addresses: dict[socket.socket, str] = {}
 
     def reserve(self, seconds: float) -> bool:
-        """Reserve a place for the next visit, for which an older one may have to go; return False if that takes longer."""
+        """Reserve a place for the next connection, for which an older one may be closed; return False if that takes longer."""
         if self._places.acquire(blocking=False):
             return True
-        self._cut_off_one()
+        self._close_one()
         return self._places.acquire(timeout=seconds)
 
     def give_up(self) -> None:
@@ -36,7 +35,7 @@ class Visits:
         self._places.release()
 
     def begin(self, connection: socket.socket, address: str) -> socket.socket:
-        """Begin a visit in the reserved place, and return what ``end`` needs.
+        """Add a connection in the reserved place, and return the handle that ``end`` needs.
 
         Raises:
             OSError: there are no descriptors.
@@ -47,15 +46,15 @@ class Visits:
         return handle
 
     def end(self, handle: socket.socket) -> None:
-        """End a visit: it has proven the token, or is over."""
+        """Remove a connection: it has proven the token, or is closed."""
         with self._lock:
             del self._addresses[handle]
         handle.close()
         self._places.release()
 
-    def _cut_off_one(self) -> None:
+    def _close_one(self) -> None:
         with self._lock:
-            for crowd, _ in Counter(self._addresses.values()).most_common(1):
-                oldest = next(handle for handle, address in self._addresses.items() if address == crowd)
+            for most, _ in Counter(self._addresses.values()).most_common(1):
+                oldest = next(handle for handle, address in self._addresses.items() if address == most)
                 with suppress(OSError):
                     oldest.shutdown(socket.SHUT_RDWR)  # its thread ends it
