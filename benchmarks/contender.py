@@ -41,7 +41,8 @@ def main(arguments: Sequence[str]) -> None:
         Worker(options).run(place, Job((), ()), answers)
         return
     with ExitStack() as stack:
-        place = Place(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench"))), free_port())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench"))
+        place = Place(Path(folder), stack.enter_context(reserve_port()).getsockname()[1])
         given = [*arguments, "--folder", str(place.folder), "--port", str(place.port)]
         ranks = range(1, options.workers) if options.processes else ()
         job = stack.enter_context(Job(given, ranks))
@@ -133,8 +134,13 @@ def is_rate(figure: str) -> bool:
     return figure in FIGURES and FIGURES[figure].more_is_better
 
 
-def free_port() -> int:
-    """Return a free port of the loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def reserve_port() -> socket.socket:
+    """Return a socket that keeps a free port of the loopback from other processes while it is open.
+
+    Rank 0 listens there nevertheless, as PyTorch and Telegrad do it: with SO_REUSEADDR. Telegrad's ``launcher`` has the same
+    function; a contender does not import Telegrad.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved

@@ -38,9 +38,15 @@ def draw(results: Results, file: Path) -> None:
         echo, threads = above.subplots(1, 2)
         draw_lines(results, echo, r"(.+) echo", "payload", "there and back")
         draw_lines(results, threads, r"(\d+) calling threads?", "calling threads", "empty calls a second")
-        echo.xaxis.set(major_locator=LogLocator(1024), major_formatter=lambda size, _: show([size], "B"))
+        echo.xaxis.set(
+            major_locator=LogLocator(32), major_formatter=lambda size, _: show([size], "B"), minor_locator=NullLocator()
+        )
         echo.yaxis.set_major_formatter(lambda seconds, _: show([seconds], "s"))
-        threads.yaxis.set_major_formatter(lambda rate, _: show([rate], "1/s"))
+        threads.yaxis.set(
+            major_locator=LogLocator(10, (1, 2, 5)),
+            major_formatter=lambda rate, _: show([rate], "1/s"),
+            minor_locator=NullLocator(),
+        )
         threads.xaxis.set(
             major_locator=LogLocator(2), major_formatter=lambda count, _: f"{count:g}", minor_locator=NullLocator()
         )
@@ -61,7 +67,7 @@ def draw_lines(results: Results, axes: Any, pattern: str, across: str, up: str) 
         if points:
             colour = COLOURS.get(source.name.partition(",")[0], "#000000")
             wide = 2.2 if source.name == "telegrad" else 1.2
-            axes.plot(*zip(*points), style_of(source.name), color=colour, lw=wide, marker=".", label=source.name)
+            axes.plot(*zip(*points), ls=style_of(source.name), color=colour, lw=wide, marker=".", label=source.name)
     axes.set(xlabel=across, ylabel=up, xscale="log", yscale="log")
     axes.grid(alpha=0.3)
 
@@ -77,10 +83,10 @@ def points_of(results: Results, contender: str, pattern: str) -> Points:
     return sorted(points)
 
 
-def style_of(contender: str) -> str:
+def style_of(contender: str) -> Any:
     """Return the style of a contender's line: a library's first transport is solid."""
     _, _, transport = contender.partition(", ")
-    return {"": "-", "Unix": "-.", "TCP": "--"}.get(transport, ":")
+    return {"": "-", "Unix": "-.", "TCP": "--", "TLS": (0, (4, 1, 1, 1, 1, 1))}.get(transport, ":")
 
 
 def draw_aims(results: Results, axes: Any) -> None:
@@ -93,6 +99,15 @@ def draw_aims(results: Results, axes: Any) -> None:
     places = range(len(measured))
     factors = [factor for _, factor in measured]
     axes.barh(places, [factor - 1 for factor in factors], left=1, height=0.6, color=COLOURS["telegrad"], alpha=0.6)
+    for place, factor in zip(places, factors):  # right of the bars
+        axes.annotate(
+            f"{factor:.2g}",
+            (1.01, place),
+            xycoords=("axes fraction", "data"),
+            fontsize=8,
+            va="center",
+            annotation_clip=False,
+        )
     for name, marker in (("aim", "|"), ("moonshot", "x")):
         goals = [(as_times(aim, getattr(aim, name)), place) for place, (aim, _) in zip(places, measured)]
         points = [(goal, place) for goal, place in goals if goal]

@@ -153,6 +153,7 @@ def draw(costs: Sequence[Cost], file: Path) -> None:
         file: the picture.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     axes = (figure := Figure(figsize=(6, 4), layout="constrained")).subplots()
     for phase in dict.fromkeys(cost.phase for cost in costs):
@@ -161,6 +162,12 @@ def draw(costs: Sequence[Cost], file: Path) -> None:
             [cost.workers for cost in chosen], [cost.of_event * 1e6 for cost in chosen], marker="o", label=phase
         )
     axes.set(xlabel="workers of the job", ylabel="CPU time an event, µs")
+    # Numbers are written out: 40, and not 4 × 10¹.
+    for axis, ticks in (
+        (axes.xaxis, FixedLocator(sorted({cost.workers for cost in costs}))),
+        (axes.yaxis, LogLocator(subs=(1, 2, 5))),
+    ):
+        axis.set(major_locator=ticks, minor_locator=NullLocator(), major_formatter=FuncFormatter("{:,g}".format))
     axes.legend()
     figure.savefig(file, dpi=120)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 AT_A_TIME = 3  # activities of one worker
 THINK_SECONDS = 3.0  # mean pause before each
+MOST_THINK_SECONDS = 20.0  # a longer one would look as if the worker hung
 Activity = Callable[[Worker], Awaitable[None]]
 ACTIVITIES: dict[Activity, float] = {
     calls.plain: 3,
@@ -55,14 +56,14 @@ class Mixed(Workload):
         self.shelves[worker.rank] = []
         self.parameters[worker.rank] = gradients.weight_of(worker.rank)
         await asyncio.gather(self._gather(worker), *(self._act(worker) for _ in range(AT_A_TIME)))
-        self.shelves[worker.rank].clear()
+        del self.shelves[worker.rank]
 
     def check(self, simulation: Simulation) -> Iterator[str]:
         return self.journal.check()
 
     async def _gather(self, worker: Worker) -> None:
         for number in itertools.count():
-            await asyncio.sleep(worker.random.expovariate(1.0 / THINK_SECONDS))
+            await _think(worker)
             if not worker.simulation.busy or worker.agent.closed:
                 return
             try:
@@ -72,7 +73,7 @@ class Mixed(Workload):
 
     async def _act(self, worker: Worker) -> None:
         while True:
-            await asyncio.sleep(worker.random.expovariate(1.0 / THINK_SECONDS))
+            await _think(worker)
             if not worker.simulation.busy:
                 return
             activity = worker.random.choices(list(ACTIVITIES), list(ACTIVITIES.values()))[0]
@@ -82,3 +83,7 @@ class Mixed(Workload):
                 return  # it was expelled
             except RpcError as error:
                 check_error(worker.simulation, f"{activity.__module__}.{activity.__qualname__} at {worker.name}", error)
+
+
+async def _think(worker: Worker) -> None:
+    await asyncio.sleep(min(worker.random.expovariate(1.0 / THINK_SECONDS), MOST_THINK_SECONDS))

@@ -2,7 +2,8 @@
 
 Workers find out late that a link is silent, and late that it is not any more. So a link counts as *doubtful* while it is
 silent for long enough to be reported, and for a while after. A worker that a path without doubtful links joined to the
-majority must not be lost. A member that has closed itself behind a doubtful link still counts: it cannot tell.
+majority must not be lost. A member that has closed itself behind a doubtful link still counts: it cannot tell. So does one
+that was killed, but it is on no path.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ class Reach:
         piece, fresh = {worker}, [worker]
         others = [other for other in self._simulation.workers if other is not worker]
         open_ones = {other for other in others if not other.agent.closed}
+        living = {other for other in open_ones if other.state is not State.DEAD}
         while fresh:
             at = fresh.pop()
-            found = [other for other in open_ones - piece if not self._is_doubtful(at.rank, other.rank)]
+            found = [other for other in living - piece if not self._is_doubtful(at.rank, other.rank)]
             piece.update(found)
             fresh += found
         silent = [other for other in others if other.agent.closed and self._misses(worker, other)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
@@ -19,9 +20,9 @@ Kept = tuple[RRef, int]  # a reference, and the key of its value
 
 
 def shelf(worker: Worker) -> list[Kept]:
-    """Return the references that a worker keeps."""
+    """Return the references that a worker keeps: none that come when its program is over, from a call that was late."""
     workload: Mixed = worker.simulation.workload  # type: ignore[assignment]
-    return workload.shelves[worker.rank]
+    return workload.shelves.get(worker.rank, [])
 
 
 def make(key: int) -> list[int]:
@@ -103,8 +104,10 @@ async def fetch_one(worker: Worker, reference: RRef, key: int) -> None:
         value = await reference._fetch()
     except Exception as error:
         counts["fetches failed"] += 1
+        with suppress(RpcError):
+            await reference._fork.settled  # if its creating call never arrived, the owner may say so first
         if reference._fork.error is not None:
-            return  # its creating call never arrived, or its owner is lost: the owner may already have said so
+            return  # its creating call never arrived, or its owner is lost
         check_error(worker.simulation, f"to_here() of {reference} at {worker.name}", error)
         return
     counts["fetched"] += 1

@@ -1,5 +1,7 @@
 """Steps of a message of a barrier and of a shutdown: as many among many workers as among few."""
 
+import re
+
 import pytest
 from telegrad.rpc import quiescence as q
 from telegrad.rpc.gathering import Offer, Rounds
@@ -51,3 +53,10 @@ def test_every_phase_of_a_job_is_measured():
     costs = measure(5)
     assert [cost.phase for cost in costs] == ["rendezvous", "start", "calls", "barrier", "shutdown"]
     assert all(cost.events >= 5 for cost in costs)
+
+
+def test_the_picture_writes_numbers_out(run_python, tmp_path):
+    pytest.importorskip("matplotlib")
+    run_python("-m", "telegrad.testing.scale", 14, 20, "--picture", tmp_path / "scale.svg")
+    labels = re.findall("<!-- (.*) -->", (tmp_path / "scale.svg").read_text())
+    assert {"14", "20"} <= set(labels) and not any("times" in label or "^" in label for label in labels), labels

@@ -20,7 +20,7 @@ from telegrad.rpc.gathering import Rounds
 from telegrad.rpc.intervals import IntervalSet
 from telegrad.rpc.losses import Losses
 from telegrad.rpc.reports import Reports
-from telegrad.rpc.serving import ServerCall
+from telegrad.rpc.server_call import ServerCall
 from telegrad.rref import protocol as p
 from telegrad.rref import remote
 from telegrad.rref.extend import RRefContext
