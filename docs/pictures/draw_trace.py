@@ -25,6 +25,7 @@ from telegrad.examples.start import start
 FOLDER = Path(__file__).parent
 TRAINERS, STEP = 2, "rpc_sync#forward(trainer0 -> server)"
 WIDTH, LEFT, ROW, TOP = 1100, 110, 17, 34
+LABEL = 40  # width of a label of the scale of time
 COLOURS = {"rpc": "#FCE8D5", "served": "#DCEBF7", "backward": "#E4DCF2", "operation": "#DDF0DD"}
 
 
@@ -137,10 +138,11 @@ def box(each: Slice, x: float, y: float, scale: float) -> str:
 
 
 def tick(microseconds: int, x: float, bottom: int) -> str:
-    """Return a line of the scale of time."""
+    """Return a line of the scale of time, with its label to the right of it, or to the left if there is no room."""
+    place = f'x="{x + 2:.1f}"' if x + LABEL < WIDTH else f'x="{x - 2:.1f}" text-anchor="end"'
     return (
         f'<line x1="{x:.1f}" y1="24" x2="{x:.1f}" y2="{bottom}" stroke="#ddd" stroke-width="0.6"/>'
-        f'<text x="{x + 2:.1f}" y="20">{microseconds / 1000:g} ms</text>'
+        f'<text {place} y="20">{microseconds / 1000:g} ms</text>'
     )
 
 
