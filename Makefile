@@ -2,16 +2,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PEERS ?=
+TIMES ?= 20
+MINUTES ?= 30
+# Tests that need one of these are skipped, and counted, where it cannot be installed.
+OPTIONAL := mpi kubernetes notebooks
 # One process more than there are cores, because some tests wait.
 PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fast test-all soak check bench bench-quick bench-docs peers sweep proto signatures clean
+.PHONY: demo test test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,examples]'
+	@for extra in $(OPTIONAL); do $(BIN)/pip install --quiet --disable-pip-version-check -e ".[$$extra]" || \
+		echo "the extra '$$extra' cannot be installed here: the tests that need it are skipped"; done
 	@touch $@
 
 .venv/dev: .venv/installed
@@ -27,11 +33,14 @@ test: .venv/installed      ## the tests, in parallel; TESTS narrows it: make tes
 test-fast: .venv/installed ## those that start no process and are not slow, in less than a minute
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak and not slow and not processes" $(TESTS)
 
-test-all: .venv/installed  ## those marked long too: a run of chaos, arrays of a quarter of a gibibyte
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not soak" $(TESTS)
+test-all: .venv/installed  ## those marked long too: a run of chaos, arrays of a quarter of a gibibyte; repeats alone what failed
+	@$(BIN)/python -m telegrad.tools.gate $(PARALLEL) -m "not soak" $(TESTS)
 
 soak: .venv/installed      ## more seeds of random programs and schedules than test-all has
 	@$(BIN)/python -m pytest $(PARALLEL) -m soak $(TESTS)
+
+flaky: .venv/installed     ## tests that start processes, many times under load: make flaky TESTS=tests/rref TIMES=20 MINUTES=30
+	@$(BIN)/python -m telegrad.tools.flaky --times $(TIMES) --minutes $(MINUTES) $(TESTS)
 
 check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/ruff check .

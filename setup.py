@@ -3,7 +3,7 @@
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
-NOT_SHIPPED = ("tests", "benchmarks", "docs", "build", "dist")
+NOT_SHIPPED = ("tests", "tools", "benchmarks", "docs", "build", "dist")
 found = find_packages(".", exclude=[pattern for name in NOT_SHIPPED for pattern in (name, f"{name}.*")])
 
 

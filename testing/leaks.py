@@ -21,6 +21,7 @@ from typing import Any
 from ..rpc.extend import Agent, open_agents
 from ..rref import RRef
 
+LEFT_BEHIND = "this test left something behind"  # begins the message of a test that fails because of that
 WAIT_SECONDS = 5.0
 HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")  # Python's own, one for the process
 GRPC_POLLER = "_poll_wrapper"  # gRPC's own thread, which it keeps

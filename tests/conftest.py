@@ -14,7 +14,7 @@ from telegrad.rpc.extend import GrpcRpcBackendOptions, open_agents
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.lanes.sockets import KINDS
 from telegrad.testing.cluster import in_process_cluster
-from telegrad.testing.leaks import Watch
+from telegrad.testing.leaks import LEFT_BEHIND, Watch
 
 # Tests run side by side; threads of BLAS in the processes that they start would wait for one another, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -90,7 +90,7 @@ def nothing_is_left():
         if agent not in watch.agents:
             agent.close("its test ended")  # so that one test's leak is not the next one's
     if leaks:
-        pytest.fail("this test left something behind:\n  " + "\n  ".join(leaks), pytrace=False)
+        pytest.fail(f"{LEFT_BEHIND}:\n  " + "\n  ".join(leaks), pytrace=False)
 
 
 socket_cluster = partial(in_process_cluster, make_lane=partial(GrpcLane, KINDS))

@@ -3,11 +3,45 @@
 import dis
 import gc
 import inspect
+import signal
 import sys
+import threading
+from contextlib import contextmanager
 from functools import cache
 
 # Functions of Python's ``Condition``, which fails, or stays locked, if they are interrupted.
 INSIDE_LOCKS = ("__enter__", "__exit__", "_release_save", "_acquire_restore")
+
+
+@contextmanager
+def first_signal(signum, handler):
+    """In the block the first signal of this number calls ``handler()``; yields a function that sends it to the main thread.
+
+    A signal that comes in the moment before a system call does not end it, and CPython runs the handler only when it has
+    ended. So the function sends again until the handler has begun. It is to return before the block ends.
+    """
+    begun, main = threading.Event(), threading.main_thread().ident
+
+    def handle(*_):
+        if not begun.is_set():
+            begun.set()
+            handler()
+
+    def send():
+        while not begun.is_set():
+            signal.pthread_kill(main, signum)
+            begun.wait(0.02)
+
+    before = signal.signal(signum, handle)
+    try:
+        yield send
+    finally:
+        signal.signal(signum, before)
+
+
+def interrupt():
+    """Raise what Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 class Interrupter:

@@ -5,13 +5,16 @@ import re
 import select
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 LAUNCHER = [sys.executable, "-X", "faulthandler", "-c", "from telegrad.launcher.cli import main; main()"]
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-NEEDS_MPI = pytest.mark.skipif(MPIEXEC is None, reason="mpiexec is not installed: pip install mpich")
+NEEDS_MPI = pytest.mark.skipif(
+    MPIEXEC is None or find_spec("mpi4py") is None, reason="MPI is not installed: pip install mpi4py mpich"
+)
 LIMIT = 60  # seconds until a job counts as hanging
 
 # Programs of workers.

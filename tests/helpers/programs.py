@@ -32,6 +32,14 @@ def run_python(*arguments, code=0, timeout=120, **options):
     return done.stdout if not code else done.stdout + done.stderr
 
 
+def is_running(pid):
+    """Return whether there is a process of that id that is no zombie."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @contextmanager
 def ending_within(seconds):
     """Show all stacks and end this process if the body takes longer: its worker processes die with it."""

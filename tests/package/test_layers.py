@@ -32,6 +32,7 @@ LAYERS = {
     "testing": 6,
     "benchmarks": 7,
     "compat": 6,
+    "tools": 7,
 }
 NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 

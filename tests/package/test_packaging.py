@@ -9,7 +9,7 @@ import pytest
 import telegrad
 
 ROOT = Path(__file__).resolve().parents[2]
-NOT_SHIPPED = {"tests", "benchmarks", "docs", "build", "dist"}
+NOT_SHIPPED = {"tests", "tools", "benchmarks", "docs", "build", "dist"}
 DOCUMENTS = {".md", ".py", ".pyc"}  # code is shipped in any case, documents need not be
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
+from telegrad.core.futures import Future
 from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.messages import Topic
@@ -170,26 +171,36 @@ def doubting():
         yield a, peer, cuts
 
 
+def change(agent, action):
+    """Call ``action(machine, now)`` on the agent's loop, so that none of its own looks at the time comes between."""
+    done = Future()
+    agent.timers.call_soon(lambda: done.set_result(action(agent.losses._machine(), agent.timers.now())))
+    done.wait(20)
+
+
 def test_a_worker_that_is_lost_by_now_is_not_called_cut_off_when_something_else_happens(doubting, until):
     a, peer, cuts = doubting
-    now = a.timers.now()
-    with a.losses._lock:  # the agent's own thread may handle an event at this moment
-        machine = a.losses._machine()
+
+    def doubt(machine, now):
         machine.handle(Failed(1, NOBODY), now - 1000)
         machine._seen = now
-    peer.trouble = Trouble(NOBODY, now - 1000)
-    a.losses._handle(Reached(2, 0))
+        peer.trouble = Trouble(NOBODY, now - 1000)
+        a.losses._handle(Reached(2, 0))
+
+    change(a, doubt)
     until(lambda: peer.gone)
     assert not cuts
 
 
 def test_a_suspended_process_does_not_call_a_link_cut_before_others_had_time_to_answer(doubting):
     a, peer, cuts = doubting
-    now = a.timers.now()
-    with a.losses._lock:
-        a.losses._machine()._seen = now - 1000
-    peer.trouble = Trouble(SILENCE, now - 1000)
-    a.losses.watch()
+
+    def suspend(machine, now):
+        machine._seen = now - 1000
+        peer.trouble = Trouble(SILENCE, now - 1000)
+        a.losses.watch()
+
+    change(a, suspend)
     assert not cuts and not peer.cut
 
 

@@ -4,6 +4,7 @@ import signal
 import threading
 
 import pytest
+from helpers.interrupts import first_signal, interrupt
 from helpers.lines import Line, in_thread, is_asleep
 from helpers.threads import until as wait_until
 from telegrad.core.futures import thread_role
@@ -206,37 +207,32 @@ def test_what_may_run_user_code_runs_when_the_reader_has_given_the_stream_back(l
     assert owned == [(False, None)] and thread_role.task is None and thread_role.awaited is None
 
 
-def test_ctrl_c_while_a_reader_sleeps_costs_nothing(line):
-    main = threading.main_thread().ident
-    thread = threading.Thread(target=lambda: wait_until(is_asleep(line)) and signal.pthread_kill(main, signal.SIGINT))
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        line.futures[0].wait()
-    thread.join(20)
+def test_ctrl_c_while_a_reader_sleeps_costs_nothing(line, thread):
+    with first_signal(signal.SIGINT, interrupt) as send:
+        interrupting = thread(lambda: wait_until(is_asleep(line)) and send())
+        with pytest.raises(KeyboardInterrupt):
+            line.futures[0].wait()
+        interrupting.join(20)
     assert line.watched == [False, True] and not line.ended and thread_role.blocker is None
     line.send(0)
     assert line.futures[0].wait() == 0
 
 
-def test_a_signal_handler_may_wait_while_its_thread_sleeps(line):
-    results, main = [], threading.main_thread().ident
-    before = signal.signal(signal.SIGUSR1, lambda *_: results.append(line.futures[1].wait(20)))
+def test_a_signal_handler_may_wait_while_its_thread_sleeps(line, thread):
+    results = []
 
     def others():
         wait_until(is_asleep(line))
-        signal.pthread_kill(main, signal.SIGUSR1)
+        send()
         wait_until(lambda: line.reading._sleeper._asleep == 2)
         line.send(1)
         wait_until(lambda: results)
         line.futures[0].set_result("otherwise")
 
-    thread = threading.Thread(target=others)
-    thread.start()
-    try:
+    with first_signal(signal.SIGUSR1, lambda: results.append(line.futures[1].wait(20))) as send:
+        signalling = thread(others)
         assert line.futures[0].wait(20) == "otherwise"
-    finally:
-        thread.join(20)
-        signal.signal(signal.SIGUSR1, before)
+        signalling.join(20)
     assert results == [1] and not line.reading._turn._is_owned()
 
 

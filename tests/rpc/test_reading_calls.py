@@ -4,12 +4,14 @@ import contextvars
 import signal
 import threading
 import time
-from functools import partial
 
 import pytest
+from helpers.interrupts import first_signal, interrupt
 from telegrad import rpc
 from telegrad.core.errors import RpcTimeoutError
 from telegrad.testing.cluster import in_process_cluster
+
+asked = threading.Event()  # workers of these tests are in this process
 
 
 def sleep(seconds):
@@ -17,8 +19,14 @@ def sleep(seconds):
     return "late"
 
 
+def answer_later():
+    asked.wait(60)
+    return "late"
+
+
 @pytest.mark.slow
-def test_a_late_answer_is_not_taken_for_another_calls(workers, until):
+def test_a_late_answer_is_not_taken_for_another_calls(workers, until, thread):
+    asked.clear()
     a, *_ = workers
     if a.connections.lanes.keys() != {"grpc"}:
         return
@@ -26,15 +34,15 @@ def test_a_late_answer_is_not_taken_for_another_calls(workers, until):
         rpc.rpc_sync("b", sleep, (0.3,), timeout=0.05)
     for number in range(20):
         assert rpc.rpc_sync("b", abs, (-number,)) == number
-    with pytest.raises(KeyboardInterrupt):
-        future = rpc.rpc_async("b", sleep, (0.3,))
-        main = threading.main_thread().ident
-        timer = threading.Timer(0.05, partial(signal.pthread_kill, main, signal.SIGINT))
-        timer.start()
-        future.wait()
-    timer.join()
+    future = rpc.rpc_async("b", answer_later)
+    with first_signal(signal.SIGINT, interrupt) as send:
+        interrupting = thread(lambda: until(lambda: future._waiters) and send())
+        with pytest.raises(KeyboardInterrupt):
+            future.wait()
+        interrupting.join()
     for number in range(20):
         assert rpc.rpc_sync("b", abs, (-number,)) == number
+    asked.set()
     assert future.wait() == "late"
 
 
