@@ -36,7 +36,7 @@ from .group import Numbers, ProcessGroup, Work
 from .mailbox import Key, Mailbox, Message
 from .reduction import ReduceOp, combine
 from .shared_memory import SMALL_BYTES, SharedReduction, host_identity, new_segment, open_shared
-from .watching import ASK_SECONDS, Watch
+from .watching import ASK_SECONDS, Watch, standing
 
 MOST_AHEAD = 256  # messages that a member may have sent and its receivers have not taken
 STALL_SECONDS = 0.05  # of waiting in shared memory, before those that are late are asked what they are doing
@@ -197,13 +197,18 @@ class AgentGroup(ProcessGroup):
     def _check_strays(self) -> None:
         """Look for messages of collectives that are over here: those who sent them called something else.
 
+        If their sender has raised that error, and only the news of it is late, this collective need not fail.
+
         Raises:
-            CollectiveError: there is one.
+            CollectiveError: there is a message, and its sender knows of no error.
         """
         for key, message in self._mailbox.waiting(self.name):
             for call in [each for each in tuple(self._over) if each.number == key.place]:
-                self._mailbox.fail(self.name, call.number, self._different(call, key.source, called(message.signature)))
-                raise self._different(call, key.source, called(message.signature))
+                known = self._failures.ask(key.source, self.name, call.number, ASK_SECONDS)
+                error = self._different(call, key.source, called(message.signature))
+                self._mailbox.fail(self.name, call.number, error)
+                if standing(known).failure is None:
+                    raise error
 
     def _map_segments(self, call: CollectiveCall) -> SharedReduction | None:
         """Let all members map one another's segments; ``None`` if they are on several hosts, or one may not."""

@@ -60,7 +60,7 @@ class Watch:
             if (peer := self._agent.peers.at(rank)).gone:
                 raise peer.lost_error()
         for rank in [rank for rank, answer in self._answers.items() if answer.done()]:
-            theirs = _standing(self._answers.pop(rank)).signature
+            theirs = standing(self._answers.pop(rank)).signature
             if theirs is not None and tuple(theirs) != self._call.signature:
                 raise self._differs(rank, theirs)
         asks = seconds > self._next
@@ -81,18 +81,19 @@ class Watch:
             asked |= answers.keys()
             left = []
             for rank, answer in answers.items():
-                standing = _standing(answer)
-                if standing.failure is not None:
-                    raise standing.failure
-                left += [other for other in standing.waits_for if other not in asked]
-                blamed |= set() if standing.waits_for else {rank}
+                theirs = standing(answer)
+                if theirs.failure is not None:
+                    raise theirs.failure
+                left += [other for other in theirs.waits_for if other not in asked]
+                blamed |= set() if theirs.waits_for else {rank}
         return sorted(blamed or late)
 
     def _ask(self, rank: int) -> Future[Any]:
         return self._failures.ask(rank, self._group, self._call.number, ASK_SECONDS)
 
 
-def _standing(answer: Future[Any]) -> Standing:
+def standing(answer: Future[Any]) -> Standing:
+    """Return what a member answers to ``Failures.ask``; nothing is known if it does not answer."""
     try:
         return Standing(*answer.wait())
     except RpcError:  # it is busy, or cut off: nothing is known
