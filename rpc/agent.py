@@ -41,7 +41,7 @@ from .threads import AgentThreads
 from .timers import Timers
 from .tls import own_tls
 from .waits import Waits
-from .wire.control import goodbye
+from .wire.control import encode_goodbye
 from .wire.function_names import main_script
 from .worker_info import WorkerInfo
 
@@ -205,7 +205,7 @@ class Agent:
         if (launcher := reporter()) and self.connections.known.done():
             # First: the launcher must know before peers can fail because of it.
             launcher.left(agreed=self.state.leaving)
-        last = goodbye(reason, agreed=self.state.leaving) if farewell else None
+        last = encode_goodbye(reason, self.state.leaving, self.losses.last_report()) if farewell else None
         for peer in self.peers.met():
             for connection in peer.connections():
                 connection.close(last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from ..proto.rpc_pb2 import WorkerRecord
@@ -74,6 +75,8 @@ class Losses:
         self._timeout = options.reconnect_timeout
         self._lock = threading.Lock()
         self._made: Verdicts | None = None
+        self._due: deque[Instruction] = deque()  # filled with the lock held, emptied by one thread at a time
+        self._doing = threading.RLock()  # held by that thread; knows its owner, also when acquiring it was interrupted
         self._quiet = True  # no worker suspects another
         self._alarm = Alarm(timers, self.watch)
         control.on(Topic.MEMBERSHIP, self._received)
@@ -111,16 +114,17 @@ class Losses:
                 return
             machine = self._machine()  # before ``add``: made of the workers that were known so far
             self._peers.add(record)
-            instructions = machine.handle(Joined(record.number), self._timers.now())
-        self._carry_out(instructions)
+            self._due.extend(machine.handle(Joined(record.number), self._timers.now()))
+        self._carry_out()
 
-    def left(self, peer: Peer, reason: str, agreed: bool) -> None:
+    def left(self, peer: Peer, reason: str, agreed: bool, report: bytes) -> None:
         """Note that ``peer`` said goodbye.
 
         Args:
             peer: the worker that leaves.
             reason: the reason that it gave.
             agreed: whether it leaves in a shutdown of all workers.
+            report: its ``last_report``.
         """
         if agreed:
             for handler in self.on_agreed:
@@ -128,18 +132,23 @@ class Losses:
         if self._state.leaving:
             self._remove(peer, reason)
         else:
-            self._handle(Left(peer.number, reason))
+            self._handle(Left(peer.number, reason, decode_report(report)))
 
     def watch(self) -> None:
         """Do what follows from the time that has passed, and set the alarm for the next such time."""
         now = self._timers.now()
-        instructions = self._instructions_for(TimePassed(), now)
+        self._give(TimePassed(), now)
         with self._lock:
             due = self._machine().due(now)
         self._alarm.set(due)
-        self._carry_out(instructions)
+        self._carry_out()
         for peer in self._peers.met():
             self._update_cut(peer, now)
+
+    def last_report(self) -> bytes:
+        """Return this worker's report, for its goodbye: the latest may not have arrived everywhere."""
+        with self._lock:
+            return b"" if self._made is None else encode_report(self._made.report)
 
     def next_hop(self, rank: int) -> int | None:
         """Return the worker that passes frames on to the worker ``rank``, while the link to that is cut."""
@@ -158,26 +167,42 @@ class Losses:
         return self._made
 
     def _handle(self, event: Event) -> None:
-        self._carry_out(self._instructions_for(event, self._timers.now()))
+        self._give(event, self._timers.now())
+        self._carry_out()
         for peer in self._peers.met():
             if peer.trouble is not None:
                 self._update_cut(peer, None)
 
-    def _instructions_for(self, event: Event, now: float) -> list[Instruction]:
+    def _give(self, event: Event, now: float) -> None:
         with self._lock:
             machine = self._machine()
-            instructions = machine.handle(event, now)
+            self._due.extend(machine.handle(event, now))
             self._quiet = machine.quiet
-        return instructions
 
-    def _carry_out(self, instructions: list[Instruction]) -> None:
-        for instruction in instructions:
-            if isinstance(instruction, Lose):
-                self._lose(self._peers.at(instruction.rank), instruction.loss)
-            elif isinstance(instruction, Close):
-                self._close(instruction.reason)
-            elif not self._state.leaving:
-                self._send_report(instruction)
+    def _carry_out(self) -> None:
+        """Do what the machine has said, unless another thread does: in its order, so that a first loss is told first."""
+        doing, held = self._doing, False
+        while self._due and not doing._is_owned():  # type: ignore[attr-defined]  # else a handler of a loss led here
+            try:
+                held = doing.acquire(blocking=False)
+                if not held:
+                    return
+                while self._due:
+                    self._do(self._due.popleft())
+            except BaseException:
+                held = held or doing._is_owned()  # type: ignore[attr-defined]  # Ctrl-C as it was acquired
+                raise
+            finally:
+                if held:
+                    doing.release()
+
+    def _do(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Lose):
+            self._lose(self._peers.at(instruction.rank), instruction.loss)
+        elif isinstance(instruction, Close):
+            self._close(instruction.reason)
+        elif not self._state.leaving:
+            self._send_report(instruction)
 
     def _send_report(self, instruction: SendReport) -> None:
         payload = encode_report(instruction.report)

@@ -21,7 +21,7 @@ from .peers import Peers
 from .relay import Relay
 from .server_call import ServerCall
 from .serving import Server
-from .wire.control import decode_amount, decode_done, is_agreed, read_reason
+from .wire.control import decode_amount, decode_done, decode_goodbye, read_reason
 from .wire.frames import decode
 from .wire.header import Kind
 
@@ -128,7 +128,7 @@ class Receiver:
         elif kind == Kind.ASK:
             self._flows.of(connection).asked(decode_amount(frame))
         elif kind == Kind.GOODBYE:
-            self._losses.left(peer, read_reason(frame), is_agreed(frame))
+            self._losses.left(peer, *decode_goodbye(frame))
         elif kind == Kind.EXPELLED:
             self._losses.expelled(peer, read_reason(frame))
         else:

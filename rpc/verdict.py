@@ -68,10 +68,11 @@ class Joined(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A worker said goodbye."""
+    """A worker said goodbye, with its last report: news of a loss may be on its way still, on another connection."""
 
     rank: int
     reason: str
+    report: Report = Report()
 
 
 class Received(NamedTuple):
@@ -199,12 +200,11 @@ class Verdicts:
             case Joined(rank):
                 self._join(rank)
                 self._conclude(now)
-            case Left(rank, reason):
+            case Left(rank, reason, report):
                 if rank in self.members and rank != self.me:
-                    self._lose(rank, Loss(reason, left=True))
-                    self._conclude(now)
+                    self._left(rank, reason, report, now)
             case Received(sender, report):
-                if sender in self.members and report.version > self._reports[sender].version:
+                if self._is_news(sender, report):
                     self._receive(sender, report, now)
                     self._heard(now)
             case TimePassed():
@@ -254,6 +254,17 @@ class Verdicts:
                 return
             if report.suspects(rank):
                 self._answer_suspicion(sender, rank)
+
+    def _left(self, rank: int, reason: str, report: Report, now: float) -> None:
+        """Lose a worker that left, after those whose loss may be why it leaves."""
+        if self._is_news(rank, report):
+            self._receive(rank, report, now)
+        if not self.closed:
+            self._lose(rank, Loss(reason, left=True))
+            self._conclude(now)
+
+    def _is_news(self, sender: int, report: Report) -> bool:
+        return sender in self.members and report.version > self._reports[sender].version
 
     def _receive(self, sender: int, report: Report, now: float) -> None:
         if self.me in report.gone:

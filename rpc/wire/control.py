@@ -15,6 +15,7 @@ from .header import HEAD, Flag, Kind
 AMOUNT = struct.Struct("<qq")  # bytes, messages; signed, because a goal may be negative
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
 DONE_HEAD = HEAD.pack(Kind.DONE, 0, 0, 0, 0.0)
+LENGTH = struct.Struct("<I")
 RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
 
@@ -98,14 +99,26 @@ def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
     return author, receiver, hops, bytes(memoryview(frame)[HEAD.size + RELAY.size :])
 
 
-def goodbye(reason: str, agreed: bool) -> Parts:
-    """Return the last frame of a connection whose sender leaves; ``agreed``: it leaves because all workers do."""
-    return _frame(Kind.GOODBYE, reason.encode(), Flag.AGREED if agreed else 0)
+def encode_goodbye(reason: str, agreed: bool, report: bytes) -> Parts:
+    """Return the last frame of a connection whose sender leaves.
+
+    Args:
+        reason: why, in words.
+        agreed: it leaves because all workers do.
+        report: its last report about other workers.
+    """
+    text = reason.encode()
+    return _frame(Kind.GOODBYE, LENGTH.pack(len(text)) + text + report, Flag.AGREED if agreed else 0)
 
 
-def is_agreed(frame: Any) -> bool:
-    """Return whether the sender of a goodbye leaves because all workers do."""
-    return bool(frame[1] & Flag.AGREED)
+def decode_goodbye(frame: Any) -> tuple[str, bool, bytes]:
+    """Return the reason, whether all workers leave, and the last report of the sender of a goodbye."""
+    body = _body(frame)
+    (length,) = LENGTH.unpack_from(body)
+    end = LENGTH.size + length
+    if end > len(body):
+        raise SerializationError(f"the reason in a goodbye has {length} bytes, its frame {len(frame)}")
+    return bytes(body[LENGTH.size : end]).decode(), bool(frame[1] & Flag.AGREED), bytes(body[end:])
 
 
 def expelled(reason: str) -> Parts:
@@ -114,7 +127,7 @@ def expelled(reason: str) -> Parts:
 
 
 def read_reason(frame: Any) -> str:
-    """Return the reason in a frame that ends a connection."""
+    """Return the reason in a frame that ends a connection because its receiver counts as lost."""
     return bytes(_body(frame)).decode()
 
 

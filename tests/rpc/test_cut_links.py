@@ -1,6 +1,7 @@
 """Links between agents of one process are cut: calls fail by name, control messages pass through others, workers stay."""
 
 import errno
+import threading
 import time
 from types import SimpleNamespace
 
@@ -202,6 +203,55 @@ def test_a_suspended_process_does_not_call_a_link_cut_before_others_had_time_to_
 
     change(a, suspend)
     assert not cuts and not peer.cut
+
+
+def test_losses_are_told_in_their_order_also_if_two_threads_find_them(thread):
+    """What waits for both is to fail because of the first."""
+    with in_process_cluster("a", "b", "c") as (a, *_):
+        told, telling, go_on = [], threading.Event(), threading.Event()
+
+        def tell(peer):
+            telling.set()
+            go_on.wait(20)
+            told.append(peer.number)
+
+        a.losses.on_lost.insert(0, tell)
+        first = thread(a.losses.left, a.peers.at(2), "it has shut down", False, b"")
+        assert telling.wait(20)
+        a.losses.left(a.peers.at(1), "it has shut down", False, b"")  # returns at once: the other thread does it
+        assert not told
+        go_on.set()
+        first.join(20)
+        assert told == [2, 1] and a.peers.at(1).gone
+
+
+def test_a_loss_that_a_handler_of_another_causes_is_told_after_it():
+    with in_process_cluster("a", "b", "c") as (a, *_):
+        told = []
+
+        def tell(peer):
+            if peer.number == 2:
+                a.losses.left(a.peers.at(1), "it has shut down", False, b"")
+            told.append(peer.number)
+
+        a.losses.on_lost.insert(0, tell)
+        a.losses.left(a.peers.at(2), "it has shut down", False, b"")
+        assert told == [2, 1]
+
+
+def test_a_goodbye_names_the_worker_whose_loss_its_sender_knows(agents, until):
+    """Its report of the loss is held up."""
+    a, b, _ = agents
+    order = []
+    a.losses.on_lost.append(lambda peer: order.append(peer.info.name))
+    call(a, "b")
+    call(b, "a")
+    post = b.control.post
+    b.control.post = lambda peer, topic, payload: topic == Topic.MEMBERSHIP or post(peer, topic, payload)
+    b.losses.left(b.peers.at(2), "it has shut down", False, b"")
+    b.close("it ends")
+    until(lambda: a.peers.at(1).gone)
+    assert order == ["c", "b"]
 
 
 @pytest.fixture

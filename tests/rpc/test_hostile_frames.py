@@ -55,7 +55,7 @@ SMALL = {
     "done": (control.decode_done, [3, 1 << 60]),
     "relay": (control.decode_relay, None),
     "credit": (control.decode_amount, None),
-    "goodbye": (control.read_reason, None),
+    "goodbye": (control.decode_goodbye, None),
 }
 MAKE = {
     "control": control.encode_control,
@@ -63,7 +63,7 @@ MAKE = {
     "done": lambda ids: [control.encode_done(ids)],
     "relay": lambda _: control.encode_relay(1, 2, 3, b"inner"),
     "credit": lambda _: control.encode_credit((5, 6)),
-    "goodbye": lambda _: control.goodbye("an end", True),
+    "goodbye": lambda _: control.encode_goodbye("an end", True, b"report"),
 }
 
 

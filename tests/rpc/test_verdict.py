@@ -325,6 +325,30 @@ def test_a_goodbye_is_passed_on():
     assert job.machines[1].report.lost[2].left
 
 
+def test_a_goodbye_brings_the_losses_that_are_why_its_sender_leaves():
+    """The report of them may still be on its way, on another connection."""
+    machine, leaver = machine_of_three(0), machine_of_three(1)
+    leaver.handle(Received(0, Report(1, {2: DEAD})), 0.0)
+    leaver.handle(Failed(2, DEAD), 0.0)
+    assert 2 in leaver.report.gone
+    told = machine.handle(Left(1, "it has shut down", leaver.report.copy()), 0.0)
+    assert [each.rank for each in told if isinstance(each, Lose)] == [2, 1]
+    assert not machine.report.lost[2].left and machine.report.lost[1].left and not machine.closed
+
+
+def test_the_report_of_a_goodbye_is_no_news_if_a_later_one_has_come():
+    machine = machine_of_three(0)
+    machine.handle(Received(1, Report(2)), 0.0)
+    told = machine.handle(Left(1, "it has shut down", Report(1, {2: DEAD})), 0.0)
+    assert [each.rank for each in told if isinstance(each, Lose)] == [1] and machine.members == {0, 2}
+
+
+def test_a_goodbye_of_a_worker_that_counts_this_one_as_lost_closes_it():
+    machine = machine_of_three(0)
+    (told,) = machine.handle(Left(1, "it has shut down", Report(1, lost={0: Loss("no answer")})), 0.0)
+    assert isinstance(told, Close) and "no answer" in machine.closed
+
+
 def test_a_worker_that_others_count_as_lost_closes():
     job = Job(3)
     job.handle(0, Left(2, "it has shut down"))
