@@ -47,6 +47,7 @@ class WorkerRecord:
     Args:
         rank: the worker's rank.
         in_job: it joined, and has not called ``rpc.shutdown``.
+        ending: it reported, unasked, that its process ends while it is in the job; that may take it long.
         raised: it reported an exception that ends its program.
         lost: names of the workers whose loss caused that exception.
         exit: the end of its process.
@@ -54,6 +55,7 @@ class WorkerRecord:
 
     rank: int
     in_job: bool = False
+    ending: bool = False
     raised: bool = False
     lost: tuple[str, ...] = ()
     exit: WorkerExit | None = None
@@ -68,7 +70,7 @@ class WorkerRecord:
     @property
     def ended_early(self) -> bool:
         """Return whether it ended by itself without having called ``rpc.shutdown``."""
-        return self.in_job and self.exit is not None and not self.exit.by_launcher
+        return self.in_job and self.exit is not None and (self.ending or not self.exit.by_launcher)
 
     @property
     def may_be_cause(self) -> bool:
@@ -90,15 +92,17 @@ class FailureGraph:
         self._ranks[name] = rank
         self.worker(rank).in_job = True
 
-    def left(self, rank: int, shut_down: bool, agreed: bool) -> None:
+    def left(self, rank: int, shut_down: bool, agreed: bool, asked: bool) -> None:
         """Record that a worker is about to leave: with ``rpc.shutdown``, and by agreement with all others.
 
         Args:
             rank: the worker.
             shut_down: its agent closes by ``rpc.shutdown``.
             agreed: all others agreed.
+            asked: the launcher has asked it to end.
         """
-        self.worker(rank).in_job = not shut_down
+        worker = self.worker(rank)
+        worker.in_job, worker.ending = not shut_down, not shut_down and not asked
         if not agreed:
             self._suspect(rank)
 

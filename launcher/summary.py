@@ -62,14 +62,15 @@ def root_cause_lines(cause: WorkerResult) -> Iterator[str]:
     yield f"{cause.name} (rank {cause.rank}) {_end(cause)}"
     if cause.code != 0:
         yield from (f"    {line}" for line in describe_error(cause.log, _code(cause), cause.traceback))
-    if cause.ended_by_launcher:
+    if cause.ended_by_launcher and not cause.ended_early:
         yield "    it failed, and did not end by itself: a thread that is not a daemon, or an exit handler, still ran"
     yield f"    after {cause.after:.1f} s; its log: {cause.log}"
 
 
 def _end(worker: WorkerResult) -> str:
     if worker.ended_by_launcher:
-        return f"ended by the launcher with {signal_name(-_code(worker))}"
+        early = "left without rpc.shutdown(), did not end in time, and was " if worker.ended_early else ""
+        return f"{early}ended by the launcher with {signal_name(-_code(worker))}"
     if worker.code == 0 and worker.ended_early:
         return "ended without rpc.shutdown(); workers call it to wait until no other worker needs them"
     return describe_exit(_code(worker))

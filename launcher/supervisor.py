@@ -184,10 +184,13 @@ class Supervisor:
             case Joined(rank, name):
                 self.failures.joined(rank, name)
             case Left(rank, shut_down, agreed):
-                self.failures.left(rank, shut_down, agreed)
+                self.failures.left(rank, shut_down, agreed, self._was_asked(rank))
             case Failed(rank, lost):
-                if not any(rank == asked for asked, _ in self._sent):  # else it fails because it was asked to end
+                if not self._was_asked(rank):  # else it fails because it was asked to end
                     self.failures.raised(rank, lost)
+
+    def _was_asked(self, rank: int) -> bool:
+        return any(rank == asked for asked, _ in self._sent)
 
     def _proceed(self, now: float) -> list[Instruction]:
         """Go to the phase that follows from a report or an exit."""

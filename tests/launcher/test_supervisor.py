@@ -262,6 +262,25 @@ def test_a_worker_that_ends_without_shutdown_while_others_need_it_is_the_cause()
     assert supervisor.failures.worker(1).ended_early
 
 
+def test_it_is_the_cause_also_if_its_end_takes_so_long_that_it_is_ended():
+    supervisor = joined("w0", "w1")
+    for event in [Left(1, shut_down=False, agreed=False), Failed(0, ("w1",)), Exited(0, 1)]:
+        assert supervisor.handle(event, 1.0) == []
+    assert supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS) == [Signal(1, TERM)]
+    supervisor.handle(Exited(1, -TERM), 7.0)
+    assert supervisor.cause.rank == 1 and supervisor.exit_code == 1
+
+
+def test_one_that_leaves_because_it_was_asked_to_end_is_not():
+    supervisor = joined("w0", "w1")
+    events = [Failed(0, ("w1",)), Exited(0, 1)]
+    assert [supervisor.handle(event, 1.0) for event in events] == [[], []]
+    supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS)
+    supervisor.handle(Left(1, shut_down=False, agreed=False), 6.5)
+    supervisor.handle(Exited(1, -TERM), 7.0)
+    assert supervisor.cause.rank == 0
+
+
 def test_one_that_called_shutdown_is_not():
     supervisor = joined("w0", "w1")
     left = [Left(1, shut_down=True, agreed=False), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
