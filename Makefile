@@ -47,7 +47,7 @@ check: .venv/dev           ## ruff, mypy --strict, generated code is fresh
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python proto/generate.py --check
 	@$(BIN)/python -m telegrad.core.signatures.write --check
-	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile --target build/check . && cp -r benchmarks build/check/telegrad/
+	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile --target build/check . && cp -r benchmarks tools build/check/telegrad/
 	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy -n $$(nproc) --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
 
 bench: .venv/installed     ## RPC and tensors beside other libraries: make bench PEERS="torch=PYTHON rpyc=PYTHON", beside those of make peers
