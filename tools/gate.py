@@ -57,7 +57,8 @@ def gate(arguments: Sequence[str]) -> bool:
     """Run pytest with these arguments, repeat what failed, print the judgement, and return whether the tests pass."""
     first = run(arguments, RUN_SECONDS)
     verdict = judge(first)
-    twice, chance = [], []
+    twice: list[Failure] = []
+    chance: list[Failure] = []
     for number, failure in enumerate(verdict.repeat, 1):
         print(f"\n== repeated alone, {number} of {len(verdict.repeat)}: {failure.test}", flush=True)
         again = run([failure.test], REPEAT_SECONDS)
