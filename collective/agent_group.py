@@ -27,7 +27,7 @@ from ..core.errors import (
     WorkerLostError,
 )
 from ..core.extend import Array
-from ..core.futures import Future, wait_all
+from ..core.futures import Future, copy_error, wait_all
 from ..core.shared_memory import Address
 from ..rpc.extend import Agent
 from .calls import CollectiveCall, called
@@ -208,7 +208,7 @@ class AgentGroup(ProcessGroup):
                 error = self._different(call, key.source, called(message.signature))
                 self._mailbox.fail(self.name, call.number, error)
                 if standing(known).failure is None:
-                    raise error
+                    raise copy_error(error)  # the mailbox's would keep this thread's frames
 
     def _map_segments(self, call: CollectiveCall) -> SharedReduction | None:
         """Let all members map one another's segments; ``None`` if they are on several hosts, or one may not."""

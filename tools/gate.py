@@ -86,7 +86,8 @@ def _list(title: str, failures: Sequence[Failure]) -> None:
     if failures:
         print(f"== {title}: {len(failures)}")
     for each in failures:
-        print(f"{each.test} ({each.phase})", *each.message.splitlines()[:8], sep="\n    ")
+        phase = "its process" if each.phase == CRASHED else each.phase
+        print(f"{each.test} ({phase})", *each.message.splitlines()[:8], sep="\n    ")
 
 
 if __name__ == "__main__":

@@ -144,12 +144,20 @@ def test_messages_that_nobody_wants_show_different_calls(ranks):
 @pytest.mark.parametrize("ranks", [3], indirect=True)
 def test_an_error_that_the_others_have_raised_does_not_fail_the_next_collective(ranks, monkeypatch):
     """The source of a broadcast waits for nobody, and news of the others' errors may come to it later than their messages."""
-    groups = ranks.groups()
+    groups, over = ranks.groups(), threading.Event()
+
+    def body(group):
+        if group.index == 1:
+            broadcast(group, 1)
+            over.set()
+        elif over.wait(20):
+            reduce(group)
+
+    mailbox = ranks.agents[1].part(Mailbox)
     with monkeypatch.context() as held:
-        mailbox = ranks.agents[1].part(Mailbox)
         held.setattr(mailbox, "fail", lambda *_: True)  # news of errors
-        results = ranks.run(groups, lambda group: broadcast(group, 1) if group.index == 1 else reduce(group))
-        assert [isinstance(result, CollectiveError) for result in results] == [True, False, True]
+        results = ranks.run(groups, body)
+    assert [isinstance(result, CollectiveError) for result in results] == [True, False, True]
     assert mailbox.waiting("test")
     works(ranks, groups)
 
