@@ -58,6 +58,10 @@ def told(method: Callable[..., R]) -> Callable[..., R]:
             self._over.append(call)
             self._check_strays()
             return result
+        except WorkerLostError as error:
+            first = self._first_lost(error)
+            self.give_up(call, first)
+            raise first from error.__cause__
         except BaseException as error:
             self.give_up(call, error)
             raise
@@ -387,6 +391,12 @@ class AgentGroup(ProcessGroup):
             if late and not call.left():
                 raise self._missing(call, watch, late)
             seconds = ASK_SECONDS
+
+    def _first_lost(self, error: WorkerLostError) -> WorkerLostError:
+        """Return the error of the member that was lost first: others have left because of that."""
+        gone = [peer for peer in self._agent.peers.gone() if peer.info.id in self.ranks]
+        first = gone[0].info.name if error.worker in [peer.info.name for peer in gone] else error.worker
+        return error if first == error.worker else gone[0].lost_error()
 
     def _missing(self, call: CollectiveCall, watch: Watch, late: Sequence[int]) -> CollectiveTimeoutError:
         named = ", ".join(self._member(self.ranks.index(rank)) for rank in watch.blamed(late))

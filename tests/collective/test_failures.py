@@ -178,6 +178,21 @@ def test_a_lost_source_is_named_at_the_ends_of_a_tree(ranks):
         assert isinstance(error, WorkerLostError) and error.worker == "rank0"
 
 
+@pytest.mark.parametrize("ranks", [4], indirect=True)
+@pytest.mark.parametrize(
+    "body", [barrier, reduce, lambda group: broadcast(group, 1)], ids=["barrier", "reduce", "tree"]
+)
+def test_of_several_lost_ranks_the_first_is_named(ranks, body, until):
+    """Another has heard of it, and left, before this one looks."""
+    groups = ranks.groups()
+    assert ranks.run(groups, reduce) == [None] * 4
+    for rank in (2, 1):
+        ranks.agents[rank].close("it ends")
+        until(lambda rank=rank: all(ranks.agents[other].peers.at(rank).gone for other in (0, 3)))
+    for error in ranks.run([groups[0], groups[3]], body):
+        assert isinstance(error, WorkerLostError) and error.worker == "rank2"
+
+
 @pytest.mark.parametrize("ranks", [3], indirect=True)
 def test_a_rank_whose_mapping_failed_maps_again(ranks):
     groups = ranks.groups()

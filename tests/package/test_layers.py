@@ -64,6 +64,7 @@ PUBLIC_MODULES = {
     "rref.extend",
     "autograd_dist.extend",
     "profiler_dist.extend",
+    "testing.leaks",
 }
 """Interfaces beside those of the packages: for those who extend the library."""
 

@@ -206,7 +206,7 @@ def test_a_suspended_process_does_not_call_a_link_cut_before_others_had_time_to_
 
 
 def test_losses_are_told_in_their_order_also_if_two_threads_find_them(thread):
-    """What waits for both is to fail because of the first."""
+    """A call that waits for both is to fail because of the first."""
     with in_process_cluster("a", "b", "c") as (a, *_):
         told, telling, go_on = [], threading.Event(), threading.Event()
 

@@ -128,7 +128,7 @@ def report(test, when, outcome, text="null"):
 
 
 def test_a_test_that_failed_and_then_left_something_behind_counts_as_failed():
-    """What a failed test leaves is mostly a consequence."""
+    """Leftovers of a failed test are mostly a consequence."""
     lines = [report("a", "call", "failed", '"no"'), report("a", "teardown", "failed", f'"{LEFT_BEHIND}: a thread"')]
     found = read(lines)
     assert found.failures["a"] == Failure("a", "call", "no") and not found.passed
