@@ -73,7 +73,7 @@ class Losses:
         self._expel = expel
         self._keepalive = options.keepalive
         self._timeout = options.reconnect_timeout
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # re-entrant: a signal handler may close the agent while its thread holds it
         self._made: Verdicts | None = None
         self._due: deque[Instruction] = deque()  # filled with the lock held, emptied by one thread at a time
         self._doing = threading.RLock()  # held by that thread; knows its owner, also when acquiring it was interrupted
