@@ -9,12 +9,11 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 
 import loading
 import pytest
 import telegrad as tg
-from helpers.programs import worker_ids
+from helpers.programs import is_running, worker_ids
 from telegrad.core.errors import TelegradError
 from telegrad.data import DataLoader, DataLoaderError, DataLoaderTimeoutError
 
@@ -41,14 +40,6 @@ def context(request):
 
 def failing(programs, how, context="fork", **options):
     return DataLoader(programs.Failing(8, how), None, num_workers=2, multiprocessing_context=context, **options)
-
-
-def alive(process):
-    """Return whether a process runs, and is no zombie."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 # -- errors
@@ -90,7 +81,7 @@ def test_an_error_ends_the_loop_and_the_workers_with_it(programs):
         for _ in loader:
             processes = worker_ids()
     except KeyError as error:
-        assert len(processes) == 2 and not any(map(alive, processes)), "though the traceback is still at hand"
+        assert len(processes) == 2 and not any(map(is_running, processes)), "though the traceback is still at hand"
         assert error.__traceback__ is not None
 
 
@@ -187,7 +178,7 @@ def test_a_break_ends_the_workers(context, programs):
     for batch in loader:
         processes = batch[1].tolist()
         break
-    assert not any(map(alive, processes))
+    assert not any(map(is_running, processes))
 
 
 def test_a_break_does_not_wait_for_a_slow_sample(programs):
@@ -196,7 +187,7 @@ def test_a_break_does_not_wait_for_a_slow_sample(programs):
     processes = worker_ids()
     start = time.monotonic()
     del batches
-    assert not any(map(alive, processes)) and time.monotonic() - start < 20
+    assert not any(map(is_running, processes)) and time.monotonic() - start < 20
 
 
 def test_a_timeout(programs):
@@ -209,9 +200,9 @@ def test_a_timeout(programs):
 def test_persistent_workers_end_with_the_loader(context, programs):
     loader = DataLoader(programs.Where(4), 2, num_workers=2, persistent_workers=True, multiprocessing_context=context)
     processes = {pid for batch in loader for pid in batch[1].tolist()}
-    assert all(map(alive, processes))
+    assert all(map(is_running, processes))
     del loader
-    assert not any(map(alive, processes))
+    assert not any(map(is_running, processes))
 
 
 def start(context, how):
@@ -229,7 +220,7 @@ def start(context, how):
 def test_a_program_that_ends_in_a_pass(context, how, code):
     process, workers = start(context, how)
     _, errors = process.communicate(timeout=LIMIT)
-    assert process.returncode == code and len(workers) == 2 and not any(map(alive, workers))
+    assert process.returncode == code and len(workers) == 2 and not any(map(is_running, workers))
     assert errors == "" if how != "raise" else errors.endswith("ValueError: the user's\n")
 
 
@@ -239,7 +230,7 @@ def test_ctrl_c(context, how):
     assert process.stdout.readline() == "waiting\n"
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     _, errors = process.communicate(timeout=LIMIT)
-    assert process.returncode == -signal.SIGINT and not any(map(alive, workers))
+    assert process.returncode == -signal.SIGINT and not any(map(is_running, workers))
     assert errors.count("KeyboardInterrupt") == errors.count("Traceback") == 1, errors
 
 
@@ -249,4 +240,4 @@ def test_workers_end_with_a_killed_parent(context, how, until):
     assert process.stdout.readline() == "waiting\n" and len(workers) == 2
     process.kill()
     process.communicate(timeout=LIMIT)
-    until(lambda: not any(map(alive, workers)))
+    until(lambda: not any(map(is_running, workers)))

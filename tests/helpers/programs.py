@@ -35,8 +35,8 @@ def run_python(*arguments, code=0, timeout=120, **options):
 def is_running(pid):
     """Return whether there is a process of that id that is no zombie."""
     try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
         return False
 
 
