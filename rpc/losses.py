@@ -181,8 +181,9 @@ class Losses:
 
     def _carry_out(self) -> None:
         """Do what the machine has said, unless another thread does: in its order, so that a first loss is told first."""
-        doing, held = self._doing, False
+        doing = self._doing
         while self._due and not doing._is_owned():  # type: ignore[attr-defined]  # else a handler of a loss led here
+            held = False
             try:
                 held = doing.acquire(blocking=False)
                 if not held:
