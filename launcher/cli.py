@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from . import torchrun
 from .clusters.command import ENGINES, Engine, options_given, run_on_cluster
 from .errors import NodeError
 from .job_file import read_job_file
@@ -45,7 +46,10 @@ def options(
     """
 
 
-@app.command(context_settings={"allow_interspersed_args": False}, no_args_is_help=True)
+@app.command(
+    context_settings={"allow_interspersed_args": False, "token_normalize_func": torchrun.hyphenated},
+    no_args_is_help=True,
+)
 def run(
     context: typer.Context,
     script: Annotated[str, typer.Argument(metavar="SCRIPT", help="Script that every worker runs.")],
@@ -61,9 +65,17 @@ def run(
     ] = None,
     count: Annotated[
         str | None,
-        typer.Option("-n", "--nproc-per-node", metavar="N", help="Number of workers on this machine; 1 if not given."),
+        typer.Option(
+            "-n",
+            "--nproc-per-node",
+            metavar="N",
+            callback=torchrun.count_given,
+            help="Number of workers on this machine, 1 if not given; `auto`: one for each core.",
+        ),
     ] = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the workers: NAME0, NAME1, ...")] = "worker",
+    name: Annotated[
+        str, typer.Option("--name", "--role", metavar="NAME", help="Name of the workers: NAME0, NAME1, ...")
+    ] = "worker",
     roles: Annotated[
         str | None,
         typer.Option(metavar="ROLES", help="Instead of -n: ps,trainer=2 starts ps, trainer0 and trainer1."),
@@ -87,7 +99,12 @@ def run(
     ] = None,
     grace: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="Time between asking workers to end (TERM) and killing them (KILL)."),
+        typer.Option(
+            "--grace",
+            "--shutdown-timeout",
+            metavar="SECONDS",
+            help="Time between asking workers to end (TERM) and killing them (KILL).",
+        ),
     ] = 3.0,
     preload: Annotated[
         bool,
@@ -121,6 +138,8 @@ def run(
     host: Annotated[
         str | None,
         typer.Option(
+            "--host",
+            "--local-addr",
             metavar="HOST",
             rich_help_panel=NODES,
             help="Where others reach this machine, if not where it reaches machine 0.",
@@ -154,6 +173,26 @@ def run(
     image: Annotated[
         str | None, typer.Option(metavar="IMAGE", rich_help_panel=CLUSTERS, help="With kubernetes: of the containers.")
     ] = None,
+    standalone: torchrun.Standalone = False,
+    master_addr: torchrun.MasterAddr = None,
+    master_port: torchrun.MasterPort = None,
+    max_restarts: torchrun.MaxRestarts = 0,
+    monitor_interval: torchrun.MonitorInterval = None,
+    start_method: torchrun.StartMethod = None,
+    run_path: torchrun.RunPath = False,
+    rdzv_id: torchrun.RdzvId = None,
+    rdzv_backend: torchrun.RdzvBackend = None,
+    rdzv_conf: torchrun.RdzvConf = None,
+    tee: torchrun.Tee = None,
+    redirects: torchrun.Redirects = None,
+    local_ranks_filter: torchrun.LocalRanksFilter = None,
+    duplicate_stdout_filters: torchrun.DuplicateStdout = None,
+    duplicate_stderr_filters: torchrun.DuplicateStderr = None,
+    logs_specs: torchrun.LogsSpecs = None,
+    event_log_handler: torchrun.EventLogHandler = None,
+    numa_binding: torchrun.NumaBinding = None,
+    signals_to_handle: torchrun.SignalsToHandle = None,
+    virtual_local_rank: torchrun.VirtualLocalRank = False,
 ) -> None:
     """Run SCRIPT in several worker processes, on this machine or on several.
 
@@ -168,6 +207,8 @@ def run(
 
     For several machines start the same command on each, with --nnodes and --rdzv-endpoint, and a token from
     `telegrad token`; or name who starts it there with --engine.
+
+    Options of `torchrun` are accepted, also with underscores (`--nproc_per_node`); those that have no effect here say so.
     """
     nodes: dict[str, Any] = {"rank": node_rank, "token_file": token_file, "own_host": host, "listen_host": listen_host}
     nodes |= {"timeout": rdzv_timeout, "join_seconds": join_seconds}
@@ -181,6 +222,10 @@ def run(
     request = Request(count, name, roles, nnodes, rdzv_endpoint, nodes)
     program |= {"pin": pin, "preload": preload}
     cluster = Engine(engine, hosts, image)
+    try:
+        request = torchrun.placed(request, standalone, master_addr, master_port, by_cluster=cluster.named)
+    except ValueError as error:
+        refuse(str(error))
     if cluster.named:
         run_on_cluster(cluster, request, script, tuple(args or ()), options_given(context), program, env or [], dry_run)
     run_request(request, script, tuple(args or ()), program, env or [], dry_run)

@@ -30,6 +30,7 @@ class WorkerConsole:
     Attributes:
         columns: what is left of a terminal's line for a worker's own text.
         quiet: leave tracebacks out.
+        wrote_at: monotonic seconds of the last ``write``; 0 before.
         on_closed: called once, when a line could not be written because the stream's reader is gone (``| head``).
     """
 
@@ -42,6 +43,7 @@ class WorkerConsole:
         width = max(map(len, workers))
         self.columns = max(LEAST_COLUMNS, console.width - width - len(" | "))
         self.quiet = False
+        self.wrote_at = 0.0
         self.on_closed: Callable[[], None] = lambda: None
         self._closed = False
         self._prefixes = [_prefix(console, name.ljust(width), rank) for rank, name in enumerate(workers)]
@@ -61,6 +63,7 @@ class WorkerConsole:
             data: bytes that it wrote.
             now: monotonic seconds.
         """
+        self.wrote_at = now
         self._show(rank, self._splitters[rank].feed(data, now))
 
     def finish(self, rank: int) -> None:

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from .environment import helpful_defaults, rank_environment, shared_cores
 from .nodes.rendezvous import NodeOptions
+from .progress import counted, listed
 from .spec import JobSpec
 
 
@@ -23,7 +24,7 @@ def describe(spec: JobSpec, nodes: NodeOptions | None, roles: str | None) -> str
 def _job(spec: JobSpec) -> list[str]:
     count = len(spec.workers)
     cores = shared_cores(count) if spec.pin else []
-    lines = [f"{count} worker{'s' * (count > 1)} on this machine; rank 0 at 127.0.0.1, a free port"]
+    lines = [f"{counted(count)} on this machine; rank 0 at 127.0.0.1, a free port"]
     for rank, worker in enumerate(spec.workers):
         own = {**rank_environment(rank, worker), "WORLD_SIZE": str(count), **_variables(spec, worker)}
         at = f" on cores {','.join(map(str, sorted(cores[rank])))}" if cores else ""
@@ -35,15 +36,13 @@ def _node(spec: JobSpec, nodes: NodeOptions, roles: str | None) -> list[str]:
     fewest, most = nodes.nodes
     count = str(most) if fewest == most else f"{fewest} to {most}"
     number = "of the next number" if nodes.rank is None else str(nodes.rank)
-    share = f"its share of --roles {roles}" if roles else f"{len(spec.workers)} workers"
+    share = f"its share of --roles {roles}" if roles else counted(len(spec.workers))
     which = f"machine {number} of {count}: {share}; rendezvous of the launchers at {nodes.host}:{nodes.port}"
     alike = [(own, list(names)) for own, names in groupby(spec.workers, partial(_variables, spec))]
-    return [which, *(f"{_those(names, len(alike))}: {_command(spec, own)}" for own, names in alike)]
-
-
-def _those(names: list[str], groups: int) -> str:
-    """Return workers whose variables are the same, in words."""
-    return "each worker" if groups == 1 else names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    return [
+        which,
+        *(f"{'each worker' if len(alike) == 1 else listed(names)}: {_command(spec, own)}" for own, names in alike),
+    ]
 
 
 def _variables(spec: JobSpec, worker: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import errno
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from .engines.scripts import ScriptEngine
 from .errors import LogDirError
 from .nodes.outcome import Outcome
 from .nodes.part import Part
+from .progress import Progress, counted, listed
 from .spec import JobSpec
 
 RUNS = Path("telegrad_runs")
@@ -72,7 +74,9 @@ class JobResult:
     verdict: tuple[int, Outcome] | None = None
 
 
-def launch(spec: JobSpec, stream: TextIO | None = None, node: Part | None = None) -> JobResult:
+def launch(
+    spec: JobSpec, stream: TextIO | None = None, node: Part | None = None, tell: Callable[[str], None] | None = None
+) -> JobResult:
     """Run a job and show its workers' output; return when all its processes have ended.
 
     A worker that fails ends the others. Called in the main thread, it also takes SIGINT, SIGTERM and SIGHUP while the job runs,
@@ -82,13 +86,17 @@ def launch(spec: JobSpec, stream: TextIO | None = None, node: Part | None = None
         spec: the job.
         stream: where output is shown; None means standard output.
         node: part of a job on several machines that ``spec`` is; None if it is the whole job.
+        tell: called with each line about the job's start, and every minute in which no worker writes; None tells nothing.
 
     Raises:
         LogDirError: the logs cannot be written.
     """
     began = time.monotonic()
     log_dir = _make_log_dir(spec)
-    engine = ScriptEngine(spec, log_dir, WorkerConsole(spec.workers, stream), node)
+    tell = tell or (lambda _: None)
+    tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
+    progress = Progress(len(spec.workers), tell, began)
+    engine = ScriptEngine(spec, log_dir, WorkerConsole(spec.workers, stream), progress, node)
     engine.run_to_the_end()
     first_rank = node.placement.first_rank if node else 0
     workers = tuple(_result(engine, rank, first_rank, name, log_dir, began) for rank, name in enumerate(spec.workers))

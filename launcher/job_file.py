@@ -19,6 +19,8 @@ from typing import Any
 
 import typer
 
+from .torchrun import hyphenated
+
 LISTS = ("args", "env")
 
 
@@ -35,7 +37,7 @@ def read_job_file(context: typer.Context, file: Path | None) -> Path | None:
     if file is not None:
         names = _names(context)
         defaults: dict[str, Any] = dict(context.default_map or {})
-        for key, value in _load(file).items():
+        for key, value in ((hyphenated(key), value) for key, value in _load(file).items()):
             if key not in names:
                 raise typer.BadParameter(
                     f"{file} names {key!r}, which is no option; the options are {', '.join(sorted(names))}"
@@ -47,12 +49,13 @@ def read_job_file(context: typer.Context, file: Path | None) -> Path | None:
 
 def _names(context: typer.Context) -> dict[str, str]:
     """Return the parameters of the command by their long names, without the dashes."""
-    found = {}
-    for parameter in context.command.params:
-        long = max(parameter.opts, key=len).lstrip("-")
-        if parameter.name and parameter.name not in ("job", "help"):
-            found[long] = parameter.name
-    return found
+    return {
+        long.lstrip("-"): parameter.name
+        for parameter in context.command.params
+        if parameter.name and parameter.name not in ("job", "help")
+        for long in parameter.opts
+        if len(long.lstrip("-")) > 1
+    }
 
 
 def _load(file: Path) -> dict[str, Any]:

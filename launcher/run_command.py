@@ -12,6 +12,7 @@ from .errors import LogDirError, NodeError
 from .job import JobResult, launch
 from .nodes.conclusion import conclude, told_to_others
 from .nodes.rendezvous import NodeOptions, joined, parse_endpoint, parse_nodes
+from .progress import report
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable
 from .summary import summary
 
@@ -75,7 +76,7 @@ def run_request(
         if dry_run:
             print(describe(spec, nodes, request.roles))
             raise typer.Exit
-        result = launch(spec) if nodes is None else _run_node(spec, nodes, request)
+        result = launch(spec, tell=report) if nodes is None else _run_node(spec, nodes, request)
     except LogDirError as error:
         _refuse_logs(error)
     except (ValueError, OSError, ImportError, NodeError) as error:
@@ -86,12 +87,13 @@ def run_request(
 def run_here(spec: JobSpec) -> NoReturn:
     """Run a job on this machine, print its summary, and exit."""
     try:
-        _finish(launch(spec))
+        _finish(launch(spec, tell=report))
     except LogDirError as error:
         _refuse_logs(error)
 
 
 def _run_node(spec: JobSpec, nodes: NodeOptions, request: Request) -> JobResult:
+    report(f"waits at {nodes.host}:{nodes.port} for the other machines, for {nodes.timeout:g} s at most")
     try:
         with joined(nodes, len(spec.workers), request.roles, request.name) as node:
             part = node.placement
@@ -102,7 +104,7 @@ def _run_node(spec: JobSpec, nodes: NodeOptions, request: Request) -> JobResult:
             )
             own = replace(spec, workers=part.workers)
             with told_to_others(node):
-                result = launch(own, node=node)
+                result = launch(own, node=node, tell=report)
             return conclude(result, node)
     except KeyboardInterrupt:
         report("interrupted by SIGINT (2) while the other machines were waited for")
@@ -163,11 +165,6 @@ def refuse(why: str) -> NoReturn:
     """Print why a command cannot be carried out, and exit."""
     report(why)
     raise typer.Exit(BAD_INPUT)
-
-
-def report(text: str) -> None:
-    """Print a line of the launcher itself, beside what workers write."""
-    print(f"telegrad: {text}", file=sys.stderr, flush=True)
 
 
 def _silence_broken_output() -> None:

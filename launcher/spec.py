@@ -16,6 +16,7 @@ MOST_WORKERS = 4096
 FILES_PER_WORKER = 4  # its output, its log, its pidfd, and one more while it is started
 FILES_OF_LAUNCHER = 64
 MOST_SECONDS = 20 * 86400  # beyond 24 days a selector's timeout overflows
+ONE_A_CORE = ("auto", "cpu", "gpu")  # torchrun's; there are no GPUs here
 _EXAMPLE = "for example `telegrad run -n 4 train.py`"
 
 
@@ -110,11 +111,13 @@ def numbered(name: str, count: int) -> tuple[str, ...]:
 
 
 def parse_count(text: str) -> int:
-    """Return the number of workers that the user gave after ``-n``.
+    """Return the number of workers that the user gave after ``-n``; for ``auto``, ``cpu`` and ``gpu`` that of the cores.
 
     Raises:
         ValueError: it is not a number, or not possible.
     """
+    if text in ONE_A_CORE:
+        text = str(len(os.sched_getaffinity(0)))
     try:
         count = int(text)
     except ValueError:

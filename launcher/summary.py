@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterable, Iterator
 
 from .job import JobResult, WorkerResult
+from .progress import counted
 from .tracebacks import describe_error, headline
 
 _MEANINGS = {
@@ -53,7 +54,7 @@ def _outcome(result: JobResult) -> Iterable[str]:
     else:
         early = [worker for worker in result.workers if worker.ended_early]
         count = len(result.workers) - len(early)
-        yield f"{count} worker{'' if count == 1 else 's'} finished in {result.seconds:.1f} s"
+        yield f"{counted(count)} finished in {result.seconds:.1f} s"
         yield from _each("the others:", early)
 
 

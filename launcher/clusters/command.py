@@ -55,7 +55,7 @@ def options_given(context: typer.Context) -> tuple[str, ...]:
         source = context.get_parameter_source(name)
         if name in NOT_FOR_NODES or value is None or source is None or source.name == "DEFAULT":
             continue
-        long = max(parameter.opts, key=len)
+        long = next(name for name in parameter.opts if name.startswith("--"))
         if isinstance(value, bool):
             found.append(long if value else parameter.secondary_opts[0])
         else:

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from ..job import log_folder
 from ..nodes.rendezvous import DEFAULT_TIMEOUT
-from ..run_command import INTERRUPTED, report
+from ..progress import report
+from ..run_command import INTERRUPTED
 from ..spec import JobSpec
 from .job import Cluster, ClusterJob
 from .ray_job import RayJob

@@ -1,10 +1,10 @@
 """Log of a worker on disk: one file, and the one before it, so that a program that writes without end fills no disk."""
 
 import os
-import sys
 from pathlib import Path
 
 from ..errors import LogDirError
+from ..progress import report
 
 MOST_BYTES = 128 << 20  # of each of the two files
 MIB = 1 << 20
@@ -71,4 +71,4 @@ class WorkerLog:
             )
 
     def _tell(self, words: str) -> None:
-        print(f"telegrad: the log of {self._path.stem} {words}", file=sys.stderr, flush=True)
+        report(f"the log of {self._path.stem} {words}")

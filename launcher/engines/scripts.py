@@ -29,8 +29,9 @@ from ..environment import (
 )
 from ..nodes.part import Part
 from ..nodes.token import VARIABLE as TOKEN_VARIABLE
+from ..progress import Progress
 from ..spec import JobSpec
-from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Phase
+from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Joined
 from . import job_processes
 from .engine import Engine
 from .forked import ForkedProcess, ForkServer
@@ -48,16 +49,20 @@ class ScriptEngine(Engine):
         spec: the job.
         log_dir: existing folder that receives ``<worker>.log`` of each worker.
         console: shows the workers' output.
+        progress: tells how far the start is, and that a silent job runs.
         node: part of a job on several machines; None if this launcher runs all of it.
     """
 
-    def __init__(self, spec: JobSpec, log_dir: Path, console: WorkerConsole, node: Part | None = None) -> None:
+    def __init__(
+        self, spec: JobSpec, log_dir: Path, console: WorkerConsole, progress: Progress, node: Part | None = None
+    ) -> None:
         super().__init__(len(spec.workers), spec.grace, node.folders if node else None)
         self._node = node
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
         self.spec = spec
         self._log_dir = log_dir
         self._console = console
+        self._progress = progress
         self._job = os.urandom(8).hex()
         self._environment = self._shared_environment()
         self._fork_server: ForkServer | None = None
@@ -104,6 +109,7 @@ class ScriptEngine(Engine):
         finally:
             os.close(output.writing_end)
         self._tell_guardian(process.pid)
+        self._progress.started(time.monotonic())
         return process.pid
 
     def _start_process(
@@ -147,10 +153,18 @@ class ScriptEngine(Engine):
         if isinstance(event, Failed):  # its traceback is shown, those that follow from it are only logged
             self._outputs[event.rank].drain()
         super().handle(event)
-        self._console.quiet = self.supervisor.phase is not Phase.RUNNING
+        self._console.quiet = not self._running
+        match event:
+            case Joined(rank):
+                self._progress.joined(rank)
+            case Exited():
+                self._progress.ended()
 
     def refresh(self) -> float | None:
-        self._console.tick(time.monotonic())
+        now = time.monotonic()
+        self._console.tick(now)
+        if self._running:
+            self._progress.tick(now, self._console.wrote_at)
         return self._console.due
 
     def _abandon(self, node: Part) -> None:

@@ -5,7 +5,17 @@ import re
 import signal
 
 import pytest
-from helpers.launched import LAUNCHER, LIMIT, STUBBORN, TOLD_WAITING, Watched, ended, pids_in, read_until
+from helpers.launched import (
+    LAUNCHER,
+    LIMIT,
+    STUBBORN,
+    TOLD_WAITING,
+    Watched,
+    ended,
+    pids_in,
+    read_until,
+    without_progress,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -77,7 +87,7 @@ def test_a_job_whose_output_nobody_reads_any_more_ends(job):
     read_until(process, 1, "more")
     process.stdout.close()
     assert process.wait(LIMIT) == 128 + signal.SIGPIPE
-    err = process.stderr.read()
+    err = without_progress(process.stderr.read())
     assert err.startswith("telegrad: interrupted by SIGPIPE (13)") and "Broken" not in err
 
 

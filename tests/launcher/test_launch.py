@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from helpers.programs import ending_within
-from telegrad.launcher import JobSpec, launch
+from telegrad.launcher import JobSpec, launch, progress
 
 pytestmark = pytest.mark.processes
 
@@ -27,16 +27,19 @@ def spec(tmp_path):
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
-def test_a_job_can_be_run_in_any_thread_and_leaves_the_process_as_it_was(spec, in_thread):
-    stream, results = io.StringIO(), []
+def test_a_job_can_be_run_in_any_thread_and_leaves_the_process_as_it_was(spec, in_thread, monkeypatch):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
+    stream, results, told = io.StringIO(), [], []
     descriptors, handler = sorted(os.listdir("/proc/self/fd")), signal.getsignal(signal.SIGINT)
-    thread = threading.Thread(target=lambda: results.append(launch(spec, stream)))
+    thread = threading.Thread(target=lambda: results.append(launch(spec, stream, tell=told.append)))
     if in_thread:
         thread.start()
         thread.join()
     else:
         thread.run()
     (result,) = results
+    assert told[0] == f"starts 2 workers: a, b; logs: {spec.log_dir}/"
+    assert any("without output" in line for line in told)
     assert "b | hello\n" in stream.getvalue()
     assert (result.exit_code, result.cause, result.interrupted_by) == (5, result.workers[1], None)
     assert [(worker.name, worker.rank) for worker in result.workers] == [("a", 0), ("b", 1)]

@@ -1,0 +1,97 @@
+"""Words of the launcher while a job runs: what starts, how far the start is, and a sign of life while no worker writes."""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+
+from .spec import role_of
+
+STEP_SECONDS = 5.0
+"""Least time between two lines about a start that takes long."""
+
+SILENT_SECONDS = 60.0
+"""Time without output of any worker after which the launcher says that the job runs."""
+
+
+def report(text: str) -> None:
+    """Print a line of the launcher itself, beside what workers write. Without a reader it is dropped."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(f"telegrad: {text}", file=sys.stderr, flush=True)
+
+
+def counted(workers: int) -> str:
+    """Return a number of workers in words: ``1 worker``, ``2 workers``."""
+    return f"{workers} worker{'' if workers == 1 else 's'}"
+
+
+def listed(workers: Sequence[str]) -> str:
+    """Return the names of workers, in order of rank, in words: ``ps, trainer0 to trainer63``."""
+    roles = [list(names) for _, names in groupby(workers, role_of)]
+    return ", ".join(f"{names[0]} to {names[-1]}" if len(names) > 2 else ", ".join(names) for names in roles)
+
+
+class Progress:
+    """Progress of one job, told in lines. It reads no clock; a time is in monotonic seconds.
+
+    Args:
+        workers: number of workers.
+        tell: called with each line.
+        now: time at which the job begins.
+    """
+
+    def __init__(self, workers: int, tell: Callable[[str], None], now: float) -> None:
+        self._size = workers
+        self._tell = tell
+        self._started = 0
+        self._joined: set[int] = set()
+        self._ended = 0
+        self._told = ""  # the last line about the start
+        self._told_at = self._heard_at = now
+
+    def started(self, now: float) -> None:
+        """Note that one more worker's process has started."""
+        self._started += 1
+        self.tick(now, self._heard_at)
+
+    def joined(self, rank: int) -> None:
+        """Note that a worker has called ``init_rpc``, and has found the others."""
+        self._joined.add(rank)
+
+    def ended(self) -> None:
+        """Note that a worker's process has ended."""
+        self._ended += 1
+
+    def tick(self, now: float, wrote_at: float) -> None:
+        """Tell what is due.
+
+        Args:
+            now: the time.
+            wrote_at: when a worker wrote last.
+        """
+        self._heard_at = max(self._heard_at, wrote_at)
+        line = self._start()
+        if line not in ("", self._told) and now >= self._told_at + STEP_SECONDS:
+            self._told, self._told_at = line, now
+            self._tell(line)
+        elif now >= max(self._heard_at, self._told_at) + SILENT_SECONDS:
+            self._told_at = now
+            self._tell(self._life(now - self._heard_at))
+
+    def _start(self) -> str:
+        """Return how far the start is; empty if all is said about it."""
+        if self._started < self._size:
+            return f"{self._started} of {counted(self._size)} have started"
+        if len(self._joined) == self._size:
+            return f"all {counted(self._size)} have joined the job" if self._told else ""
+        return self._joining() if self._joined and not self._ended else ""
+
+    def _joining(self) -> str:
+        return f"{len(self._joined)} of {counted(self._size)} have joined the job"
+
+    def _life(self, silence: float) -> str:
+        running = f"{counted(self._size - self._ended)} run" + "s" * (self._size - self._ended == 1)
+        ended = f", {self._ended} ended" if self._ended else ""
+        joining = f"; {self._joining()}" if 0 < len(self._joined) < self._size else ""
+        return f"{running}{ended}, without output for {silence / 60:.0f} min{joining}"

@@ -1,0 +1,145 @@
+"""Options of ``torchrun`` that ``telegrad run`` takes, too: some mean the same as one of ours, the others are accepted."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from .nodes.rendezvous import parse_nodes
+from .nodes.token import VARIABLE as TOKEN_VARIABLE
+from .progress import report
+from .run_command import OPTIONS, Request
+
+PANEL = "From torchrun"
+MASTER_PORT = 29500  # torchrun's
+
+
+def _told(name: str, why: str) -> Callable[[Any], Any]:
+    """Return a callback that says why an option has no effect, if it was given."""
+
+    def tell(value: Any) -> Any:
+        if value:
+            report(f"{name} has no effect: {why}")
+        return value
+
+    return tell
+
+
+def _accepted(*names: str, why: str) -> Any:
+    return typer.Option(*names, callback=_told(names[0], why), expose_value=False, hidden=True)
+
+
+_LOGS = "a worker's output is always shown, and written to its log"
+_TOKEN = "the launchers of a job find one another by its token"
+_RESTARTS = "a job whose worker fails ends; start it again, from a checkpoint"
+_WATCHED = "the launcher is told of an exit at once"
+
+MaxRestarts = Annotated[int, _accepted("--max-restarts", why=_RESTARTS)]
+MonitorInterval = Annotated[str | None, _accepted("--monitor-interval", why=_WATCHED)]
+StartMethod = Annotated[
+    str | None, _accepted("--start-method", why="workers are forked; with --no-preload each starts an interpreter")
+]
+RunPath = Annotated[bool, _accepted("--run-path", why="a script of Python is always run so")]
+RdzvId = Annotated[str | None, _accepted("--rdzv-id", why=_TOKEN)]
+RdzvBackend = Annotated[str | None, _accepted("--rdzv-backend", why=_TOKEN)]
+RdzvConf = Annotated[str | None, _accepted("--rdzv-conf", why="write --rdzv-timeout and --join-seconds")]
+Tee = Annotated[str | None, _accepted("--tee", "-t", why=_LOGS)]
+Redirects = Annotated[str | None, _accepted("--redirects", "-r", why=_LOGS)]
+LocalRanksFilter = Annotated[str | None, _accepted("--local-ranks-filter", why=_LOGS)]
+DuplicateStdout = Annotated[str | None, _accepted("--duplicate-stdout-filters", why=_LOGS)]
+DuplicateStderr = Annotated[str | None, _accepted("--duplicate-stderr-filters", why=_LOGS)]
+LogsSpecs = Annotated[str | None, _accepted("--logs-specs", why=_LOGS)]
+EventLogHandler = Annotated[str | None, _accepted("--event-log-handler", why="the summary tells how each worker ended")]
+NumaBinding = Annotated[str | None, _accepted("--numa-binding", why="--pin gives each worker cores of its own")]
+SignalsToHandle = Annotated[
+    str | None, _accepted("--signals-to-handle", why="INT, TERM and HUP end the job, others are not passed on")
+]
+VirtualLocalRank = Annotated[bool, _accepted("--virtual-local-rank", why="there are no GPUs to number")]
+
+Standalone = Annotated[
+    bool,
+    typer.Option("--standalone", metavar="", rich_help_panel=PANEL, help="This machine alone, as without --nnodes."),
+]
+MasterAddr = Annotated[
+    str | None, typer.Option(metavar="HOST", rich_help_panel=PANEL, help="With --nnodes: host of --rdzv-endpoint.")
+]
+MasterPort = Annotated[
+    int | None,
+    typer.Option(
+        metavar="PORT", min=1, max=65535, rich_help_panel=PANEL, help=f"With --nnodes: its port; {MASTER_PORT}."
+    ),
+]
+
+
+def hyphenated(option: str) -> str:
+    """Return our spelling of an option: ``nproc-per-node`` for ``nproc_per_node``."""
+    return option.replace("_", "-")
+
+
+def count_given(count: str | None) -> str | None:
+    """Return the number of workers as it was given, and say so if it counts what Telegrad does not use."""
+    if count == "gpu":
+        report("-n gpu starts a worker for each core, as -n cpu does: Telegrad computes on the CPU")
+    return count
+
+
+def placed(
+    request: Request, standalone: bool, master_addr: str | None, master_port: int | None, by_cluster: bool
+) -> Request:
+    """Return the request in our words: without a rendezvous if this is the only machine, else with its endpoint.
+
+    Args:
+        request: what our own options say.
+        standalone: ``--standalone``.
+        master_addr: ``--master-addr``; None without.
+        master_port: ``--master-port``; None without.
+        by_cluster: ``--engine`` finds the machines.
+
+    Raises:
+        ValueError: the options disagree about the number of machines.
+    """
+    master = {"--master-addr": master_addr, "--master-port": master_port}
+    if by_cluster:
+        if standalone or any(master.values()):
+            raise ValueError(
+                "--standalone, --master-addr and --master-port are not for --engine, which knows the machines"
+            )
+        return request
+    if _alone(request, standalone):
+        return _without_rendezvous(request, master)
+    if request.endpoint is not None:
+        _say_without_effect(master, "--rdzv-endpoint says where machine 0 is")
+        return request
+    return request if master_addr is None else replace(request, endpoint=_endpoint(master_addr, master_port))
+
+
+def _alone(request: Request, standalone: bool) -> bool:
+    """Return whether this is the job's only machine; one with a token joins a rendezvous all the same."""
+    one = request.nnodes is not None and parse_nodes(request.nnodes) == (1, 1)
+    if standalone and not (one or request.nnodes is None):
+        raise ValueError(f"--standalone and --nnodes {request.nnodes} disagree: leave one of them out")
+    has_token = request.nodes["token_file"] is not None or TOKEN_VARIABLE in os.environ
+    return standalone or (one and not has_token) or (request.nnodes is None and request.endpoint is None)
+
+
+def _without_rendezvous(request: Request, master: dict[str, Any]) -> Request:
+    named = request.nnodes is not None or request.endpoint is not None  # else our own check of the options decides
+    own = {OPTIONS[name]: value for name, value in request.nodes.items()} if named else {}
+    if own.get("--node-rank"):
+        raise ValueError(f"--node-rank {own['--node-rank']} is not on a job's only machine: it is 0, or give --nnodes")
+    given = {**master, "--rdzv-endpoint": request.endpoint, **own}
+    _say_without_effect(given, "on one machine the workers find one another at a free port")
+    nodes = dict.fromkeys(request.nodes) if named else request.nodes
+    return replace(request, nnodes=None, endpoint=None, nodes=nodes)
+
+
+def _say_without_effect(options: dict[str, Any], why: str) -> None:
+    if given := [name for name, value in options.items() if value is not None]:
+        report(f"{', '.join(given)} {'has' if len(given) == 1 else 'have'} no effect: {why}")
+
+
+def _endpoint(host: str, port: int | None) -> str:
+    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"{bracketed}:{port or MASTER_PORT}"
