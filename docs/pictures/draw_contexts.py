@@ -34,8 +34,8 @@ class Layer:
 def chain(folder: Path) -> None:
     """Draw a forward through two servers, one after the other."""
     with (
-        rpc.remote("server 1", Layer, (3, 4)) as first,
-        rpc.remote("server 2", Layer, (4, 2)) as second,
+        rpc.remote("server1", Layer, (3, 4)) as first,
+        rpc.remote("server2", Layer, (4, 2)) as second,
         autograd_dist.context() as context,
     ):
         loss = second.rpc_sync().forward(first.rpc_sync().forward(tg.ones(5, 3, dtype="float64"))).sum()
@@ -46,7 +46,7 @@ def chain(folder: Path) -> None:
 
 def unused(folder: Path) -> None:
     """Draw a forward of whose results one is used in part, and one not at all."""
-    with rpc.remote("server 1", Layer, (3, 4)) as first, rpc.remote("server 2", Layer, (3, 4)) as second:
+    with rpc.remote("server1", Layer, (3, 4)) as first, rpc.remote("server2", Layer, (3, 4)) as second:
         inputs = tg.ones(5, 3, dtype="float64", requires_grad=True)
         with autograd_dist.context() as context:
             output, _ = first.rpc_sync().forward_and_size(inputs)
@@ -61,7 +61,7 @@ def unused(folder: Path) -> None:
 
 def draw_all(folder: Path = FOLDER) -> None:
     """Draw all pictures into a folder."""
-    with in_process_cluster("trainer", "server 1", "server 2") as agents, agents[0].use():
+    with in_process_cluster("trainer", "server1", "server2") as agents, agents[0].use():
         chain(folder)
         unused(folder)
 

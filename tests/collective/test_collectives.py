@@ -1,6 +1,5 @@
 """Collectives of real processes over both backends, and what they say of wrong arguments."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,21 +72,6 @@ def test_over_two_hosts(tmp_path):
         jobs = [hosts.launch(host, None, "-n", "2", name=path, args=("rpc",)) for host in range(2)]
         said = "".join(ended(job, 0)[0] for job in jobs)
     assert said.count("all right") == 4
-
-
-def documented(page):
-    """The programs of a page, by name."""
-    programs = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
-    return dict(programs)
-
-
-@pytest.mark.processes
-@pytest.mark.slow
-@pytest.mark.parametrize("name, said", [("sums.py", r"tensor\(\[1., 1., 1.\]\)"), ("train.py", r"loss 0.0\d{3}")])
-def test_the_programs_of_the_docs(tmp_path, name, said):
-    program = tmp_path / name
-    program.write_text(documented("collectives.md")[name])
-    assert re.search(said, over_the_agent(tmp_path, 2, program))
 
 
 @pytest.fixture

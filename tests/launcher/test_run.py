@@ -36,12 +36,6 @@ def test_workers_find_their_place_in_the_environment(job, tmp_path):
     assert sorted(path.name for path in (tmp_path / log_dir).iterdir()) == [f"worker{i}.log" for i in range(3)]
 
 
-def test_the_first_program_of_the_readme(job):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    source = re.search(r"```python\n# hello.py\n(.*?)```", readme, re.DOTALL)[1]
-    assert ended(job(source, "-n", "2"), 0)[0] == "worker0 | tensor([2., 2., 2.])\n"
-
-
 def test_a_number_of_workers_behind_the_script_is_told(job):
     out, err = ended(job("print(sys.argv[1:])", args=["-n", "2"]), 0)
     assert out == "worker0 | ['-n', '2']\n"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import telegrad as tg
 from helpers import remote
-from helpers.launched import LAUNCHER
 from telegrad.core.errors import AutogradError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.pipelining import Action, Pipeline, Timeline
 from telegrad.pipelining.deliveries import Deliveries
@@ -312,13 +311,3 @@ def test_a_delivery_to_a_stage_that_is_gone(cluster):
     del inbox
     with pytest.raises(RpcError, match="worker 'a' has no stage 1 of a pipeline any more"):
         deliveries.send(address, 1, action, (tg.ones(2),), 20.0).wait()
-
-
-@pytest.mark.processes
-@pytest.mark.slow
-def test_the_program_of_the_docs(tmp_path, run_python):
-    page = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text()
-    (tmp_path / "pipeline.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
-    said = run_python(*LAUNCHER[1:], "run", "-n", "3", "pipeline.py", cwd=tmp_path)
-    assert re.search(r"loss 0\.0\d+, 256 results", said)
-    assert "1F1B: " in (tmp_path / "pipeline.svg").read_text()
