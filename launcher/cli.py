@@ -9,12 +9,13 @@ import typer
 
 from . import torchrun
 from .clusters.command import ENGINES, Engine, options_given, run_on_cluster
+from .doctor.pair import LISTEN_SECONDS
 from .errors import NodeError
 from .job_file import read_job_file
 from .nodes.rendezvous import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
 from .run_command import Request, refuse, run_here, run_request
-from .spec import JobSpec, parse_roles
+from .spec import MOST_SECONDS, JobSpec, parse_roles
 
 NODES = "Several machines"
 CLUSTERS = "Clusters"
@@ -252,6 +253,10 @@ def doctor(
     ] = None,
     listen: Annotated[bool, typer.Option("--listen", metavar="", help="Wait there for the other machine.")] = False,
     token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="The token; else in TELEGRAD_TOKEN.")] = None,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, max=MOST_SECONDS, help="With --listen: how long it waits.")
+    ] = LISTEN_SECONDS,
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the findings as one JSON object.")] = False,
 ) -> None:
     """Check this machine, the way to another, and the two against each other.
 
@@ -261,7 +266,7 @@ def doctor(
     from .doctor.command import examine
 
     try:
-        well = examine(endpoint, listen, token_file)
+        well = examine(endpoint, listen, token_file, timeout, as_json)
     except (ValueError, NodeError) as error:
         refuse(str(error))
     raise typer.Exit(0 if well else 1)

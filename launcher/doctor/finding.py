@@ -1,6 +1,6 @@
 """Finding of one check."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 
 
@@ -27,6 +27,10 @@ class Finding:
     about: str
     text: str
     advice: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the attributes as texts, for JSON."""
+        return {**asdict(self), "level": self.level.value}
 
     def __str__(self) -> str:
         advice = f"\n         {self.advice}" if self.advice else ""

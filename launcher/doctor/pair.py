@@ -4,7 +4,8 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from queue import Queue
+from datetime import datetime, timedelta
+from queue import Empty, Queue
 from typing import Any
 
 from ..nodes.assignment import LONGEST_SKEW_SECONDS
@@ -12,10 +13,13 @@ from ..nodes.connection import NodeConnection
 from ..nodes.inquiry import facts, inquires
 from ..nodes.listener import NodeListener
 from ..nodes.member import connect, prove
+from ..progress import report
 from .finding import Finding, ok, problem, warning
 
 ANSWER_SECONDS = 30.0
+LISTEN_SECONDS = 600.0
 NOTED_SKEW_SECONDS = 5.0
+NOBODY_CAME = "run `telegrad doctor HOST:PORT` there, which says whether the way here is open"
 NO_JOB = (
     "`telegrad doctor --listen` answers there, and starts no job; end it, and start `telegrad run --node-rank 0` there"
 )
@@ -37,20 +41,21 @@ def ask(host: str, port: int, token: bytes) -> Iterator[Finding]:
         yield from compare(facts(), connection.receive(time.monotonic() + ANSWER_SECONDS))
 
 
-def listen(host: str, port: int, token: bytes) -> Iterator[Finding]:
-    """Wait for one other machine, and yield what differs between it and this one.
+def listen(host: str, port: int, token: bytes, timeout: float = LISTEN_SECONDS) -> Iterator[Finding]:
+    """Wait for one other machine; yield who tried the port meanwhile, and what differs between it and this one.
 
     Args:
         host: address to listen at.
         port: port to listen at.
         token: that both machines have.
+        timeout: seconds in which it must come.
 
     Raises:
         NodeError: the port cannot be had.
     """
     from ...rpc.certificates import Authority
 
-    told: Queue[tuple[dict[str, Any], dict[str, Any]]] = Queue()  # own facts at that time, and the other's
+    told: Queue[str | tuple[dict[str, Any], dict[str, Any]]] = Queue()  # address; own facts at that time, the other's
 
     def answer(connection: NodeConnection, other: bytes) -> None:
         asked, own = inquires(other), facts()
@@ -59,9 +64,18 @@ def listen(host: str, port: int, token: bytes) -> Iterator[Finding]:
         if asked:
             told.put((own, json.loads(other)))
 
-    listener = NodeListener(host, port, token, Authority("doctor.telegrad"), answer)
+    listener = NodeListener(host, port, token, Authority("doctor.telegrad"), answer, told.put)
+    deadline = time.monotonic() + timeout
+    report(
+        f"waits at {host}:{port}, until {datetime.now() + timedelta(seconds=timeout):%H:%M:%S}: "
+        f"run `telegrad doctor {host}:{port}` with the same token on the other machine"
+    )
     try:
-        yield from compare(*told.get())
+        while isinstance(found := told.get(timeout=max(deadline - time.monotonic(), 0.0)), str):
+            yield ok("the port", f"{found} reached it, and hung up: so `telegrad doctor` begins there")
+        yield from compare(*found)
+    except Empty:
+        yield problem("the other machine", f"it did not come within {timeout:g} s", NOBODY_CAME)
     finally:
         listener.close(ANSWER_SECONDS)
 

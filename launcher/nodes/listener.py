@@ -1,5 +1,6 @@
 """Listener for other launchers: accepts TLS connections whose other end proves the token, each in a thread of its own."""
 
+import errno
 import logging
 import os
 import socket
@@ -9,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,8 @@ CLOSED_SECONDS = 0.1  # after which it is seen that the listener is closed
 MOST_PENDING = 64  # connections that have not proven the token
 QUEUE = 1024
 NO_TLS = "it completed no TLS handshake"
+PROBE = "it hung up before the TLS handshake, as a check of the port does"
+HUNG_UP = (errno.ENOTCONN, errno.ECONNRESET, errno.EPIPE, ssl.SSL_ERROR_EOF)
 NO_PROOF = "it sent no proof of the token"
 NO_THREAD = "this machine gives no more threads"
 EXPIRED = "the token of this job has expired"
@@ -45,6 +49,7 @@ class NodeListener:
         authority: makes the certificate that this end shows.
         serve: called with each connection whose other end has proven the token, and the facts that it told; the connection is
             closed when it returns. It handles its own errors.
+        probed: called with the address of each connection that hung up before the handshake; None counts them as refused.
 
     Attributes:
         refused: number of refused connections, by reason.
@@ -53,8 +58,17 @@ class NodeListener:
         NodeError: the address is taken, or not one of this machine.
     """
 
-    def __init__(self, host: str, port: int, token: bytes, authority: "Authority", serve: Serve) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        token: bytes,
+        authority: "Authority",
+        serve: Serve,
+        probed: Callable[[str], None] | None = None,
+    ) -> None:
         self._token = token
+        self._probed = probed or partial(self._refuse, reason=PROBE)
         self._serve_proven = serve
         self.refused: Counter[str] = Counter()
         self._counting = threading.Lock()
@@ -111,8 +125,11 @@ class NodeListener:
             except TokenError as error:
                 self._refuse(address, str(error))
             except OSError as error:
-                self._refuse(address, NO_TLS)
                 logger.debug("%s: %s", address, error)
+                if error.errno in HUNG_UP:
+                    self._probed(address)
+                else:
+                    self._refuse(address, NO_TLS)
             else:
                 self._serve_proven(connection, facts)
 

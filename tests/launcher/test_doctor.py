@@ -1,5 +1,6 @@
 """``telegrad doctor``: what it finds on a machine, on the way to another, and between two."""
 
+import json
 import os
 import re
 import socket
@@ -13,6 +14,7 @@ import pytest
 from helpers.disks import NEEDS_ROOT, fill, small_disk
 from helpers.launched import LAUNCHER, LIMIT
 from telegrad.launcher.doctor import machine
+from telegrad.launcher.doctor.command import examine
 from telegrad.launcher.doctor.finding import Level
 from telegrad.launcher.doctor.machine import check_machine, own_name
 from telegrad.launcher.doctor.pair import ask, compare, listen
@@ -99,16 +101,31 @@ def test_two_machines_that_differ(other, levels, words):
     assert words in "\n".join(map(str, found))
 
 
-def test_two_machines_compare_themselves(port, thread, until, monkeypatch):
+def test_two_machines_compare_themselves(port, thread, until, monkeypatch, capsys, caplog):
     monkeypatch.setattr(inquiry, "versions", lambda: {"telegrad": threading.current_thread().name})
     told = []
-    thread(lambda: told.extend(listen("127.0.0.1", port, TOKEN)))
+    listening = thread(lambda: told.extend(listen("127.0.0.1", port, TOKEN)))
     until(lambda: next(iter(list(check_way("127.0.0.1", port))[1:])).level is Level.OK)
     with pytest.raises((OSError, NodeError)):
         list(ask("127.0.0.1", port, new_token().encode()))
     found = list(ask("127.0.0.1", port, TOKEN))
-    until(lambda: told)
-    assert [finding.level for finding in found] == [finding.level for finding in told] == [Level.PROBLEM, Level.OK]
+    until(lambda: not listening.is_alive())
+    probes = [finding for finding in told if finding.about == "the port"]
+    assert {str(probe) for probe in probes} == {
+        "ok       the port: 127.0.0.1 reached it, and hung up: so `telegrad doctor` begins there"
+    }
+    levels = [finding.level for finding in told if finding not in probes]
+    assert [finding.level for finding in found] == levels == [Level.PROBLEM, Level.OK]
+    waits = f"waits at 127.0.0.1:{port}, until "
+    assert (
+        waits in (said := capsys.readouterr().err) and f"run `telegrad doctor 127.0.0.1:{port}` with the same" in said
+    )
+    assert "hung up" not in caplog.text and "it does not know the token" in caplog.text
+
+
+def test_a_machine_that_does_not_come_is_a_problem(port):
+    (missing,) = listen("127.0.0.1", port, TOKEN, timeout=0.0)
+    assert missing.level is Level.PROBLEM and missing.text == "it did not come within 0 s"
 
 
 def test_the_time_that_a_machine_has_listened_is_no_skew(port, thread, until, monkeypatch):
@@ -118,7 +135,7 @@ def test_the_time_that_a_machine_has_listened_is_no_skew(port, thread, until, mo
     monkeypatch.setattr(time, "time", lambda: now() + 7200)  # so much later
     assert [finding.level for finding in ask("127.0.0.1", port, TOKEN)] == [Level.OK]
     until(lambda: told)
-    assert [finding.level for finding in told] == [Level.OK]
+    assert {finding.level for finding in told} == {Level.OK}
 
 
 def test_a_launcher_that_asks_is_told_that_no_job_starts_there(port, thread, until):
@@ -128,7 +145,7 @@ def test_a_launcher_that_asks_is_told_that_no_job_starts_there(port, thread, unt
     facts = NodeFacts("", 1, 1, (2, 2), None, "worker", "1")
     with pytest.raises(NodeError, match="`telegrad doctor --listen` answers there, and starts no job"):
         Membership("127.0.0.1", port, TOKEN, facts, timeout=30)
-    assert not told
+    assert not [finding for finding in told if finding.about != "the port"]
     list(ask("127.0.0.1", port, TOKEN))
     until(lambda: told)
 
@@ -137,6 +154,16 @@ def test_the_launcher_of_node_0_answers_a_doctor(port):
     facts = NodeFacts("127.0.0.1", 1, 0, (2, 2), None, "worker", "1")
     with closing(Host("127.0.0.1", port, None, TOKEN, facts, 10.0, 30.0)):
         assert [finding.level for finding in ask("127.0.0.1", port, TOKEN)] == [Level.OK]
+
+
+def test_findings_for_programs(capsys):
+    assert examine(None, False, None, as_json=True)
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["ok"] is True
+    first = printed["findings"][0]
+    assert (
+        first.keys() == {"level", "about", "text", "advice"} and first["level"] == "ok" and first["about"] == "versions"
+    )
 
 
 @pytest.mark.processes
