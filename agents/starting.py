@@ -8,6 +8,8 @@ from functools import partial
 
 from ..core.errors import RpcError
 from ..core.futures import Future, in_thread
+from ..core.process_title import title_worker
+from ..core.worker_reports import reporter
 from ..rpc.extend import (
     DEFAULT_LANES,
     Agent,
@@ -103,6 +105,8 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
     plan = plan_rendezvous(options.init_method, rank, world_size, options.init_timeout)
     name = name or f"worker{plan.rank}"
+    if reporter() is not None:  # a launcher started this process, for this worker
+        title_worker(name)
     if plan.tls is not None and options.tls is None and not options.insecure:
         options = replace(options, tls=plan.tls)
     lanes = make_lanes(options.lanes or DEFAULT_LANES)

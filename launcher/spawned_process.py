@@ -22,7 +22,9 @@ from typing import Any
 import cloudpickle
 
 from ..core import job_credentials
+from ..core.process_title import title_worker
 from ..core.worker_reports import attach
+from .environment import WORKER_VARIABLE
 
 UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
 FAILED = 1
@@ -63,6 +65,7 @@ def main(work: Work, rank: int, reports: PassedDescriptor, variables: dict[str, 
     """
     os.setpgid(0, 0)  # so that what it starts ends with it, and a terminal's Ctrl-C comes through the parent only
     os.environ.update(variables)
+    title_worker(variables[WORKER_VARIABLE])
     reporter = attach(reports.number, rank)
     credentials = variables.get(job_credentials.VARIABLE)
     threading.Thread(target=_die_with_parent, args=(credentials,), name="telegrad-parent-watch", daemon=True).start()

@@ -19,17 +19,24 @@ pytestmark = pytest.mark.processes
 
 def test_workers_find_their_place_in_the_environment(job, tmp_path):
     out, err = ended(
-        job("import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))", "-n", "3", args=["--x", "-n"]), 0
+        job(
+            "import json\ntitles = [open(f'/proc/self/{name}').read() for name in ('cmdline', 'comm')]\n"
+            "print(json.dumps([dict(os.environ), sys.argv[1:], titles]))",
+            *("-n", "3"),
+            args=["--x", "-n"],
+        ),
+        0,
     )
     lines = sorted(out.splitlines())
     workers = [json.loads(line.split(" | ", 1)[1]) for line in lines]
     assert [line.split(" | ")[0] for line in lines] == ["worker0", "worker1", "worker2"]
-    for rank, (environment, args) in enumerate(workers):
+    for rank, (environment, args, (title, short)) in enumerate(workers):
         assert args == ["--x", "-n"]
+        assert title.strip("\0") == f"telegrad worker{rank} of script.py" and short == f"worker{rank}\n"
         expected = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
         expected |= {"TELEGRAD_WORKER": f"worker{rank}", "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
         assert expected.items() <= environment.items()
-    (port,) = {w["MASTER_PORT"] for w, _ in workers}
+    (port,) = {w["MASTER_PORT"] for w, *_ in workers}
     assert 1024 <= int(port) < 65536
     log_dir = re.search(r"logs: (.*)/\n", err)[1]
     assert err.startswith("telegrad: 3 workers finished in ")

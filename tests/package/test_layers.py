@@ -51,6 +51,7 @@ PUBLIC_MODULES = {
     "core.linalg",
     "core.mpi",
     "core.multiprocessing_children",
+    "core.process_title",
     "core.profiler",
     "core.extend",
     "core.shared_memory",
