@@ -1,4 +1,4 @@
-"""Reports of a worker to the process that launched it: it joined a job, it left it, its program failed.
+"""Reports of a worker to the process that launched it: it joined a job, it lost another worker, it left, its program failed.
 
 An exit code alone comes too late and says too little. A worker that fails says goodbye to its peers before its process ends, so
 a peer may exit first because of that failure. Therefore a launcher gives its workers one anonymous file, to which each report
@@ -67,6 +67,10 @@ class Reporter:
             with suppress(RuntimeError):  # the main thread has ended already
                 threading._register_atexit(self._report_uncaught)  # type: ignore[attr-defined]  # as concurrent.futures does
         self._write({"kind": "joined", "name": name})
+
+    def lost(self, worker: str, reason: str) -> None:
+        """Report that the job counts another worker as lost. The launcher tells its user, once for all that report it."""
+        self._write({"kind": "lost", "worker": worker, "reason": reason})
 
     def left(self, agreed: bool) -> None:
         """Report that this worker is about to say goodbye to its peers."""

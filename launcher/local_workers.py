@@ -12,12 +12,16 @@ from types import TracebackType
 
 from ..agents import init_rpc
 from ..core.errors import RpcError
+from ..core.multiprocessing_children import GUARD
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, WorkerInfo, current_agent, shut_down
 from .errors import ProcessException
 from .spawn import ProcessContext, check_number, spawn
+from .spawned_process import PassedDescriptor
+from .summary import describe_exit
 
 logger = logging.getLogger("telegrad.launcher")
 CLOSE_SECONDS = 10.0
+BEGUN_SECONDS = 0.01  # between two looks whether the processes have begun
 
 
 class LocalCluster:
@@ -36,6 +40,7 @@ class LocalCluster:
         others = [worker for worker in agent.peers.live() if worker.id != agent.rank]
         self.workers: list[WorkerInfo] = sorted(others, key=lambda worker: worker.id)
         self.pids = {worker.name: pid for worker, pid in zip(self.workers, context.pids(), strict=True)}
+        self._processes = dict(zip(self.pids, context.processes, strict=True))
         self._context = context
         self._agent = agent
         self._open = True
@@ -49,6 +54,12 @@ class LocalCluster:
         """
         if self._open:
             os.kill(self.pids[worker], signal.SIGKILL)
+
+    @property
+    def died(self) -> dict[str, str]:
+        """Names of the workers whose processes have ended while the cluster is open, and how each ended."""
+        codes = {name: process.exitcode for name, process in self._processes.items()} if self._open else {}
+        return {name: describe_exit(code) for name, code in codes.items() if code is not None}
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """End the workers: gracefully, as ``rpc.shutdown``, or by force after a while. Closing again does nothing.
@@ -98,7 +109,8 @@ class LocalCluster:
         return len(self.workers)
 
     def __repr__(self) -> str:
-        names = ", ".join(worker.name for worker in self.workers)
+        died = self.died
+        names = ", ".join(f"{name} ({died[name].partition(':')[0]})" if name in died else name for name in self.pids)
         return f"<LocalCluster: {names if self._open else 'closed'}>"
 
 
@@ -117,7 +129,8 @@ def local_cluster(
         rpc_backend_options: of every worker.
 
     Raises:
-        RuntimeError: this process is a worker already.
+        RuntimeError: this process is a worker already; or a worker's process ended before it could begin: the program starts
+            the cluster as it is imported, which each worker does.
         TypeError, ValueError: ``workers`` is no number of processes.
 
     Example::
@@ -128,8 +141,13 @@ def local_cluster(
     """
     check_number(workers, "`workers`")
     options = rpc_backend_options or GrpcRpcBackendOptions()
-    context = spawn(_serve, (workers, options), workers, join=False)
-    assert context is not None, "it was not joined"
+    begun = os.memfd_create("telegrad-begun")
+    try:
+        context = spawn(_serve, (workers, options, PassedDescriptor(begun)), workers, join=False)
+        assert context is not None, "it was not joined"
+        _wait_until_begun(context, begun, workers)
+    finally:
+        os.close(begun)
     try:
         init_rpc(
             name,
@@ -143,8 +161,26 @@ def local_cluster(
         raise
 
 
-def _serve(rank: int, workers: int, options: GrpcRpcBackendOptions) -> None:
-    """Run one worker until all shut down."""
+def _wait_until_begun(context: ProcessContext, begun: int, workers: int) -> None:
+    """Wait until the processes have imported this program, which fails in all of them if it has no main guard."""
+    try:
+        while os.pread(begun, workers, 0).count(b".") < workers:
+            for process in context.processes:
+                if process.exitcode is not None:
+                    raise RuntimeError(
+                        f"{process.name} {describe_exit(process.exitcode)} before it had begun, its own messages say why; "
+                        f"if this is a script, {GUARD}"
+                    )
+            time.sleep(BEGUN_SECONDS)
+    except BaseException:
+        context.kill()
+        raise
+
+
+def _serve(rank: int, workers: int, options: GrpcRpcBackendOptions, begun: PassedDescriptor) -> None:
+    """Run one worker until all shut down. First it writes a byte at its place in the file ``begun``."""
+    os.pwrite(begun.number, b".", rank)
+    os.close(begun.number)
     address = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
     init_rpc(
         f"worker{rank}", rank=rank, world_size=workers + 1, rpc_backend_options=replace(options, init_method=address)

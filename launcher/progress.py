@@ -1,5 +1,6 @@
-"""Words of the launcher while a job runs: what starts, how far the start is, and a sign of life while no worker writes."""
+"""Words of the launcher while a job runs: how far its start is, a sign of life while no worker writes, lost workers."""
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -32,6 +33,10 @@ def listed(workers: Sequence[str]) -> str:
     return ", ".join(f"{names[0]} to {names[-1]}" if len(names) > 2 else ", ".join(names) for names in roles)
 
 
+LOSS_SECONDS = 1.0
+"""Time after the report of a loss in which the lost worker's exit is seen, if it is one of this launcher's that died."""
+
+
 class Progress:
     """Progress of one job, told in lines. It reads no clock; a time is in monotonic seconds.
 
@@ -45,8 +50,9 @@ class Progress:
         self._size = workers
         self._tell = tell
         self._started = 0
-        self._joined: set[int] = set()
-        self._ended = 0
+        self._joined: dict[int, str] = {}  # names under which workers joined
+        self._ended: set[int] = set()
+        self._lost: dict[str, tuple[float, str]] = {}  # by name: when the first worker reported it, and why
         self._told = ""  # the last line about the start
         self._told_at = self._heard_at = now
 
@@ -55,13 +61,17 @@ class Progress:
         self._started += 1
         self.tick(now, self._heard_at)
 
-    def joined(self, rank: int) -> None:
-        """Note that a worker has called ``init_rpc``, and has found the others."""
-        self._joined.add(rank)
+    def joined(self, rank: int, name: str) -> None:
+        """Note that a worker has called ``init_rpc`` as ``name``, and has found the others."""
+        self._joined[rank] = name
 
-    def ended(self) -> None:
+    def ended(self, rank: int) -> None:
         """Note that a worker's process has ended."""
-        self._ended += 1
+        self._ended.add(rank)
+
+    def lost(self, worker: str, reason: str, now: float) -> None:
+        """Note that a worker has lost another. Each loss is told once, and none of a process whose exit is seen here."""
+        self._lost.setdefault(worker, (now + LOSS_SECONDS, reason))
 
     def tick(self, now: float, wrote_at: float) -> None:
         """Tell what is due.
@@ -71,6 +81,7 @@ class Progress:
             wrote_at: when a worker wrote last.
         """
         self._heard_at = max(self._heard_at, wrote_at)
+        self._tell_losses(now)
         line = self._start()
         if line not in ("", self._told) and now >= self._told_at + STEP_SECONDS:
             self._told, self._told_at = line, now
@@ -78,6 +89,16 @@ class Progress:
         elif now >= max(self._heard_at, self._told_at) + SILENT_SECONDS:
             self._told_at = now
             self._tell(self._life(now - self._heard_at))
+
+    def _tell_losses(self, now: float) -> None:
+        due = [worker for worker, (at, _) in self._lost.items() if at <= now]
+        running = {name for rank, name in self._joined.items() if rank not in self._ended}
+        for worker in due:
+            _, reason = self._lost[worker]
+            self._lost[worker] = math.inf, reason
+            if worker in running or worker not in self._joined.values():
+                runs = ", and its process runs" if worker in running else ""
+                self._tell(f"worker {worker!r} is lost{runs}: {reason}")
 
     def _start(self) -> str:
         """Return how far the start is; empty if all is said about it."""
@@ -91,7 +112,9 @@ class Progress:
         return f"{len(self._joined)} of {counted(self._size)} have joined the job"
 
     def _life(self, silence: float) -> str:
-        running = f"{counted(self._size - self._ended)} run" + "s" * (self._size - self._ended == 1)
-        ended = f", {self._ended} ended" if self._ended else ""
+        running = self._size - len(self._ended)
+        ended = f", {len(self._ended)} ended" if self._ended else ""
         joining = f"; {self._joining()}" if 0 < len(self._joined) < self._size else ""
-        return f"{running}{ended}, without output for {silence / 60:.0f} min{joining}"
+        return (
+            f"{counted(running)} run{'s' * (running == 1)}{ended}, without output for {silence / 60:.0f} min{joining}"
+        )

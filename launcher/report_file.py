@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.worker_reports import Leaving, environment_variable
-from .supervisor import Failed, Joined, Left, Report
+from .supervisor import Failed, Joined, Left, Lost, Report
 
 CHUNK_BYTES = 1 << 20
 
@@ -48,6 +48,8 @@ class ReportFile:
         match facts["kind"]:
             case "joined":
                 return Joined(rank, facts["name"])
+            case "lost":
+                return Lost(rank, facts["worker"], facts["reason"])
             case "left":
                 how = Leaving(facts["how"])
                 return Left(rank, shut_down=how is not Leaving.EXIT, agreed=how is Leaving.AGREED)

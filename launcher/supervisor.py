@@ -37,6 +37,15 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """A worker reports that it has lost another one. It decides nothing: what fails because of that is reported, too."""
+
+    rank: int
+    worker: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """A worker reports that it leaves its job: after ``rpc.shutdown``, or because its process ends."""
 
@@ -95,7 +104,7 @@ class Signal:
     signum: int
 
 
-Report = Joined | Left | Failed
+Report = Joined | Lost | Left | Failed
 Event = Begin | Report | Exited | Interrupted | Abandoned | TimePassed
 Instruction = Start | Signal
 

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .control_channel import ControlChannel
 from .control_queue import ControlMessage
@@ -216,7 +217,7 @@ class Losses:
 
     def _lose(self, peer: Peer, loss: Loss) -> None:
         if not loss.left and not self._state.leaving:
-            logger.warning("worker %r (rank %d) is lost: %s", peer.info.name, peer.info.id, loss.reason)
+            _tell_of(peer, loss.reason)
         self._remove(peer, loss.reason)
 
     def _remove(self, peer: Peer, reason: str) -> None:
@@ -280,3 +281,12 @@ class Losses:
         with self._lock:
             rank = self._machine().witness(peer.number)
         return None if rank is None else self._peers.at(rank).info.name
+
+
+def _tell_of(peer: Peer, reason: str) -> None:
+    """Tell the user of a loss. A launcher hears of it from all workers, and tells it once, unless it saw the process exit."""
+    launcher = reporter()
+    level = logging.INFO if launcher else logging.WARNING
+    logger.log(level, "worker %r (rank %d) is lost: %s", peer.info.name, peer.info.id, reason)
+    if launcher:
+        launcher.lost(peer.info.name, reason)

@@ -73,7 +73,8 @@ def _become_worker(connection: socket.socket, output: int, variables: dict[str, 
         os.dup2(output, standard)
     os.close(output)
     os.environ.update(variables)
-    importlib.import_module("telegrad.core.process_title").title_worker(variables["TELEGRAD_WORKER"])
+    if name := variables.get("TELEGRAD_WORKER"):
+        importlib.import_module("telegrad.core.process_title").title_worker(name)
     sys.modules["telegrad"].seed()  # else all workers would draw the same numbers
 
 

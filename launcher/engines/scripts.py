@@ -31,7 +31,7 @@ from ..nodes.part import Part
 from ..nodes.token import VARIABLE as TOKEN_VARIABLE
 from ..progress import Progress
 from ..spec import JobSpec
-from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Joined
+from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Joined, Lost
 from . import job_processes
 from .engine import Engine
 from .forked import ForkedProcess, ForkServer
@@ -155,10 +155,12 @@ class ScriptEngine(Engine):
         super().handle(event)
         self._console.quiet = not self._running
         match event:
-            case Joined(rank):
-                self._progress.joined(rank)
-            case Exited():
-                self._progress.ended()
+            case Joined(rank, name):
+                self._progress.joined(rank, name)
+            case Lost(_, worker, reason):
+                self._progress.lost(worker, reason, time.monotonic())
+            case Exited(rank):
+                self._progress.ended(rank)
 
     def refresh(self) -> float | None:
         now = time.monotonic()

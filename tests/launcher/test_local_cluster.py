@@ -27,6 +27,27 @@ def test_a_script_whose_functions_go_by_name_and_that_does_not_close(run_python,
     assert output.startswith("42 WorkerInfo(name='script', id=2) 2\n") and "is worker 'script' already" in output
 
 
+UNGUARDED = """
+import sys
+from telegrad.launcher import local_cluster
+try:
+    local_cluster(2)
+except RuntimeError as error:
+    if __name__ != "__main__":
+        raise
+    print(error)
+    import multiprocessing
+    print(multiprocessing.active_children())
+"""
+
+
+def test_a_script_without_a_main_guard_is_told_at_once(run_python, tmp_path):
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    output = run_python(tmp_path / "script.py")
+    assert output.startswith("worker") and " exited with code 1 before it had begun" in output
+    assert 'put the work of the script under `if __name__ == "__main__":`' in output and output.endswith("\n[]\n")
+
+
 STUCK = """
 import threading, time
 from telegrad import rpc
@@ -92,6 +113,8 @@ with local_cluster(2) as cluster:
     wait_for(1)
     cluster.kill("worker1")
     wait_for(0)
+    assert cluster.died == {"worker1": "died of SIGKILL (9): killed, perhaps by the out-of-memory killer or kill -9"}
+    assert repr(cluster) == "<LocalCluster: worker0, worker1 (died of SIGKILL (9))>"
     numbers = rpc.stream("worker0", endless)
     next(numbers)
     cluster.kill("worker0")

@@ -13,7 +13,7 @@ def test_a_job_that_writes_is_not_spoken_of(told):
     progress = Progress(2, told.append, 0.0)
     for rank in range(2):
         progress.started(0.1)
-        progress.joined(rank)
+        progress.joined(rank, f"w{rank}")
     for second in range(1000):
         progress.tick(second, second - SILENT_SECONDS / 2)
     assert told == []
@@ -25,7 +25,7 @@ def test_each_minute_of_silence_has_a_line(told):
         progress.started(0.1)
     for second in range(200):
         progress.tick(second, 10.0)
-    progress.ended()
+    progress.ended(0)
     for second in range(200, 260):
         progress.tick(second, 10.0)
     assert told == [
@@ -41,7 +41,7 @@ def test_a_start_that_takes_long_is_counted(told):
     for number in range(1, 101):
         progress.started(number * 0.11)
     for rank in range(100):
-        progress.joined(rank)
+        progress.joined(rank, f"w{rank}")
         progress.tick(11 + rank * 0.11, 0.0)
     progress.tick(11 + 99 * 0.11 + STEP_SECONDS, 0.0)
     assert told == [
@@ -57,16 +57,36 @@ def test_a_worker_that_does_not_join_is_told_once_and_then_each_minute(told):
     progress = Progress(2, told.append, 0.0)
     for _ in range(2):
         progress.started(0.0)
-    progress.joined(0)
+    progress.joined(0, "w0")
     for second in range(70):
         progress.tick(second, 0.0)
     assert told == [
         "1 of 2 workers have joined the job",
         "2 workers run, without output for 1 min; 1 of 2 workers have joined the job",
     ]
-    progress.ended()
+    progress.ended(0)
     progress.tick(131, 0.0)
     assert told[2:] == ["1 worker runs, 1 ended, without output for 2 min; 1 of 2 workers have joined the job"]
+
+
+def test_a_loss_is_told_once_and_not_if_the_workers_exit_is_seen(told):
+    progress = Progress(3, told.append, 0.0)
+    for rank in range(3):
+        progress.started(0.0)
+        progress.joined(rank, f"w{rank}")
+    for worker in ("w1", "w2", "elsewhere", "w1", "w2", "elsewhere"):  # as two survivors report them
+        progress.lost(worker, f"because, says {len(worker)}", 1.0)
+        progress.tick(1.0, 1.0)
+    progress.ended(1)
+    assert told == []
+    for second in (2, 3, 4):
+        progress.tick(second, second)
+    progress.lost("elsewhere", "again", 5.0)
+    progress.tick(9.0, 9.0)
+    assert told == [
+        "worker 'w2' is lost, and its process runs: because, says 2",
+        "worker 'elsewhere' is lost: because, says 9",
+    ]
 
 
 def test_names_of_workers_in_words():

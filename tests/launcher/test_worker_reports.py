@@ -7,7 +7,7 @@ from telegrad.core import worker_reports
 from telegrad.core.errors import WorkerLostError
 from telegrad.core.worker_reports import Reporter, environment_variable, lost_workers, reporter
 from telegrad.launcher.report_file import ReportFile
-from telegrad.launcher.supervisor import Failed, Joined, Left
+from telegrad.launcher.supervisor import Failed, Joined, Left, Lost
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ def worker(reports, monkeypatch):
 
 def test_reports_arrive_once_and_in_order(reports, worker):
     worker.joined("ps")
-    assert list(reports.read()) == [Joined(3, "ps")]
+    worker.lost("trainer", "it is gone")
+    assert list(reports.read()) == [Joined(3, "ps"), Lost(3, "trainer", "it is gone")]
     worker.left(agreed=False)
     worker.failed(ValueError("first"))
     worker.failed(ValueError("second"))
