@@ -70,7 +70,13 @@ class Progress:
         self._ended.add(rank)
 
     def lost(self, worker: str, reason: str, now: float) -> None:
-        """Note that a worker has lost another. Each loss is told once, and none of a process whose exit is seen here."""
+        """Note that a worker has lost another. Each loss is told once, and none of a process whose exit is seen here.
+
+        Args:
+            worker: the name of the lost one.
+            reason: why it counts as lost.
+            now: the time.
+        """
         self._lost.setdefault(worker, (now + LOSS_SECONDS, reason))
 
     def tick(self, now: float, wrote_at: float) -> None:
