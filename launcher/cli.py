@@ -14,7 +14,8 @@ from .errors import NodeError
 from .job_file import read_job_file
 from .nodes.rendezvous import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
-from .run_command import Request, refuse, run_here, run_request
+from .progress import report
+from .run_command import BAD_INPUT, Request, refuse, run_here, run_request
 from .spec import MOST_SECONDS, JobSpec, parse_roles
 
 NODES = "Several machines"
@@ -294,12 +295,17 @@ def migrate(
         from ..compat.migrate import migrate_file
     except ImportError as error:
         refuse(f"migrate needs {error.name}, which is not installed: pip install 'telegrad[migrate]'")
+    failed = False
     for script in scripts:
         try:
             lines = migrate_file(script, diff)
         except (OSError, ValueError) as error:
-            refuse(str(error))
-        print(*lines, sep="\n", end="\n" if lines else "")
+            failed = True
+            report(str(error))
+        else:
+            print(*lines, sep="\n", end="\n" if lines else "")
+    if failed:
+        raise typer.Exit(BAD_INPUT)
 
 
 def main() -> None:
