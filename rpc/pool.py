@@ -82,7 +82,7 @@ class ThreadPool:
         self.size = size
         self.name = name
         self.ceiling = ceiling
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may send while its thread does
         self._ready: SimpleQueue[Task | None] = SimpleQueue()  # one item for each idle or new thread that is to run
         self._backlog: deque[Task] = deque()
         self._threads: set[threading.Thread] = set()

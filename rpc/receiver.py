@@ -6,13 +6,13 @@ import logging
 from typing import Any
 
 from ..core.errors import SerializationError
+from ..core.futures import raised_by_handler
 from .caller import Caller
 from .codec import Codec
 from .control_channel import ControlChannel
 from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
-from .lanes.handlers import raised_by_handler
 from .lanes.large.scattered import ScatteredFrame
 from .losses import Losses
 from .messages import Incoming

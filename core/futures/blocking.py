@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .signal_handlers import check_may_wait, sleeps
+
 
 class Blocker(Protocol):
     """A way to block a thread: a pool lets another thread run meanwhile, an event loop refuses."""
@@ -38,11 +40,13 @@ class _ThreadRole(threading.local):
     Attributes:
         blocker: how it blocks; read by every ``wait`` in it.
         awaited: the future for which it reads a socket at the moment.
+        waits: it waits for a future at the moment, or runs code meanwhile.
         task: what completes that future, if it may run user code: the thread runs it when it has stopped reading.
     """
 
     blocker: Blocker | None = None
     awaited: object = None
+    waits: bool = False
     task: Callable[[], object] | None = None
 
 
@@ -65,6 +69,7 @@ class Waiter:
         except RuntimeError:
             pass  # it was woken already
 
+    @sleeps
     def sleep(self, seconds: float) -> bool:
         """Block up to ``seconds`` (-1: without limit); return whether it was woken."""
         return self._gate.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
@@ -76,7 +81,11 @@ def block(acquire: Callable[[float], bool], until: float) -> bool:
     Args:
         acquire: gets the seconds that are left; -1 for no limit.
         until: in monotonic seconds; ``inf`` for no limit.
+
+    Raises:
+        RuntimeError: this is a signal handler that must not wait (``check_may_wait``).
     """
+    check_may_wait()
     seconds = -1.0 if until == float("inf") else max(until - time.monotonic(), 0.0)
     blocker = thread_role.blocker
     return acquire(seconds) if blocker is None else blocker.block(acquire, seconds)

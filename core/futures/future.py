@@ -17,7 +17,8 @@ from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
-from .blocking import Canceller, Driver, Waiter, block
+from .blocking import Canceller, Driver, Waiter, block, thread_role
+from .signal_handlers import check_may_wait
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -292,6 +293,16 @@ class Future(Generic[T]):
     def _block(self, timeout: float | None) -> bool:
         if self._forks != _forks:
             self._check_process()
+        role = thread_role
+        outer, role.waits = role.waits, True
+        try:
+            if outer:
+                check_may_wait()
+            return self._drive_or_sleep(timeout)
+        finally:
+            role.waits = outer
+
+    def _drive_or_sleep(self, timeout: float | None) -> bool:
         until = math.inf if timeout is None else time.monotonic() + max(timeout, 0.0)
         if (driver := self.driver) is not None:
             driver.drive(self, until)

@@ -57,7 +57,7 @@ class InProcessConnection(Connection):
         self.connect: Callable[[], None] | None = None
         self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames; None once it is open
         self._closed = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may send while its thread does
 
     def start(self) -> None:
         if self.connect is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from ...core.futures import thread_role
+from ...core.futures import refuse_in_handler, thread_role
 from . import forking
 
 T = TypeVar("T")
@@ -44,11 +44,14 @@ class RefusesToBlock:
         raise RuntimeError(self._reason)
 
 
-# Role of a thread that reads or writes frames.
-READER = RefusesToBlock(
-    "you called wait() in a signal handler that interrupted its thread in reading or writing messages, which would wait for "
-    "itself; call rpc_async there and do not wait, or let another thread make the call"
-)
+class _Reader(RefusesToBlock):
+    """Blocker of a thread that reads or writes frames: only a signal handler can wait there."""
+
+    def refuse(self) -> NoReturn:
+        refuse_in_handler()
+
+
+READER = _Reader()
 
 
 def may_block() -> bool:

@@ -15,9 +15,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ...core.errors import SerializationError
-from ...core.futures import thread_role
+from ...core.futures import raised_by_handler, thread_role
 from .base import HEAD_BYTES, FrameHandle
-from .handlers import raised_by_handler
 from .ioloop import READER, call_on_loop
 
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit

@@ -20,8 +20,7 @@ from collections.abc import Callable, Sequence, Sized
 from os import sched_yield
 from typing import Any
 
-from ...core.futures import Future, Waiter, block, thread_role
-from .handlers import raised_by_handler
+from ...core.futures import Future, Waiter, block, raised_by_handler, thread_role
 from .ioloop import READER, RefusesToBlock
 from .sleeping import Sleeper
 from .spinning import CONFIDENCE, REQUEST_SPIN_SECONDS, SOON_SECONDS, SPIN_SECONDS, Spinning

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from ...core.futures import block
+from ...core.futures import block, sleeps
 
 
 class Sleeper:
@@ -70,6 +70,7 @@ class Sleeper:
         poll.register(self._alarm, select.POLLIN)
         return poll
 
+    @sleeps
     def _wait(self, poll: select.poll, seconds: float) -> bool:
         ready = poll.poll(None if seconds < 0 else math.ceil(min(seconds, 1e6) * 1000))
         for descriptor, _ in ready:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from select import EPOLLIN, EPOLLOUT
 from typing import Any
 
+from ...core.futures import raised_by_handler
 from .base import FrameHandle
-from .handlers import raised_by_handler
 from .ioloop import READER
 from .outbox import SmallFrame
 from .poller import Poller

@@ -51,10 +51,12 @@ class Interrupter:
 
     Args:
         spared: functions that are not interrupted.
+        action: what happens there.
     """
 
-    def __init__(self, *spared):
+    def __init__(self, *spared, action=interrupt):
         self._spared = spared
+        self._action = action
         self._places = set()
         self._place = None
 
@@ -92,7 +94,7 @@ class Interrupter:
             return
         self._places.add(place)
         self._place = f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}, {event}"
-        raise KeyboardInterrupt
+        self._action()
 
     def _is_spared(self, frame):
         if frame.f_code.co_flags & inspect.CO_GENERATOR:

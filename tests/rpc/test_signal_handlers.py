@@ -1,22 +1,29 @@
 """Signal handlers in the middle of reading and writing: what they raise reaches the user, and they cannot wait there."""
 
 import functools
+import re
 import signal
+import sys
 import threading
 from functools import partial
 
 import pytest
+from helpers.interrupts import OpcodeInterrupter, first_signal
 from telegrad import rpc
 from telegrad.core.errors import RpcError
+from telegrad.core.futures import Waiter, raised_by_handler
 from telegrad.rpc import receiver
 from telegrad.rpc.lanes.base import HEAD_BYTES
 from telegrad.rpc.lanes.grpc import GrpcLane
-from telegrad.rpc.lanes.handlers import raised_by_handler
 from telegrad.rpc.lanes.outbox import Outbox
+from telegrad.rpc.lanes.sleeping import Sleeper
 from telegrad.testing.cluster import in_process_cluster
 
 MIB = 1 << 20
 SECONDS = 60
+PLACES = 400
+ASLEEP = (Waiter.sleep.__code__, Sleeper._wait.__code__)
+GATE = threading.Event()
 
 
 @pytest.fixture(params=[("unix",), ()], ids=["unix", "grpc"])
@@ -53,6 +60,10 @@ def interrupt_once(monkeypatch, owner, name):
 
 def late(*_):
     raise TimeoutError("the user's own time limit")  # an OSError, as those of a socket
+
+
+def pass_gate():
+    return GATE.wait(SECONDS)
 
 
 def answers():
@@ -99,8 +110,69 @@ def test_a_handler_that_waits_in_the_middle_of_a_write_is_refused(caller, handle
     stream = caller.peers.find("b").dialed._stream
     done = interrupt_once(monkeypatch, *((stream._writer, "_write") if stream else (Outbox, "_write_next")))
     assert rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS) == 1
-    assert done and len(errors) == 1 and "in a signal handler" in errors[0]
+    assert done and len(errors) == 1 and "in the signal handler of SIGUSR1 (call, " in errors[0]
     assert calls[0].wait(SECONDS) == 5, "it may send"
+
+
+class NoHang:
+    """In the block, a lock or a sleep that the main thread waits for longer than ``SECONDS`` raises."""
+
+    def __enter__(self):
+        self._former = signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+
+    def __exit__(self, *_):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._former)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lanes", "to", "argument"),
+    [(("unix",), "b", b"x"), (("unix",), "b", bytes(MIB)), ((), "b", b"x"), ((), "a", b"x")],
+    ids=["unix", "large", "grpc", "itself"],
+)
+def test_a_handler_may_call_wherever_it_interrupts_a_call_and_waits_or_is_refused(lanes, to, argument, handle):
+    results, sent, answers, errors = [], [], [], []
+
+    def call(*_):
+        sent.append(rpc.rpc_async(to, abs, (-5,), timeout=SECONDS))
+        try:
+            answers.append(rpc.rpc_sync(to, abs, (-6,), timeout=SECONDS))
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    handle(call)
+    interrupter = OpcodeInterrupter(action=partial(signal.raise_signal, signal.SIGUSR1))
+    with in_process_cluster("a", "b", make_lane=partial(GrpcLane, lanes)) as (a, _), a.use():
+        for _ in range(PLACES):
+            with NoHang():
+                place = interrupter.run(lambda: results.append(rpc.rpc_sync(to, len, (argument,), timeout=SECONDS)))
+                assert results.pop() == len(argument), place
+        assert [future.wait(SECONDS) for future in sent] == [5] * len(sent)
+    assert set(answers) <= {6} and len(sent) == len(answers) + len(errors) > 0
+    assert all(re.search(r"in (the|a) signal handler", error) for error in errors)
+
+
+def test_a_handler_that_interrupts_a_wait_gets_its_answer(caller, until):
+    """The thread sleeps there, and holds nothing that others need."""
+    answers = []
+    GATE.clear()
+
+    def call():
+        answers.append(rpc.rpc_sync("b", abs, (-6,), timeout=SECONDS))
+        GATE.set()
+
+    def interrupt(send):
+        until(lambda: sys._current_frames()[threading.main_thread().ident].f_code in ASLEEP)
+        send()
+
+    with NoHang(), first_signal(signal.SIGUSR1, call) as send:
+        sender = threading.Thread(target=interrupt, args=(send,))
+        sender.start()
+        assert rpc.rpc_sync("b", pass_gate, timeout=SECONDS)
+        sender.join()
+    assert answers == [6]
 
 
 @pytest.mark.parametrize("handler", [late, partial(late), lambda *_: late()], ids=["function", "partial", "lambda"])

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from ..handlers import raised_by_handler
+from ....core.futures import raised_by_handler
 from ..ioloop import call_on_loop
 from ..tls_socket import TlsSocket
 from .helper import LOOK_SECONDS, HelperThread
