@@ -109,6 +109,17 @@ def to_float(array: Array) -> Array:
     return array if array.dtype.kind in _INEXACT else array.astype(_default)
 
 
+def wide_type(dtype: DType) -> DType:
+    """Return the dtype in which numbers of ``dtype`` are added up: float32 for floating-point types of 16 bits, else itself."""
+    return float32 if dtype.itemsize == 2 and dtype.kind in _FLOATING else dtype
+
+
+def wide(array: Array) -> Array:
+    """Return ``array`` in the dtype in which its numbers are added up, ``wide_type``: a copy in float32, or itself."""
+    dtype = array.dtype
+    return array.astype(float32) if dtype.itemsize == 2 and dtype.kind in _FLOATING else array
+
+
 def converted(array: Array, dtype: DType) -> Array:
     """Return ``array`` in ``dtype``, itself if it has that already; for a real dtype, the real part of complex numbers."""
     if array.dtype.kind == "c" and dtype.kind != "c":

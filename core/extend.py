@@ -18,7 +18,7 @@ from .autograd.node import Edge, Node
 from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
-from .dtypes import dtype_by_name
+from .dtypes import dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, plain, set_argument_cast
 from .ops.reduce.losses import check_reduction, reduced
 from .ops.table.array_functions import row_sums
@@ -92,4 +92,5 @@ __all__ = [
     "svg_page",
     "unary",
     "take_calls",
+    "wide",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core import broadcast_to, dropout, masked_fill, ones, repeat_interleave, softmax
-from ...core.extend import ARRAYS, Array, Tensor, fused, operation, records, row_sums
+from ...core.extend import ARRAYS, Array, Tensor, fused, operation, records, row_sums, wide
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -86,9 +86,10 @@ def attention(
         ValueError: the shapes do not fit.
     """
     query, key, value = _broadcast(query, key, value, mask)
-    q, k, v = (_wide(each) for each in (query, key, value))
+    # Halves are computed in float32, where products are fast and sums do not overflow.
+    q, k, v = (wide(each._array) for each in (query, key, value))
     q = q * q.dtype.type(scale)
-    weights, hidden = _weights(q, k, None if mask is None else _wide(mask), masked_weight)
+    weights, hidden = _weights(q, k, None if mask is None else wide(mask._array), masked_weight)
     drops = dropout(ones(weights.shape, dtype=weights.dtype), dropout_p) if dropout_p else None
     dropped = weights if drops is None else weights * drops._array
     outputs = [_narrow(each, query) for each in (np.matmul(dropped, v), dropped)]
@@ -183,11 +184,6 @@ def _shared(query: Tensor, x: Tensor) -> Tensor:
     if min(query.ndim, x.ndim) < 3 or not x.shape[-3] or query.shape[-3] % x.shape[-3]:
         raise ValueError("enable_gqa=True needs heads of key and value (dimension -3) that divide the query's evenly")
     return repeat_interleave(x, query.shape[-3] // x.shape[-3], -3)
-
-
-def _wide(x: Tensor) -> Array:
-    # Halves are computed in float32, where products are fast and sums do not overflow.
-    return x._array.astype(np.float32) if x.dtype.itemsize == 2 else x._array
 
 
 def _narrow(x: Array, like: Tensor) -> Array:

@@ -73,6 +73,9 @@ def ctc_loss(
     Raises:
         ValueError: the shapes or lengths do not fit, or an unknown reduction.
     """
+    if log_probs.dtype.itemsize == 2:
+        losses = ctc_loss(log_probs.float(), targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+        return losses.to(log_probs.dtype)
     reduction = chosen_reduction(None, None, reduction)
     batched = log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1)
     x = batched.numpy(force=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import core
 from ...core import no_grad
-from ...core.extend import ARRAYS, Array, Row, Tensor, keep, keep_result, operation, record, records, row_sums
+from ...core.extend import ARRAYS, Array, Row, Tensor, keep, keep_result, operation, record, records, row_sums, wide
 
 __all__ = [
     "group_norm",
@@ -53,24 +53,20 @@ def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
 
     ``dims`` end with the last dimension, so that long runs of memory are added up one after the other.
     """
-    x = _wide(x)
+    x = wide(x)
     shape = tuple(1 if axis in dims else length for axis, length in enumerate(x.shape))
     first = len(x.shape)
     while first - 1 in dims:
         first -= 1
     runs = (*x.shape[:first], math.prod(x.shape[first:]))
     flat = x.reshape(runs)
-    sums = row_sums(flat)[..., 0] if y is None else np.einsum("...i,...i->...", flat, _wide(y).reshape(runs))
+    sums = row_sums(flat)[..., 0] if y is None else np.einsum("...i,...i->...", flat, wide(y).reshape(runs))
     return np.asarray(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
-
-
-def _wide(x: Array) -> Array:
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
     """Return the sum of ``g``, or of ``g * a``, down to ``shape``: channels, or the last dimensions."""
-    g, a = _wide(g), None if a is None else _wide(a)
+    g, a = wide(g), None if a is None else wide(a)
     if shape == g.shape[-len(shape) :]:
         rows = (-1 if g.size else 0, math.prod(shape))
         if a is None:
@@ -128,7 +124,7 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
     given = input.numpy(force=True)
     if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {given.dtype}")
-    x = _wide(given)
+    x = wide(given)
     count = math.prod(x.shape[dim] for dim in dims)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.true_divide(_total(dims, x), count, dtype=x.dtype) if centred else np.zeros((), x.dtype)
@@ -154,7 +150,7 @@ def affine(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Dim
     if weight is None and bias is None:
         return input
     given = input.numpy(force=True)
-    out = _wide(given)
+    out = wide(given)
     if weight is not None:
         out = out * weight.numpy(force=True).reshape(shape)
     if bias is not None:

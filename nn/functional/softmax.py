@@ -113,9 +113,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """
     noise = core.rand_like(logits).numpy()
     # -log of an exponentially distributed number, which must not be 0.
-    gumbels = Tensor(
-        -np.log(-np.log1p(-np.minimum(noise, 1 - np.finfo(noise.dtype).epsneg)) + np.finfo(noise.dtype).tiny)
-    )
+    limits = core.finfo(noise.dtype)
+    drawn = -np.log(-np.log1p(-np.minimum(noise, 1 - limits.eps / 2)) + limits.tiny)
+    gumbels = Tensor(np.asarray(drawn, noise.dtype))
     soft = core.softmax((logits + gumbels) / tau, dim)
     if not hard:
         return soft

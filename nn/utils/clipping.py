@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core import no_grad
 from ...core.errors import AutogradError
-from ...core.extend import Array, Tensor
+from ...core.extend import Array, Tensor, wide
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -62,8 +62,9 @@ def get_total_norm(
         AutogradError: ``error_if_nonfinite``, and the norm is nan or infinite.
     """
     order = float(norm_type)
-    norms = [np.linalg.norm(elements(each).reshape(-1), order) for each in listed(tensors) if each.numel()]
-    total = np.asarray(np.linalg.norm(norms, order), norms[0].dtype) if norms else np.zeros((), np.float32)
+    given = [elements(each).reshape(-1) for each in listed(tensors) if each.numel()]
+    norms = [np.linalg.norm(wide(each), order) for each in given]
+    total = np.asarray(np.linalg.norm(norms, order), given[0].dtype) if given else np.zeros((), np.float32)
     if error_if_nonfinite and not np.isfinite(total):
         raise AutogradError(
             f"the gradients' norm of order {order} is {float(total)}; look for what made them so, "

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import wide
 from ...types import Array
 
 FULL = slice(None)
@@ -90,10 +91,13 @@ def apply_at(ufunc: Any, target: Array, where: Any, values: Any) -> Array:
         values: broadcast to the shape of ``target[where]``.
     """
     indices = linear_index(target.shape, where)
-    values = np.asarray(values, target.dtype)
+    result = wide(target)  # in 16 bits a sum of many stops growing
+    values = np.asarray(values, result.dtype)
     if values.shape != indices.shape:
         values = np.broadcast_to(values, indices.shape)
-    ufunc.at(target.reshape(-1), indices.reshape(-1), values.reshape(-1))
+    ufunc.at(result.reshape(-1), indices.reshape(-1), values.reshape(-1))
+    if result is not target:
+        target[...] = result
     return target
 
 

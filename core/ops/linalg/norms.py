@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...dtypes import wide
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import operators
@@ -94,8 +95,7 @@ def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Arr
         return np.asarray(np.sqrt(flat.dot(flat)))  # one pass over the memory
     size = np.abs(x)
     kind = size.dtype
-    if size.itemsize == 2:
-        size = size.astype(np.float32)
+    size = wide(size)
     if order == np.inf:
         result = maximum_reduce(size, dims, keepdims=keepdim)
     elif order == -np.inf:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import result_type, wide_type
 from ...tensors import Tensor
 from ..elementwise.complex_numbers import conj
 from ..elementwise.conversion import to
@@ -65,8 +66,10 @@ def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     axis = one_dim(dim, a.ndim)
     if not a.ndim or a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(f"{name}() needs length 3 in dim {dim}, and you gave shapes {a.shape} and {b.shape}")
+    dtype, precise = result_type(a, b), wide_type(result_type(a, b))
+    a, b = to(a, precise), to(b, precise)  # the products cancel each other
     ahead, behind = ((FULL,) * axis + (np.array(order),) for order in ((1, 2, 0), (2, 0, 1)))
-    return GET(a, ahead) * GET(b, behind) - GET(a, behind) * GET(b, ahead)
+    return to(GET(a, ahead) * GET(b, behind) - GET(a, behind) * GET(b, ahead), dtype)
 
 
 @operation(function="linalg.vecdot")
@@ -176,6 +179,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
         raise ValueError(
             f"cdist() takes p from 0 and compute_mode {', '.join(_MODES)}; you gave {p} and {compute_mode!r}"
         )
+    if wide_type(x.dtype) != x.dtype:  # squares of near rows cancel each other
+        apart = cdist(to(x1, wide_type(x.dtype)), to(x2, wide_type(x.dtype)), p, compute_mode)
+        return to(apart, x.dtype)
     if p != 2:
         return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p))
     by_product = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(x.shape[-2], y.shape[-2]) > _MM_FROM)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...dtypes import to_float
+from ...dtypes import to_float, wide_type
 from ...tensors import Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
@@ -25,11 +25,11 @@ from ..table.rows import ARRAYS, TENSORS, Row
 
 def recurrence(x: Array, factors: Array, dim: int) -> Array:
     """Return y with ``y[0] = x[0]`` and ``y[i] = x[i] + factors[i] * y[i - 1]`` in the dimension ``dim``."""
-    result = np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, factors.shape)))
+    result = np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, factors.shape)), wide_type(x.dtype))
     steps, scales = np.moveaxis(result, dim, 0), np.moveaxis(factors, dim, 0)
     for index in range(1, len(steps)):
         steps[index] += scales[index] * steps[index - 1]
-    return result
+    return result.astype(x.dtype, copy=False)
 
 
 def recorded_recurrence(x: Tensor, factors: Tensor, dim: int) -> Tensor:

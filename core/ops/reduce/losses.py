@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import is_floating
+from ...dtypes import is_floating, wide_type
 from ...tensors import Tensor
 from ...types import Array
+from ..elementwise.conversion import to
 from ..elementwise.operators import abs as absolute
 from ..elementwise.operators import mul
 from ..index.masking import where
@@ -125,6 +126,9 @@ def nll_loss(
         IndexError: a class is out of range.
         ValueError: the shapes do not fit.
     """
+    if wide_type(input.dtype) != input.dtype:
+        precise = to(input, wide_type(input.dtype))
+        return to(nll_loss(precise, target, weight, ignore_index, reduction), input.dtype)
     x = input._array
     axis = 0 if x.ndim == 1 else 1
     index, weights = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
@@ -163,6 +167,10 @@ def cross_entropy(
     """
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be between 0 and 1, and you gave {label_smoothing}")
+    if wide_type(input.dtype) != input.dtype:
+        precise = to(input, wide_type(input.dtype))
+        losses = cross_entropy(precise, target, weight, ignore_index, reduction, label_smoothing)
+        return to(losses, input.dtype)
     axis = 0 if input.ndim == 1 else 1
     soft = is_floating(target.dtype)
     if not soft and not label_smoothing and input.dtype.kind == "f":

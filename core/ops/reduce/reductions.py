@@ -15,12 +15,14 @@ from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import operators
 from ..elementwise.conversion import to
-from ..table.array_functions import add_reduce, multiply_reduce, pairwise_sum, stretched_dims
+from ..table.array_functions import multiply_reduce, pairwise_sum, stretched_dims
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation, published
 from ..table.rows import Row
 from .cumulative import product_rule
+
+_add: Any = np.add.reduce
 
 
 def _expanded(xp: Any, g: Any, shape: Any, kept: Any) -> Any:
@@ -60,9 +62,7 @@ def sum(
         input = to(input, dtype)
     x = input._array
     if dim is None and not keepdim:
-        result = Tensor(
-            add_reduce(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False, dtype)
-        )
+        result = Tensor(_add(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False, dtype))
         if input._requires_grad and is_grad_enabled():
             record(_SUM, result, (input,), (), x.shape, (1,) * x.ndim)
         return result
@@ -76,7 +76,7 @@ def sum(
 def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = None) -> Array:
     """Return the sum in the dtype of ``x``, computed in float32 for half precision; for integers in ``dtype`` or ``int64``."""
     if x.dtype.kind in "biu":
-        return np.asarray(add_reduce(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
+        return np.asarray(_add(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
     return np.asarray(wide_total(x, dims, keepdims)).astype(x.dtype, copy=False)
 
 
@@ -84,7 +84,7 @@ def wide_total(x: Array, dims: Any, keepdims: bool) -> Array:
     """Return the sum of floating-point or complex numbers; ``float32`` for numbers of half precision."""
     # The ufunc itself: methods of arrays would give NumPy's warning about inf - inf.
     if x.itemsize == 2:
-        return np.asarray(add_reduce(x, dims, np.float32, keepdims=keepdims))
+        return np.asarray(_add(x, dims, np.float32, keepdims=keepdims))
     return np.asarray(pairwise_sum(x, dims, keepdims))
 
 
@@ -113,7 +113,7 @@ def mean(
         input = to(input, dtype)
     x = needs_inexact("mean", input)
     if dim is None and not keepdim and x.itemsize >= 4 and x.size:
-        result = Tensor(add_reduce(x, None) / x.dtype.type(x.size))
+        result = Tensor(_add(x, None) / x.dtype.type(x.size))
         if input._requires_grad and is_grad_enabled():
             record(_MEAN, result, (input,), (), x.shape, (1,) * x.ndim, x.size)
         return result

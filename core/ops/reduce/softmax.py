@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...dtypes import get_default_dtype, is_inexact, to_float
+from ...dtypes import get_default_dtype, is_inexact, to_float, wide
 from ...random import Generator, default_generator
 from ...tensors import Tensor
 from ...types import Array, Dims
@@ -104,9 +104,11 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     """
     x = to_float(input._array)
     dims = all_dims(dim, x.ndim)
-    shift = peak(x, dims)
+    precise = wide(x)
+    shift = peak(precise, dims)
     with np.errstate(divide="ignore"):
-        sums = np.asarray(np.log(add_reduce(np.exp(x - shift), dims, keepdims=True)) + shift)
+        sums = np.asarray(np.log(add_reduce(np.exp(precise - shift), dims, keepdims=True)) + shift)
+    sums = sums.astype(x.dtype, copy=False)
     kept = kept_shape(x.shape, dims)
     result = Tensor(sums if keepdim else sums.reshape([n for axis, n in enumerate(sums.shape) if axis not in dims]))
     if records(input):
@@ -147,7 +149,7 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Any) -> tuple[Te
         input = to(input, get_default_dtype())
     x = input._array
     axis = one_dim(dim, x.ndim)
-    return input, x.astype(np.float32) if x.itemsize == 2 else x, axis if x.ndim else None
+    return input, wide(x), axis if x.ndim else None
 
 
 def _largest(x: Array, axis: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import wide
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..create.from_data import as_tensor
@@ -164,14 +165,14 @@ def _deviation(
     return result
 
 
-def _squares(x: Array, dims: Any, keepdim: bool, count: int, divisor: float, root: bool) -> Array:
-    wide = x.astype(np.float32) if x.itemsize == 2 else x
-    mean = np.true_divide(add_reduce(wide, dims, keepdims=True), wide.dtype.type(count))
-    centred = wide - mean
+def _squares(given: Array, dims: Any, keepdim: bool, count: int, divisor: float, root: bool) -> Array:
+    x = wide(given)
+    mean = np.true_divide(add_reduce(x, dims, keepdims=True), x.dtype.type(count))
+    centred = x - mean
     squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
     result = np.asarray(np.true_divide(add_reduce(squares, dims, keepdims=keepdim), squares.dtype.type(divisor)))
     result = np.asarray(np.sqrt(result)) if root else result
-    return result.astype(x.dtype) if x.itemsize == 2 else result
+    return result.astype(given.dtype) if x is not given else result
 
 
 @operation(method=True)

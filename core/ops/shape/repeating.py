@@ -11,6 +11,7 @@ from ...shapes import listed
 from ...tensors import Tensor
 from ...types import Array
 from ..index.elements import FULL, GET
+from ..table.array_functions import add_reduce
 from ..table.dims import one_dim
 from ..table.linear_map import LinearMap
 from ..table.operation import operation, published
@@ -108,7 +109,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def _summed_blocks(g: Array, shape: tuple[int, ...], times: tuple[int, ...]) -> Array:
     lengths = (1,) * (len(times) - len(shape)) + shape
     blocks = g.reshape([n for pair in zip(times, lengths) for n in pair])
-    return np.asarray(blocks.sum(axis=tuple(range(0, 2 * len(times), 2)))).reshape(shape)
+    return np.asarray(add_reduce(blocks, tuple(range(0, 2 * len(times), 2)))).reshape(shape)
 
 
 _REPEAT = LinearMap("repeat", lambda x, times: np.array(np.tile(x, times)), _summed_blocks)
@@ -171,7 +172,7 @@ def repeat_interleave(
 
 
 def _summed_runs(g: Array, shape: tuple[int, ...], axis: int, times: int) -> Array:
-    return np.asarray(g.reshape(*shape[: axis + 1], times, *shape[axis + 1 :]).sum(axis=axis + 1))
+    return np.asarray(add_reduce(g.reshape(*shape[: axis + 1], times, *shape[axis + 1 :]), axis + 1))
 
 
 _INTERLEAVE = LinearMap("repeat_interleave", lambda x, axis, times: np.repeat(x, times, axis), _summed_runs)

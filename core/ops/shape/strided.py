@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _strided
 
 from ...array_memory import typed_storage
+from ...dtypes import wide_type
 from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array
+from ..index.array_elements import LinearIndex, add_at
+from ..table.array_functions import add_reduce
 from ..table.dims import one_dim
 from ..table.linear_map import LinearMap
 from ..table.nodes import records
@@ -28,13 +32,13 @@ def _windows(x: Array, dim: int, size: int, step: int) -> Array:
 
 
 def _overlap_added(g: Array, shape: tuple[int, ...], dim: int, size: int, step: int) -> Array:
-    out = np.zeros(shape, g.dtype)
     if not shape:
-        return np.asarray(out + g.sum())
+        return np.asarray(add_reduce(g, None))
+    out = np.zeros(shape, wide_type(g.dtype))
     last = g.shape[dim] * step
     for offset in range(size):
         out[(slice(None),) * dim + (slice(offset, offset + last, step),)] += g[..., offset]
-    return out
+    return out.astype(g.dtype, copy=False)
 
 
 _UNFOLD = LinearMap("unfold", _windows, _overlap_added, view=True)
@@ -86,11 +90,8 @@ def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start:
 
 
 def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: int) -> Array:
-    out = np.zeros(shape, g.dtype)
-    flat = out.reshape(-1)
-    indices = np.asarray(_at_strides(np.arange(flat.size), size, stride, start))
-    np.add.at(flat, indices.reshape(-1), np.asarray(g).reshape(-1))
-    return out
+    indices = np.asarray(_at_strides(np.arange(math.prod(shape)), size, stride, start))
+    return add_at(np.zeros(shape, g.dtype), LinearIndex(indices), g)
 
 
 AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)

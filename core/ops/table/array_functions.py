@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import complex_type, converted
+from ...dtypes import complex_type, converted, wide, wide_type
 from ...types import Array, DType
 from ..index.array_elements import LinearIndex, add_at, gather_index, read_at, without
 from ..special.error_arrays import erf
@@ -57,13 +57,32 @@ def _bits_where(mask: Array, x: Any, dtype: DType) -> Array:
     return np.asarray(np.multiply(np.asarray(x, dtype).view(_BITS[dtype.itemsize]), mask))
 
 
-add_reduce: Any = np.add.reduce
+_add: Any = np.add.reduce
 multiply_reduce: Any = np.multiply.reduce
 maximum_reduce: Any = np.maximum.reduce
 minimum_reduce: Any = np.minimum.reduce
 
 FEW = 1024  # elements, below which one slow function costs less than several quick ones
 BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
+
+
+def add_reduce(x: Any, dims: Any, keepdims: bool = False) -> Any:
+    """Return the sum over ``dims``; numbers of 16 bits are added up in float32.
+
+    In 16 bits a sum would stop growing: 256 + 1 is 256 in bfloat16.
+
+    Args:
+        x: any shape.
+        dims: a dimension, or a tuple of them; all if ``None``.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
+
+    Returns:
+        Of the dtype of ``x``; int64 for booleans.
+    """
+    dtype = x.dtype
+    if dtype.itemsize == 2 and dtype.kind in "fV":
+        return _add(x, dims, np.float32, keepdims=keepdims).astype(dtype)
+    return _add(x, dims, keepdims=keepdims)
 
 
 def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
@@ -180,8 +199,8 @@ def sigmoid(array: Array) -> Any:
 
     By tanh it would be quicker, but 0 below -17 in float32, so that its logarithm would be infinite.
     """
-    if array.dtype.kind in "fV" and array.dtype.itemsize == 2:
-        return sigmoid(array.astype(np.float32)).astype(array.dtype)
+    if wide_type(array.dtype) is not array.dtype:
+        return sigmoid(wide(array)).astype(array.dtype)
     result = np.negative(array)
     if not array.ndim:
         return 1 / (1 + np.exp(result))
@@ -210,7 +229,7 @@ def matmul(x: Array, y: Array) -> Any:
     """
     if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
         # BLAS has no half-precision product, and float32 is more accurate.
-        return matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+        return matmul(wide(x), wide(y)).astype(x.dtype)
     if y.ndim <= 2 and x.ndim and y.ndim:
         if x.ndim <= 2:
             return x.dot(y)  # less overhead than np.matmul

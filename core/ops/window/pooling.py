@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import int64
+from ...dtypes import int64, wide_type
 from ...tensors import Tensor
 from ...types import Array, DType
+from ..elementwise.conversion import to
 from ..elementwise.operators import abs as absolute
 from ..elementwise.operators import div, pow, relu, sign
 from ..table.linear_map import LinearMap
@@ -91,6 +92,7 @@ def _avg_pool(
     """
     if input.dtype != int64:
         check_floating(input)
+    given, input = input, to(input, wide_type(input.dtype))
     sums, window = _window_sums(dims, input, kernel_size, stride, padding, ceil_mode)
     if divisor_override == 0:
         raise ValueError("divisor_override must not be 0")
@@ -98,7 +100,8 @@ def _avg_pool(
     if divisor is None:
         counted = per_dim("padding", padding, dims) if count_include_pad else (0,) * dims
         divisor = _counts(window, counted, sums.dtype)
-    return unbatched(div(sums, divisor, rounding_mode="trunc" if input.dtype == int64 else None), input)
+    means = div(sums, divisor, rounding_mode="trunc" if input.dtype == int64 else None)
+    return to(unbatched(means, input), given.dtype)
 
 
 avg_pool2d = in_dims(2, _avg_pool)
@@ -158,9 +161,10 @@ def _lp_pool(
         ValueError: the shapes do not fit.
     """
     check_floating(input)
+    given, input = input, to(input, wide_type(input.dtype))
     sums, window = _window_sums(dims, pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
     sums = sums * (math.prod(window.kernel_size) / _counts(window, (0,) * dims, sums.dtype))
-    return unbatched(pow(sign(sums) * relu(absolute(sums)), 1.0 / norm_type), input)
+    return to(unbatched(pow(sign(sums) * relu(absolute(sums)), 1.0 / norm_type), input), given.dtype)
 
 
 lp_pool1d = in_dims(1, _lp_pool)

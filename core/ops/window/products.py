@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import wide_type
 from ...types import Array, DType
 from .window import Window, cropped, padded, patches
 
@@ -32,7 +33,7 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
         groups: number of groups of channels.
         bias: shape (O,).
     """
-    wide = _wide(image.dtype)
+    wide = wide_type(image.dtype)
     matrix = _matrices(weight, groups).astype(wide, copy=False)
     result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide)
     for part, columns in _columns(image, window, groups, wide):
@@ -50,7 +51,7 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
         window: slides over the image.
         groups: number of groups of channels.
     """
-    wide = _wide(image.dtype)
+    wide = wide_type(image.dtype)
     count, outputs, inputs = len(image), output.shape[1], image.shape[1] // groups
     rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
     result = np.zeros((groups, inputs * math.prod(window.kernel_size), outputs // groups), wide)
@@ -102,7 +103,7 @@ def _columns(image: Array, window: Window, groups: int, dtype: DType) -> Iterato
 
 def _added_up(output: Array, weight: Array, window: Window, groups: int) -> Array:
     """Return the image: for each element of the window, add its products to the pixels that it covers."""
-    wide = _wide(output.dtype)
+    wide = wide_type(output.dtype)
     matrix = _matrices(weight, groups).swapaxes(-1, -2).astype(wide, copy=False)
     image = np.zeros((len(output), weight.shape[1] * groups, *window.padded_size()), wide)
     target, room, indices, stops = _targets(image, window)
@@ -175,8 +176,3 @@ def _matrices(weight: Array, groups: int) -> Array:
 def _parts(count: int, sample: int) -> list[slice]:
     step = max(1, CACHE // max(sample, 1))
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
-
-
-def _wide(dtype: DType) -> DType:
-    # NumPy multiplies half-precision matrices element by element, and adds them up in half precision.
-    return np.dtype(np.float32) if dtype.kind in "fV" and dtype.itemsize < 4 else dtype

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dtypes import wide
 from ...types import Array
 from ..table.linear_map import LinearMap
 
@@ -44,6 +45,7 @@ def resample(x: Array, axis: int, table: Table) -> Array:
         table: table from its length to the new one.
     """
     shape = (*x.shape[:axis], table.size, *x.shape[axis + 1 :])
+    dtype, x = x.dtype, wide(x)
     result = None
     for outputs, inputs, weights in table.taps:
         part = x.take(inputs, axis)
@@ -55,7 +57,7 @@ def resample(x: Array, axis: int, table: Table) -> Array:
             result = np.zeros(shape, x.dtype) if result is None else result
             index: Any = ... if outputs is None else (slice(None),) * axis + (outputs,)
             result[index] += part
-    return np.zeros(shape, x.dtype) if result is None else result
+    return np.zeros(shape, dtype) if result is None else result.astype(dtype, copy=False)
 
 
 RESAMPLE = LinearMap(

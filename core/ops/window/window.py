@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...dtypes import wide, wide_type
 from ...types import Array, DType
 
 Ints = int | Sequence[int]
@@ -116,13 +117,13 @@ def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> A
     Returns:
         Shape (N, C, *output_size).
     """
-    result = padded(x, window, fill)
+    result = padded(wide(x), window, fill)
     for along in window.axes():  # one dimension after the other: the sum of the lengths instead of their product
         first, *others = along
         image, result = result, result[first].copy()
         for index in others:
             ufunc(result, image[index], out=result)
-    return result
+    return result.astype(x.dtype, copy=False)
 
 
 def spread(x: Array, window: Window) -> Array:
@@ -132,13 +133,14 @@ def spread(x: Array, window: Window) -> Array:
         x: shape (N, C, *output_size).
         window: window that slides over the result.
     """
+    dtype, x = x.dtype, wide(x)
     size = (*x.shape[:2], *window.padded_size())
     for axis, along in reversed(list(enumerate(window.axes(), 2))):
         result = np.zeros((*x.shape[:axis], size[axis], *x.shape[axis + 1 :]), x.dtype)
         for index in along:
             result[index] += x
         x = result
-    return cropped(x, window)
+    return cropped(x, window).astype(dtype, copy=False)
 
 
 def overlap_add(parts: Iterable[Array], shape: tuple[int, ...], dtype: DType, window: Window) -> Array:
@@ -153,7 +155,7 @@ def overlap_add(parts: Iterable[Array], shape: tuple[int, ...], dtype: DType, wi
     Returns:
         Shape (N, C, *input_size).
     """
-    result = np.zeros((*shape[:2], *window.padded_size()), dtype)
+    result = np.zeros((*shape[:2], *window.padded_size()), wide_type(dtype))
     for index, part in zip(window.slices(), parts):
         result[index] += part
-    return cropped(result, window)
+    return cropped(result, window).astype(dtype, copy=False)
