@@ -122,7 +122,7 @@ class RNNCell(RNNCellBase):
             ValueError: the shapes do not fit.
         """
         batch, (h,) = self._checked(input, hx)
-        return rnn_step(batch, h, self._weights(), self.nonlinearity).reshape(*input.shape[:-1], -1)
+        return rnn_step(batch, h, self._weights(), self.nonlinearity).reshape(*input.shape[:-1], self.hidden_size)
 
 
 class LSTMCell(RNNCellBase):
@@ -158,7 +158,7 @@ class LSTMCell(RNNCellBase):
         given: Any = (None, None) if hx is None else hx
         batch, (h, c) = self._checked(input, *given)
         h, c = lstm_step(batch, h, c, self._weights())
-        return h.reshape(*input.shape[:-1], -1), c.reshape(*input.shape[:-1], -1)
+        return h.reshape(*input.shape[:-1], self.hidden_size), c.reshape(*input.shape[:-1], self.hidden_size)
 
 
 class GRUCell(RNNCellBase):
@@ -192,4 +192,4 @@ class GRUCell(RNNCellBase):
             ValueError: the shapes do not fit.
         """
         batch, (h,) = self._checked(input, hx)
-        return gru_step(batch, h, self._weights()).reshape(*input.shape[:-1], -1)
+        return gru_step(batch, h, self._weights()).reshape(*input.shape[:-1], self.hidden_size)

@@ -53,7 +53,7 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _shared(query, key), _shared(query, value)
     _check(query, key, value)
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    factor = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     if is_causal:
         attn_mask = causal_mask(query.shape[-2], key.shape[-2], query)
     mask = None if attn_mask is None else additive_mask(attn_mask, query)

@@ -64,7 +64,7 @@ def batch_norm(
         raise ValueError(f"training needs more than one value for each channel, and the input has shape {input.shape}")
     if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {input.dtype}")
-    result, mean, var = _standardized(input, weight, bias, count, eps)
+    result, mean, var = _standardized(input, weight, bias, count or 1, eps)
     if count:  # without samples there are no statistics
         update_running(running_mean, mean, momentum)
         update_running(running_var, var * (count / max(count - 1, 1)), momentum)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,10 +66,10 @@ class _Layer:
 
     def forward(self) -> tuple[Array, Array]:
         """Return the outputs of all steps, and the last states."""
-        totals = self.x.reshape(-1, self.x.shape[-1]) @ self.w_ih.T
+        totals = self.x.reshape(math.prod(self.x.shape[:2]), self.x.shape[-1]) @ self.w_ih.T
         if self.bias is not None:
             totals += self.bias
-        totals = totals.reshape(*self.x.shape[:2], -1)
+        totals = totals.reshape(*self.x.shape[:2], len(self.w_hh))
         self.former_h, self.y = (self.steps.empty(totals.shape, self.x.dtype) for _ in range(2))
         h, w_hh = self.h.copy(), np.ascontiguousarray(self.w_hh.T)
         for step, n in self.steps:
@@ -92,7 +93,7 @@ class _Layer:
                 dh_n += grads[0][step, :n]
             np.multiply(dh_n, 1 - y * y if self.tanh else y > 0, out=changes[step, :n])
             np.matmul(changes[step, :n], self.w_hh, out=dh_n)
-        rows = changes.reshape(-1, changes.shape[-1])
+        rows = changes.reshape(math.prod(changes.shape[:2]), changes.shape[-1])
         of_x = (rows @ self.w_ih).reshape(self.x.shape) if wanted[0] else None
         bias = None if self.bias is None else bias_gradient(rows, (0,))
         return [of_x, dh, weight_gradient(rows, self.x, (0,)), weight_gradient(rows, self.former_h, (0,)), bias, bias]

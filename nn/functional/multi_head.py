@@ -166,7 +166,7 @@ def _appended(k: Tensor, v: Tensor, more: Keys) -> tuple[Tensor, Tensor, int]:
 
 
 def _split(x: Tensor, heads: int) -> Tensor:
-    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, x.shape[-1] // heads).transpose(1, 2)
 
 
 def _mask(
@@ -188,7 +188,7 @@ def _mask(
             raise ValueError(
                 f"multi-head attention: key_padding_mask must have shape {(count, keys)}, and you gave {padding.shape}"
             )
-        hidden = additive_mask(padding, like, False).reshape(count, 1, 1, -1)
+        hidden = additive_mask(padding, like, False).reshape(count, 1, 1, keys)
         total = hidden if total is None else total + hidden
     if total is not None and extra:
         total = cat([total, zeros(*total.shape[:-1], extra, dtype=total.dtype)], -1)

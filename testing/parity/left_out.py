@@ -9,7 +9,6 @@ CHALF = "complex numbers of two halves, which NumPy does not have"
 SPARSE = "its samples are sparse tensors, which this comparison cannot send"
 UNUSED_TRIANGLE = "PyTorch gives gradients to the triangle of the factor that it does not read"
 TWO_NUMBERS = "reflected operators are called by Python, which never passes two numbers"
-WRAPS_AROUND = "PyTorch's differences of uint8 wrap around: 3 - 5 is 254"
 BLOCK = "a building block of another function, which programs do not call"
 CHUNKS = "linear() followed by cross_entropy(), which are compared; its purpose is the memory of GPUs"
 OBJECT = "its arguments are modules, which this comparison cannot send; its layers are compared"
@@ -66,9 +65,6 @@ DIFFERS: dict[str, tuple[str, str, str]] = {
     "linalg.norm.subgradients_at_zero": ("", "of order 2", "PyTorch's second derivative at 0 is nan; here it is 0"),
     "nn.functional.ctc_loss": ("", "gradient", "PyTorch's gradient is that of scores before log_softmax"),
     "nn.CTCLoss": ("", "gradient", "PyTorch's gradient is that of scores before log_softmax"),
-    "trapz": ("uint8", "result", WRAPS_AROUND),
-    "trapezoid": ("uint8", "result", WRAPS_AROUND),
-    "cumulative_trapezoid": ("uint8", "result", WRAPS_AROUND),
     "as_strided_scatter": ("", "gradient 0", "PyTorch gives the input the gradient of the elements that src replaces"),
     "cov": ("complex128", "of order 2", "the gradient cancels: half of its digits are rounding, in PyTorch too"),
     "__rmod__": ("error input", "two numbers", TWO_NUMBERS),

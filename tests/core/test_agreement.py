@@ -85,6 +85,22 @@ def test_arange_of_integers_cuts_its_arguments_off(given, expected):
     assert tg.arange(*given, dtype=tg.int64).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((0, 2.5), [0, 1, 2]),
+        ((-1.5, 3), [-1, 0, 1, 2, 3]),
+        ((0, 5, 1.5), [0, 1, 2, 3]),
+        ((5, 0, -1.5), [5, 4, 3, 2]),
+        ((0, 1, 0.5), [0, 0]),
+    ],
+)
+def test_arange_of_other_integers_counts_before_it_cuts_off(given, expected):
+    result = tg.arange(*given, dtype=tg.int32)
+    assert result.dtype == tg.int32
+    assert result.tolist() == expected
+
+
 def test_integers_between_fractions():
     assert tg.linspace(-3.7, 4.2, 5, dtype=tg.int64).tolist() == [-3, -1, 0, 2, 4]
     assert tg.logspace(0.5, 9.9, 4, base=2, dtype=tg.int64).tolist() == [1, 8, 64, 512]
@@ -213,10 +229,46 @@ def test_small_probabilities_have_quantiles():
     assert tg.special.ndtri(tg.tensor([0, 1, 2], dtype=tg.uint8)).tolist()[:2] == [-np.inf, np.inf]
 
 
-def test_integrals_of_small_integers_do_not_overflow():
-    values = tg.tensor([200, 100, 250, 3], dtype=tg.uint8)
-    assert tg.trapezoid(values).item() == 451.5
-    assert tg.cumulative_trapezoid(values).tolist() == [150, 325, 451.5]
+def test_integrals_of_small_integers_wrap_around():
+    values, places = tg.tensor([200, 100, 250, 3], dtype=tg.uint8), tg.tensor([5, 3, 1, 2], dtype=tg.uint8)
+    assert tg.trapezoid(values).item() == 195.5
+    assert tg.cumulative_trapezoid(values).tolist() == [22, 69, 195.5]
+    assert tg.trapz(tg.tensor([3, 5, 1, 7], dtype=tg.uint8), places).item() == 246
+    assert tg.trapz(values[:0]).dtype == tg.uint8
+    with pytest.raises(TypeError, match="booleans"):
+        tg.trapezoid(values > 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [(tg.int64, -(2**63)), (tg.int32, -(2**31)), (tg.uint8, 0), (tg.bool, True)]
+)
+def test_the_median_of_no_integers_is_nan_converted(dtype, expected):
+    assert tg.zeros(0, dtype=dtype).median().item() == expected
+    assert tg.zeros(0, dtype=dtype).nanmedian().item() == expected
+
+
+def test_masked_logsumexp_of_integers_is_one():
+    x, mask = tg.tensor([[1, 2, 3], [0, 1, 1]]), tg.tensor([[True, False, True], [False, False, False]])
+    assert tg.masked.logsumexp(x, 1, mask=mask).tolist() == [3, -(2**63)]
+    assert tg.masked.logsumexp(x.to(tg.uint8), 1, mask=mask).tolist() == [3, 1]
+    with pytest.raises(TypeError, match="booleans"):
+        tg.masked.logsumexp(x > 0, 1)
+
+
+@pytest.mark.parametrize("dtype", [tg.int64, tg.int32], ids=str)
+@pytest.mark.parametrize(
+    ("equation", "named", "shapes"),
+    [
+        ("...i,...j->...", "zi,yj->z", ((2, 3), (1, 4))),
+        ("...ij,...jk->ik", "yij,zjk->ik", ((1, 2, 3), (5, 3, 4))),
+        ("...ik,...j->ij", "yik,j->ij", ((1, 2, 3), (3,))),
+        ("i...,j...,...->i", "iz,jy,z->i", ((2, 3), (4, 1), (3,))),
+    ],
+)
+def test_einsum_of_integers_sums_an_operand_first(equation, named, shapes, dtype):
+    given = [np.arange(np.prod(shape)).reshape(shape) for shape in shapes]
+    found = tg.einsum(equation, *(tg.tensor(each).to(dtype) for each in given))
+    assert found.tolist() == np.einsum(named, *given).tolist()
 
 
 def test_xlog1py_has_a_gradient_at_0():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from helpers.views import is_view_of
+from telegrad.core.errors import AutogradError
 
 VIEWS = {
     "reshape": lambda a: a.reshape(3, 2, 4),
@@ -291,3 +292,67 @@ def test_uninitialized_tensors_with_chosen_strides():
         tg.empty_permuted((2, 3), (0, 0))
     with pytest.raises(ValueError, match="as many strides as lengths"):
         tg.empty_strided((2, 3), (1,))
+
+
+WEIGHTS = np.array([[1.0, 2.0], [3.0, 4.0]])
+# A view of a 4 by 6 tensor, and the elements of that whose gradients are 1, 2, 3 and 4 (PyTorch 2.13).
+STRIDED = {
+    "transposed": (lambda x: x.t(), {(0, 1): 1, (0, 3): 2, (1, 1): 3, (1, 3): 4}),
+    "columns": (lambda x: x[:, 1:], {(0, 1): 1, (0, 3): 2, (1, 1): 3, (1, 3): 4}),
+    "every other row": (lambda x: x[::2], {(0, 1): 1, (0, 3): 2}),
+    "a row": (lambda x: x[1], {(1, 1): 3, (1, 3): 4}),
+    "expanded": (lambda x: x[0].expand(3, 6), {(0, 1): 1, (0, 3): 2}),
+    "transposed copy": (lambda x: (x * 1).t(), {(0, 1): 1, (0, 3): 2, (1, 1): 3, (1, 3): 4}),
+    "computed in another order": (lambda x: x.t() * 1, {(0, 1): 1, (0, 3): 2, (1, 1): 3, (1, 3): 4}),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_as_strided_of_strided_inputs(name):
+    make, expected = STRIDED[name]
+    x = tg.arange(24.0).reshape(4, 6).requires_grad_()
+    view = make(x).as_strided((2, 2), (6, 2), 1)
+    assert view.tolist() == [[1, 3], [7, 9]]
+    (grad,) = tg.autograd.grad(view, x, tg.tensor(WEIGHTS, dtype=tg.float32), create_graph=True)
+    assert {tuple(place): grad[tuple(place)].item() for place in grad.nonzero().tolist()} == expected
+
+
+@pytest.mark.parametrize(
+    ("leaf", "size", "stride", "start", "expected"),
+    [
+        (lambda: tg.arange(24.0).reshape(4, 6).t(), (2, 2), (6, 2), 1, {(1, 0): 1, (3, 0): 2, (1, 1): 3, (3, 1): 4}),
+        (lambda: tg.arange(24.0).reshape(4, 6)[:, ::2], (2, 2), (6, 2), 1, {}),  # elements that the leaf lacks
+        (lambda: tg.arange(24.0).reshape(4, 6)[:, ::2], (2, 2), (2, 2), 6, {(1, 0): 1, (1, 1): 5, (1, 2): 4}),
+        (lambda: tg.arange(6.0)[2:5], (2,), (1,), 3, {(1,): 1, (2,): 2}),
+    ],
+)
+def test_as_strided_of_leaves_that_are_a_part_of_their_memory(leaf, size, stride, start, expected):
+    x = leaf().requires_grad_()
+    view = x.as_strided(size, stride, start)
+    (grad,) = tg.autograd.grad(view, x, tg.tensor(WEIGHTS.reshape(-1)[: view.numel()].reshape(size), dtype=tg.float32))
+    assert {tuple(place): grad[tuple(place)].item() for place in grad.nonzero().tolist()} == expected
+
+
+def test_as_strided_shares_a_gradient_among_the_elements_of_an_expanded_tensor():
+    x = tg.arange(6.0, dtype=tg.float64).requires_grad_().expand(3, 6).detach().requires_grad_()
+    assert tg.autograd.grad(x.as_strided((2, 2), (1, 1), 0).sum(), x)[0].sum(0).tolist() == [1, 2, 1, 0, 0, 0]
+    base = tg.rand(4, 3, dtype=tg.float64, requires_grad=True)
+    assert tg.autograd.gradgradcheck(lambda base: base.t().as_strided((3, 2), (2, 1), 2) ** 2, (base,))
+
+
+def test_writes_to_a_strided_view_are_recorded_if_its_base_is_whole():
+    x = tg.arange(6.0).requires_grad_()
+    whole = x * 1
+    whole[1:].as_strided((2,), (2,), 1).mul_(10)
+    assert whole.tolist() == [0, 10, 2, 30, 4, 5]
+    assert tg.autograd.grad(whole.sum(), x)[0].tolist() == [1, 10, 1, 10, 1, 1]
+
+
+def test_writes_to_a_strided_view_of_a_part_of_memory_are_not_recorded():
+    part = tg.arange(6.0)[1:].requires_grad_()
+    view = part.as_strided((2,), (2,), 1)
+    with pytest.raises(AutogradError, match="clone"):
+        view.mul_(10)
+    with tg.no_grad():
+        view.mul_(10)
+    assert part.tolist() == [10, 2, 30, 4, 5]

@@ -42,12 +42,16 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    start, end, step = _ends(dtype, start, end, step)
+    start, end, step = (_number(value) for value in (start, end, step))
+    if dtype is not None and np.dtype(dtype) == np.int64:
+        start, end, step = int(start), int(end), int(step)
     if not all(math.isfinite(value) for value in (start, end, step)) or step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange() cannot go from {start} to {end} in steps of {step}")
     whole = all(isinstance(value, int) for value in (start, end, step))
     chosen = np.dtype(dtype or (np.int64 if whole else get_default_dtype()))
     count = math.ceil((end - start) / step)
+    if chosen.kind in "iu":  # only int64 is so from the start: PyTorch counts before it rounds
+        start, step, whole = int(start), int(step), True
     array: Array = np.arange(count, dtype=np.int64 if whole else np.float64)
     array = array * step + start
     return finish(array.astype(chosen, copy=False), requires_grad, device)

@@ -122,9 +122,12 @@ def _multiplied(chosen: list[Labelled], others: list[tuple[int, ...]], result: t
     """Return the product of operands, summed over the labels that neither another operand nor the result has."""
     while len(chosen) > 1:
         (x, a), (y, b), *rest = chosen
+        alike = x.dtype == y.dtype
         needed = set(result).union(*others, *(names for _, names in rest))
         x, a = _summed(x, a, needed.union(b))
         y, b = _summed(y, b, needed.union(a))
+        if alike and x.dtype != y.dtype:  # one was summed: sums of integers are int64
+            x, y = to(x, np.int64), to(y, np.int64)
         out = tuple(name for name in result if name in a or name in b)
         out += tuple(name for name in dict.fromkeys((*a, *b)) if name in needed and name not in out)
         chosen = [(contract(x, y, a, b, out), out), *rest]

@@ -148,18 +148,23 @@ def matrix_norm(
         result = vector_norm(source, 2, (row, column), keepdim)
     elif ord in ("nuc", 2, -2):
         s = svdvals(movedim(source, (row, column), (-2, -1)))
-        result = s.sum(-1) if ord == "nuc" else amax(s, -1) if ord == 2 else amin(s, -1)
+        result = s.sum(-1) if ord == "nuc" else _largest(s, -1) if ord == 2 else amin(s, -1)
         result = _kept(result, (row, column)) if keepdim else result
     elif ord in (1, -1, np.inf, -np.inf):
         summed, chosen = (row, column) if abs(float(ord)) == 1 else (column, row)
         sums = vector_norm(source, 1, summed, True)
-        result = (amax if float(ord) > 0 else amin)(sums, chosen, True)
+        result = (_largest if float(ord) > 0 else amin)(sums, chosen, True)
         result = result if keepdim else result.squeeze((row, column))
     else:
         raise ValueError(
             f'linalg.matrix_norm() takes ord "fro", "nuc", 1, -1, 2, -2, inf and -inf, and you gave {ord!r}'
         )
     return result
+
+
+def _largest(x: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    # The norm of a matrix without elements is 0.
+    return amax(x, dim, keepdim) if x.shape[dim] else x.sum(dim, keepdim)
 
 
 def _kept(x: Tensor, dims: tuple[int, int]) -> Tensor:
@@ -289,6 +294,8 @@ def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) 
     """
     if p is None or p in (2, -2):
         s = svdvals(A)
+        if not s.shape[-1]:
+            return s.sum(-1)  # 0, as in PyTorch
         high, low = amax(s, -1), amin(s, -1)
         result = low / high if p == -2 else high / low
     else:

@@ -238,7 +238,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind <= 0 or math.prod(rows) != math.prod(columns):
         raise ValueError(f"linalg.tensorinv() needs prod(shape[:ind]) to be prod(shape[ind:]): {A.shape}, ind {ind}")
-    return reshape(inv(reshape(A, (math.prod(rows), -1))), columns + rows)
+    return reshape(inv(reshape(A, (math.prod(rows), math.prod(rows)))), columns + rows)
 
 
 @operation(function="linalg.tensorsolve")
@@ -265,4 +265,4 @@ def tensorsolve(
     rest = given.shape[B.ndim :]
     if math.prod(rest) != B.numel() or math.prod(given.shape[: B.ndim]) != B.numel():
         raise ValueError(f"linalg.tensorsolve() cannot solve a system of shape {given.shape} for {B.shape}")
-    return reshape(solve(reshape(given, (B.numel(), -1)), reshape(B, -1)), rest)
+    return reshape(solve(reshape(given, (B.numel(), B.numel())), reshape(B, -1)), rest)

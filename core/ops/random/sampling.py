@@ -306,7 +306,7 @@ def multinomial(
         raise ValueError(f"multinomial() needs 1 or 2 dimensions and samples, not {input.shape} and {num_samples}")
     if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.sum(-1).all():
         raise ValueError("multinomial() needs weights that are finite, not negative, and not all 0 in a row")
-    if not replacement and (fewest := int((weights > 0).sum(-1).min())) < num_samples:
+    if not replacement and (fewest := int((weights > 0).sum(-1).min(initial=weights.shape[-1]))) < num_samples:
         raise ValueError(f"multinomial() cannot draw {num_samples} of {fewest} without replacement")
     draw = (generator or default_generator).draw
     if replacement:
@@ -324,7 +324,8 @@ def _with_replacement(weights: Array, shares: Array) -> Array:
     wanted = shares * bounds[..., -1:]
     if weights.ndim == 1:
         return np.asarray(np.searchsorted(bounds, wanted, "right"))
-    return np.stack([np.searchsorted(*row, "right") for row in zip(bounds, wanted)])
+    rows = [np.searchsorted(*row, "right") for row in zip(bounds, wanted)]
+    return np.stack(rows) if rows else np.zeros(wanted.shape, np.int64)
 
 
 def floats(method: str, shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Array:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import get_default_dtype, is_inexact
+from ...dtypes import is_inexact
 from ...tensors import Tensor
 from ...types import Scalar
 from ..create.from_data import as_tensor
-from ..elementwise.conversion import to
 from ..shape.joining import cat
 from ..shape.splitting import narrow
 from ..table.dims import all_dims, one_dim
@@ -32,9 +31,14 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = 
 
     Raises:
         IndexError: there is no such dimension.
+        TypeError: ``y`` or ``x`` holds booleans.
         ValueError: the shapes do not fit.
     """
-    return total(_areas(y, x, dx, dim), one_dim(dim, y.ndim))
+    axis = one_dim(dim, y.ndim)
+    if not y.shape[axis]:
+        return total(y, axis, dtype=y.dtype)
+    areas, width = _areas("trapezoid", y, x, dx, axis)
+    return total(areas, axis) * width
 
 
 @operation(function=True)
@@ -49,18 +53,24 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, 
 
     Raises:
         IndexError: there is no such dimension.
+        TypeError: ``y`` or ``x`` holds booleans.
         ValueError: the shapes do not fit.
     """
-    return cumsum(_areas(y, x, dx, dim), one_dim(dim, y.ndim))
-
-
-def _areas(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     axis = one_dim(dim, y.ndim)
-    y = _floating(y)
+    areas, width = _areas("cumulative_trapezoid", y, x, dx, axis)
+    return cumsum(areas, axis) * width
+
+
+def _areas(name: str, y: Tensor, x: Tensor | None, dx: Scalar, axis: int) -> tuple[Tensor, float]:
+    """Return areas of trapezoids, and the factor of all of them.
+
+    As in PyTorch, sums and differences of integers have their dtype, and wrap around.
+    """
+    if y.dtype.kind == "b" or (x is not None and x.dtype.kind == "b"):
+        raise TypeError(f"{name}() takes numbers, and you gave booleans; convert them, as with float()")
     first, second = _neighbours(y, axis)
     if x is None:
-        return (first + second) * (dx / 2)
-    x = _floating(x)
+        return first + second, dx / 2
     if x.ndim == 1:
         if len(x) != y.shape[axis]:
             raise ValueError(f"trapezoid() needs a coordinate for each of {y.shape[axis]} values, and x has {len(x)}")
@@ -68,12 +78,7 @@ def _areas(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
         left, right = _neighbours(x, 0)
     else:
         left, right = _neighbours(x, axis - y.ndim + x.ndim)
-    return (first + second) * ((right - left) / 2)
-
-
-def _floating(tensor: Tensor) -> Tensor:
-    # Sums and differences of small integers overflow.
-    return tensor if is_inexact(tensor.dtype) else to(tensor, get_default_dtype())
+    return (first + second) * (right - left), 0.5
 
 
 def _neighbours(y: Tensor, axis: int) -> tuple[Tensor, Tensor]:

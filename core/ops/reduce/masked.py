@@ -143,7 +143,9 @@ def _median(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, dtype: Any
 
 def _log_sum(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, dtype: Any) -> Tensor:
     x = x if dtype is None else to(x, dtype)
-    return softmax.logsumexp(shown(x, mask, LOWEST), dims, keepdim)
+    if x.dtype.kind == "b":
+        raise TypeError("masked.logsumexp() takes numbers, and you gave booleans; convert them, as with float()")
+    return to(softmax.logsumexp(shown(x, mask, LOWEST), dims, keepdim), x.dtype)
 
 
 masked_sum = _reduction("sum", _sum, "the sum (0 of none)")

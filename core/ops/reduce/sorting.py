@@ -182,7 +182,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> T
 def _median(name: str, input: Tensor, dim: int | None, keepdim: bool, *, skip: bool) -> Tensor | ValuesIndices:
     x = ordered(name, input)
     if dim is None:
-        result = Tensor(_middle_of_all(name, x, skip))
+        result = Tensor(_middle_of_all(x, skip))
         if records(input):
             saved = (keep(input), keep_result(result))
             record(_CHOSEN, result, (input,), saved, tuple(range(x.ndim)), (1,) * x.ndim)
@@ -193,12 +193,12 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool, *, skip: b
     return pick(input, indices, axis, keepdim)
 
 
-def _middle_of_all(name: str, x: Array, skip: bool) -> Array:
+def _middle_of_all(x: Array, skip: bool) -> Array:
     flat = x.reshape(-1)
     if not flat.size:
-        if x.dtype.kind in "biu":
-            not_empty(name, x, range(x.ndim))
-        return np.asarray(np.nan, x.dtype)
+        # Of no integers it is nan converted to the dtype, as in PyTorch: with signs, the smallest number.
+        of_none: Any = {"i": lambda: np.iinfo(x.dtype).min, "u": lambda: 0, "b": lambda: True}
+        return np.asarray(of_none[x.dtype.kind]() if x.dtype.kind in of_none else np.nan, x.dtype)
     return flat[_middle(flat, 0, skip)].reshape(())
 
 

@@ -14,7 +14,7 @@ from ..table.operation import operation
 from ..table.rows import Row
 from ..table.views import view_of
 from .reshaping import RESHAPE, squeezed_shape, unsqueezed_shape
-from .strided import AS_STRIDED, checked_strides
+from .strided import strided_view
 from .transposing import SWAP
 
 
@@ -83,10 +83,7 @@ def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], stora
         stride: number of elements from one index to the next, for each dimension.
         storage_offset: the first element, counted from the start of the memory; the present one if ``None``.
     """
-    region = checked_strides(input, size, stride, storage_offset)
-    return _turn(
-        input, AS_STRIDED.forward(input._array, *region), AS_STRIDED.row, region, (input._array.shape, *region)
-    )
+    return _turn(input, *strided_view(input, size, stride, storage_offset))
 
 
 def _reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ from numpy.lib.stride_tricks import as_strided as _strided
 
 from ...array_memory import typed_storage
 from ...dtypes import wide_type
-from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array
 from ..index.array_elements import LinearIndex, add_at
@@ -20,6 +18,8 @@ from ..table.dims import one_dim
 from ..table.linear_map import LinearMap
 from ..table.nodes import records
 from ..table.operation import operation
+from ..table.rows import Row
+from ..table.views import view_of
 
 
 def _windows(x: Array, dim: int, size: int, step: int) -> Array:
@@ -77,9 +77,12 @@ def overlap_add(frames: Tensor, length: int, step: int) -> Tensor:
     return _UNFOLD.transposed(frames, shape, len(shape) - 1, frames.shape[-1], step)
 
 
+# The strides of a tensor, in elements, and the number of its first element in its memory.
+Layout = tuple[tuple[int, ...], int]
+
+
 def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start: int) -> Array:
-    whole = typed_storage(x)
-    root = whole.reshape(-1) if whole.flags.c_contiguous else x.reshape(-1)
+    root = typed_storage(x).ravel("K")
     if not all(size):
         return np.empty(size, x.dtype)
     # Unlike with NumPy's as_strided(), the base of the result is the array that owns the memory: views of it find all of it.
@@ -89,12 +92,52 @@ def _at_strides(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start:
     return view
 
 
-def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: int) -> Array:
-    indices = np.asarray(_at_strides(np.arange(math.prod(shape)), size, stride, start))
-    return add_at(np.zeros(shape, g.dtype), LinearIndex(indices), g)
+def _positions(size: tuple[int, ...], stride: tuple[int, ...], start: int) -> Array:
+    result = np.asarray(start)
+    for length, step in zip(size, stride):
+        result = result[..., None] + np.arange(length) * step
+    return result
 
 
-AS_STRIDED = LinearMap("as_strided", _at_strides, _collected, view=True)
+def _moved(g: Array, former: Array, wanted: Array, shared: Array) -> Array:
+    """Return the elements at the positions ``wanted`` of a memory of zeros, to which ``g`` is added at those of ``former``.
+
+    Elements at one position of ``shared``, which an expanded tensor has, get equal parts.
+    """
+    extent = max(former.max(initial=-1), wanted.max(initial=-1)) + 1
+    memory = add_at(np.zeros(extent, g.dtype), LinearIndex(former), g)
+    counts = np.bincount(shared.reshape(-1), minlength=extent)
+    if (counts > 1).any():
+        memory /= np.maximum(counts, 1).astype(g.dtype)
+    return np.asarray(memory[wanted])
+
+
+def _read(x: Array, size: tuple[int, ...], stride: tuple[int, ...], start: int, layout: Layout) -> Array:
+    own = _positions(x.shape, *layout)
+    return _moved(x, own, _positions(size, stride, start), own)
+
+
+def _collected(g: Array, shape: tuple[int, ...], size: Any, stride: Any, start: int, layout: Layout) -> Array:
+    own = _positions(shape, *layout)
+    return _moved(g, _positions(size, stride, start), own, own)
+
+
+# Gradients have a memory of their own, so these maps know the layout of the input's. Rows of views that can be written to
+# also know how to make the view again, from a copy of the memory.
+_STRIDED = LinearMap("as_strided", _read, _collected)
+_WRITABLE = Row("as_strided", *_STRIDED.row.rules, view=_at_strides, holomorphic=False)
+
+
+def strided_view(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
+) -> tuple[Array, Row, tuple[Any, ...], tuple[Any, ...]]:
+    """Return the array of ``as_strided``, and the row, arguments and parameters of its history. Errors: ``as_strided``'s."""
+    region = checked_strides(input, size, stride, storage_offset)
+    base = input if input._base is None else input._base
+    whole = base.is_contiguous() and typed_storage(base._array).size == base.numel()
+    layout = (tuple(input.stride()), input.storage_offset())
+    params = (tuple(input.shape), *region, layout)
+    return _at_strides(input._array, *region), _WRITABLE if whole else _STRIDED.row, region, params
 
 
 @operation(method=True)
@@ -102,16 +145,15 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     """Return a view of the memory of ``input`` with any shape and strides.
 
     Args:
-        input: any shape and dtype; if it is recorded, it must be contiguous and cover all of its memory.
+        input: any shape and dtype. Gradients reach the elements of the memory that it has.
         size: shape of the view.
         stride: number of elements from one index to the next, for each dimension; not negative.
         storage_offset: the first element, counted from the start of the memory; that of ``input`` if ``None``.
 
     Raises:
-        AutogradError: ``input`` is recorded, and not contiguous or only a part of its memory.
         ValueError: the view would reach beyond the memory, or sizes and strides do not fit.
     """
-    return AS_STRIDED.view(input, *checked_strides(input, size, stride, storage_offset))
+    return view_of(input, *strided_view(input, size, stride, storage_offset))
 
 
 def checked_strides(
@@ -124,10 +166,6 @@ def checked_strides(
     last = start + sum((length - 1) * step for length, step in zip(size, stride))
     if all(size) and last >= root.size:
         raise ValueError(f"as_strided() would read element {last} of a memory of {root.size} elements")
-    if records(input) and (root.size != input.numel() or not input.is_contiguous()):
-        raise AutogradError(
-            "as_strided() needs a recorded tensor to be contiguous and to cover all of its memory; clone() it first"
-        )
     return tuple(size), tuple(stride), start
 
 

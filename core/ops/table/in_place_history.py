@@ -60,6 +60,11 @@ def changed(target: Tensor, edge: Edge | None = None) -> Tensor:
 def _check_view(target: Tensor, recorded: bool) -> None:
     view = target._view
     while view is not None:
+        if view[1] is not None and view[1].view is None and (recorded or view[0]._requires_grad):
+            raise AutogradError(
+                "a view by as_strided() of a tensor that does not cover its memory in order cannot be changed in place while "
+                "recording; take it from a clone() of that tensor, or write under no_grad()"
+            )
         if view[1] is None and (recorded or view[0]._requires_grad):
             raise AutogradError(
                 "a view that was made under no_grad() cannot be changed in place while recording; "
