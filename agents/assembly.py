@@ -57,11 +57,17 @@ def make_agent(
     agent = Agent(
         name, rank, options, lanes=lanes, executor=executor, loop=loop, io_loop=io_loop, now=now, secret=secret
     )
-    add_parts(agent, options)
+    add_parts(agent)
     return agent
 
 
-def add_parts(agent: Agent, options: GrpcRpcBackendOptions | None) -> None:
+def add_group_parts(agent: Agent) -> None:
+    """Add the parts of a process group's agent: it carries messages of collectives only."""
+    agent.add_part(Shutdown(agent))
+    serve_groups(agent)
+
+
+def add_parts(agent: Agent) -> None:
     """Add the parts of all layers to an agent that knows its number."""
     # rpc: calls of functions, item streams, gatherings, workers that join later, shutdown
     serve_calls(agent)
@@ -70,13 +76,11 @@ def add_parts(agent: Agent, options: GrpcRpcBackendOptions | None) -> None:
     agent.add_part(DynamicGroup(agent))
     agent.add_part(Shutdown(agent))
     # rref: references, which travel in every message
-    references = RRefContext(agent, backward_from, options is not None and options.ignore_rref_leaks)
+    references = RRefContext(agent, backward_from, agent.options.ignore_rref_leaks)
     agent.add_part(references)
     agent.codec.reference_types = (RRef,)
     serve_references(references)
     serve_methods(references)
-    # collective: messages of process groups
-    serve_groups(agent)
     # autograd_dist: contexts, backward passes, steps of optimizers
     contexts = Contexts(agent)
     agent.add_part(contexts)

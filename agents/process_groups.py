@@ -1,17 +1,18 @@
-"""``init_process_group``: make the default process group, over MPI or over this process's agent."""
+"""``init_process_group``: make the default process group, over MPI or over an agent of its own."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
 from ..collective.extend import DEFAULT_TIMEOUT, AgentGroup, MpiGroup, ProcessGroup, mpi, registry, seconds
 from ..core.errors import CollectiveError
 from ..core.mpi import started_by_mpi
-from ..rpc.extend import Agent, GrpcRpcBackendOptions, current_agent, open_agents, shut_down
-from .starting import init_rpc
+from ..rpc.extend import Agent, GrpcRpcBackendOptions, Plan, plan_rendezvous, rpc_agents, shut_down
+from .assembly import add_group_parts
+from .starting import meeting_places, open_agent
 
 BACKENDS = {"mpi": "mpi", "rpc": "rpc", "gloo": "rpc"}
 
@@ -23,19 +24,22 @@ def init_process_group(
     world_size: int = -1,
     rank: int = -1,
 ) -> None:
-    """Make the default process group of all workers of the job (``torch.distributed.init_process_group``).
+    """Make the default process group (``torch.distributed.init_process_group``). All its processes call this.
+
+    It is independent of ``init_rpc``: either can be called first, and end first. A process group may have fewer processes than
+    the job of ``init_rpc`` has workers, with other ranks.
 
     Args:
-        backend: ``"mpi"``, in processes that ``mpiexec`` started; ``"rpc"``, over the lanes of this process's agent, which
-            is started as ``rank<N>`` if there is none; ``"gloo"`` means the same. ``None`` chooses by whether ``mpiexec``
-            started this process.
-        init_method: where the agent finds the others, as for ``init_rpc``; ``None`` for ``env://``.
+        backend: ``"mpi"``, in processes that ``mpiexec`` started; ``"rpc"``, over the lanes of agents that carry the group
+            alone; ``"gloo"`` means the same. ``None`` chooses by whether ``mpiexec`` started this process.
+        init_method: where the processes find one another, as for ``init_rpc``, at the same place or at another; ``None`` for
+            the place of ``init_rpc``, and for ``env://`` before it.
         timeout: of collectives: a timedelta, or seconds; ``None`` for 30 minutes.
-        world_size: number of processes; -1 takes it from the environment.
-        rank: this process's rank; -1 takes it from the environment.
+        world_size: number of processes; -1 for that of ``init_rpc``, and before it for that of the environment.
+        rank: this process's rank; -1 for that of ``init_rpc``, and before it for that of the environment.
 
     Raises:
-        CollectiveError: there is a default group already, or MPI is not installed.
+        CollectiveError: there is a default group already, there is no world size, or MPI is not installed.
         RendezvousError: the processes did not come together.
         ValueError: there is no such backend.
     """
@@ -43,31 +47,49 @@ def init_process_group(
     chosen = BACKENDS.get(backend or _usual_backend())
     if chosen is None:
         raise ValueError(f"backend must be one of {sorted(BACKENDS)}, or None; you gave {backend!r}")
+    registry.check_closed()
     if chosen == "mpi":
         _open_mpi(limit)
-        return
-    own = not open_agents()
-    if own:
-        options = GrpcRpcBackendOptions() if init_method is None else GrpcRpcBackendOptions(init_method=init_method)
-        number = rank if rank >= 0 else os.environ.get("RANK", "0")
-        init_rpc(
-            f"rank{number}", rank=rank, world_size=None if world_size < 0 else world_size, rpc_backend_options=options
-        )
-    agent = current_agent()
-    _open_rpc(agent, limit, partial(shut_down, agent, True, 0.0) if own else _keep)
+    else:
+        _open_rpc(limit, init_method, world_size, rank)
 
 
 def _usual_backend() -> str:
-    return "mpi" if started_by_mpi() and not open_agents() else "rpc"
+    return "mpi" if started_by_mpi() and not rpc_agents() else "rpc"
 
 
-def _open_rpc(agent: Agent, timeout: float, release: Callable[[], None]) -> None:
-    if agent.state.dynamic:
-        raise CollectiveError(
-            f"worker {agent.name!r} is in a dynamic group, whose workers come and go; give init_rpc a world_size="
-        )
-    ranks = list(agent.peers.numbers())  # which are ranks, unless the group is dynamic
-    registry.open(partial(AgentGroup, agent), ranks, timeout, release)
+def _open_rpc(timeout: float, init_method: str | None, world_size: int, rank: int) -> None:
+    worker = next(iter(rpc_agents()), None)
+    options = worker.options if worker is not None else GrpcRpcBackendOptions()
+    options = options if init_method is None else replace(options, init_method=init_method)
+    plan = _plan(options, worker, world_size, rank)
+    name = f"rank{plan.rank}" if worker is None else worker.name
+    agent = open_agent(name, plan, options, add_group_parts, private=True)
+    registry.open(partial(AgentGroup, agent), range(plan.world_size), timeout, partial(shut_down, agent, True, 0.0))
+
+
+def _plan(options: GrpcRpcBackendOptions, worker: Agent | None, world_size: int, rank: int) -> Plan:
+    """Return the rendezvous of a group, with the rank, world size and secret of this process's worker where none is given."""
+    if worker is not None and world_size < 0:
+        if worker.state.dynamic:
+            raise CollectiveError(
+                f"worker {worker.name!r} is in a dynamic group, whose workers come and go, and a process group needs a world "
+                f"size; give init_process_group world_size= and rank="
+            )
+        world_size, rank = len(worker.peers), worker.rank if rank < 0 else rank
+    plan = plan_rendezvous(
+        options.init_method,
+        rank,
+        None if world_size < 0 else world_size,
+        options.init_timeout,
+        purpose="process group",
+        served=meeting_places(),
+    )
+    if plan.world_size == 0:
+        raise CollectiveError("a process group needs a world size; give init_process_group world_size= and rank=")
+    if worker is not None and plan.secret is None:
+        plan.secret = worker.credentials.secret
+    return plan
 
 
 def _open_mpi(timeout: float) -> None:
@@ -81,4 +103,4 @@ def _open_mpi(timeout: float) -> None:
 
 
 def _keep() -> None:
-    """Leave an agent open that others have started."""
+    """Leave MPI as it is."""

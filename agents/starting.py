@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from ..rpc.extend import (
     BackendType,
     DynamicGroup,
     GrpcRpcBackendOptions,
+    Plan,
     RpcBackendOptions,
     check_name,
     find_backend,
@@ -24,6 +26,7 @@ from ..rpc.extend import (
     open_agents,
     plan_rendezvous,
     record_expulsion,
+    rpc_agents,
 )
 from .assembly import add_parts
 
@@ -62,7 +65,7 @@ def init_rpc(
         given = type(rpc_backend_options).__name__
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {given}")
     chosen = find_backend(backend, rpc_backend_options)
-    if agents := open_agents():
+    if agents := rpc_agents():
         raise RpcError(
             f"this process is worker {agents[0].name!r} already; call rpc.shutdown() before rpc.init_rpc({name!r})"
         )
@@ -103,15 +106,41 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         options = GrpcRpcBackendOptions()
     if not isinstance(options, GrpcRpcBackendOptions):
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
-    plan = plan_rendezvous(options.init_method, rank, world_size, options.init_timeout)
-    name = name or f"worker{plan.rank}"
+    plan = plan_rendezvous(options.init_method, rank, world_size, options.init_timeout, served=meeting_places())
+    agent = open_agent(name or f"worker{plan.rank}", plan, options, add_parts)
+    if agent.state.dynamic and plan.rank == 0:
+        plan.open_group(agent.part(DynamicGroup).admit)
+    return agent
+
+
+def meeting_places() -> list[str]:
+    """Return the addresses at which the workers of this process's agents have come together, and rank 0 of each listens."""
+    return [agent.rendezvous for agent in open_agents() if agent.rendezvous]
+
+
+def open_agent(
+    name: str,
+    plan: Plan,
+    options: GrpcRpcBackendOptions,
+    add: Callable[[Agent], None],
+    private: bool = False,
+) -> Agent:
+    """Return an agent that has joined a rendezvous and works.
+
+    Args:
+        name: this worker's name.
+        plan: the rendezvous.
+        options: of the agent.
+        add: adds the parts of which it consists.
+        private: see ``Agent``. Others of its workers may leave before it, as in a dynamic group.
+    """
     if reporter() is not None:  # a launcher started this process, for this worker
         title_worker(name)
     if plan.tls is not None and options.tls is None and not options.insecure:
         options = replace(options, tls=plan.tls)
     lanes = make_lanes(options.lanes or DEFAULT_LANES)
     try:
-        agent = Agent(name, plan.rank, options, lanes=lanes, secret=plan.secret)
+        agent = Agent(name, plan.rank, options, lanes=lanes, secret=plan.secret, private=private)
     except BaseException:
         for lane in lanes:
             lane.close()
@@ -122,11 +151,10 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         secured = options.insecure or agent.credentials.tls is not None
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank, host, secured))
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
-        agent.joined(members, dynamic=plan.world_size == 0)
-        add_parts(agent, options)
+        agent.joined(members, dynamic=private or plan.world_size == 0)
+        agent.rendezvous = plan.address
+        add(agent)
         agent.start()
-        if agent.state.dynamic and plan.rank == 0:
-            plan.open_group(agent.part(DynamicGroup).admit)
     except BaseException:
         agent.close("its rendezvous failed", farewell=False)
         raise

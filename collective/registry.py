@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..core.errors import CollectiveError
+from ..core.process_group_place import Place, set_place
 from .group import ProcessGroup
 
 DEFAULT_TIMEOUT = timedelta(minutes=30)
@@ -24,10 +25,10 @@ class Registry:
     """Groups of one process."""
 
     def __init__(self) -> None:
-        self._made = 0  # groups of all processes; names are not used again, as messages of a former group may come late
         self._clear()
 
     def _clear(self) -> None:
+        self._made = 0  # since the default group was made: names are not used again, as messages may come late
         self.default: ProcessGroup | None = None
         self._make: Maker | None = None
         self._release: Callable[[], None] | None = None
@@ -42,11 +43,20 @@ class Registry:
             timeout: of its collectives, in seconds.
             release: ends what carries the groups; called once after the last is closed.
         """
-        if self.default is not None:
-            raise CollectiveError("there is a default process group already; call destroy_process_group() first")
+        self.check_closed()
         self._make, self._release = make, release
         self._made += 1
-        self.default = self._add("world" if self._made == 1 else f"world {self._made}", ranks, timeout)
+        self.default = self._add("world", ranks, timeout)
+        set_place(Place(self.default.rank(), self.default.size()))
+
+    def check_closed(self) -> None:
+        """Raise if there is a default group.
+
+        Raises:
+            CollectiveError: there is one.
+        """
+        if self.default is not None:
+            raise CollectiveError("there is a default process group already; call destroy_process_group() first")
 
     def world(self) -> ProcessGroup:
         """Return the default group.
@@ -77,6 +87,7 @@ class Registry:
             return
         release = self._release
         self._clear()
+        set_place(None)
         if release is not None:
             release()
 

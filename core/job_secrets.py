@@ -21,7 +21,15 @@ def remembered(port: int, secret: str) -> Iterator[None]:
                 del _secrets[port]
 
 
-def secret_of(port: int) -> str | None:
-    """Return the secret of the job whose rendezvous is there; None if this process did not start it."""
+def secret_of(port: int | None) -> str | None:
+    """Return the secret of the job whose rendezvous is there; None if this process did not start it.
+
+    Where no job was started for that place, and only one is under way, its workers may come together at another place than
+    that of their environment: then the secret is theirs.
+
+    Args:
+        port: of the rendezvous; None if it has none.
+    """
     with _lock:
-        return _secrets.get(port)
+        only = next(iter(_secrets.values())) if len(_secrets) == 1 else None
+        return only if port is None else _secrets.get(port, only)

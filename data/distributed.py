@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sized
 
 from ..core import Generator, randperm
+from ..core.process_group_place import current_place
 from .sampler import Sampler
 
 
@@ -18,14 +19,16 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: the dataset; only its length is used.
-        num_replicas: number of workers; ``None`` is ``WORLD_SIZE`` of the environment, which launchers set.
-        rank: rank of this worker; ``None`` is ``RANK`` of the environment.
+        num_replicas: number of workers; ``None`` is that of the default process group, else ``WORLD_SIZE`` of the environment,
+            which launchers set.
+        rank: rank of this worker; ``None`` is that in the default process group, else ``RANK`` of the environment.
         shuffle: whether samples come in random order: the same order on all workers, of which each takes its part.
         seed: the seed of that order; it must be the same on all workers.
         drop_last: leave out samples so that all workers get equally many; otherwise some samples are repeated for that.
 
     Raises:
-        ValueError: the rank is not from 0 to ``num_replicas - 1``, or an argument is neither given nor in the environment.
+        ValueError: the rank is not from 0 to ``num_replicas - 1``, or an argument is not given, and there is neither a process
+            group nor a launcher that would know it.
     """
 
     def __init__(
@@ -38,8 +41,9 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         self.dataset = dataset
-        self.num_replicas = _given("num_replicas", num_replicas, "WORLD_SIZE")
-        self.rank = _given("rank", rank, "RANK")
+        place = current_place()
+        self.num_replicas = _given("num_replicas", num_replicas, place and place.world_size, "WORLD_SIZE")
+        self.rank = _given("rank", rank, place and place.rank, "RANK")
         if not 0 <= self.rank < self.num_replicas:
             raise ValueError(f"rank must be from 0 to {self.num_replicas - 1}, and you gave {self.rank}")
         self.shuffle = shuffle
@@ -74,9 +78,13 @@ class DistributedSampler(Sampler[int]):
         self.epoch = epoch
 
 
-def _given(name: str, value: int | None, variable: str) -> int:
+def _given(name: str, value: int | None, in_group: int | None, variable: str) -> int:
+    value = in_group if value is None else value
     if value is not None:
         return value
     if variable not in os.environ:
-        raise ValueError(f"DistributedSampler needs {name}: no launcher has set {variable}, so give it as an argument")
+        raise ValueError(
+            f"DistributedSampler needs {name}: there is no process group, and no launcher has set {variable}; call "
+            f"init_process_group() first, or give it as an argument"
+        )
     return int(os.environ[variable])

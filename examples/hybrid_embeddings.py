@@ -21,28 +21,28 @@ from telegrad.examples.curves import curves
 from telegrad.examples.embedding_server import BATCH, SIZE, TOPICS, Paragraphs, Table
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
-from telegrad.examples.trainers import run_with_trainers
+from telegrad.examples.trainers import run_with_trainers, train_all
 
 
-def train(table: tg.RRef, trainers: Sequence[int], options: Options) -> tuple[list[float], float, list[float]]:
+def train(index: int, count: int, table: tg.RRef, options: Options) -> tuple[list[float], float, list[float]]:
     """Train one of the networks.
 
     Args:
+        index: number of this trainer.
+        count: number of trainers.
         table: reference to the ``Table``.
-        trainers: ranks of all trainers.
         options: the options on the command line.
 
     Returns:
         The loss of each step, the accuracy on the paragraphs that are held out, and the sum of each parameter, which all
         trainers must agree on.
     """
-    dist.init_process_group("rpc")
-    group = dist.new_group(trainers)
-    index, data = dist.get_rank(group), Paragraphs()
-    mine = np.flatnonzero(~data.held_out)[index :: len(trainers)]
+    dist.init_process_group("rpc", rank=index, world_size=count)  # of the trainers, without the server
+    data = Paragraphs()
+    mine = np.flatnonzero(~data.held_out)[index::count]
     tg.manual_seed(options.seed)
     network = nn.Sequential(nn.Linear(SIZE, 32), nn.ReLU(), nn.Linear(32, TOPICS))
-    model = nn.parallel.DistributedDataParallel(network, process_group=group)
+    model = nn.parallel.DistributedDataParallel(network)
     vectors = tg.DistributedOptimizer(tg.optim.Adagrad, table.rpc_sync().parameter_rrefs(), lr=options.lr)
     own = tg.DistributedOptimizer(tg.optim.Adam, [tg.RRef(each) for each in model.parameters()], lr=options.lr / 20)
     random, losses = np.random.default_rng([options.seed, index]), []
@@ -75,10 +75,8 @@ def work(rank: int, world_size: int, options: Options) -> None:
 
 def learn(names: Sequence[str], options: Options) -> None:
     """Let all trainers train, and print and draw how well."""
-    data, ranks = Paragraphs(), list(range(1, len(names) + 1))
-    table = tg.RRef(Table(data.vocabulary, options.seed))
-    calls = [tg.rpc.rpc_async(name, train, (table, ranks, options), timeout=0) for name in names]
-    results = tg.futures.wait_all(calls)
+    table = tg.RRef(Table(Paragraphs().vocabulary, options.seed))
+    results = train_all(names, train, table, options)
     accuracy = float(np.mean([accuracy for _, accuracy, _ in results]))
     print(f"equal networks everywhere: {all(sums == results[0][2] for *_, sums in results)}")
     print(f"accuracy on held-out paragraphs: {accuracy:.1%}")

@@ -46,7 +46,7 @@ class WorkerRecord:
 
     Args:
         rank: the worker's rank.
-        in_job: it joined, and has not called ``rpc.shutdown``.
+        jobs: how many it has joined and not left by ``rpc.shutdown``; that of a process group is one, too.
         ending: it reported, unasked, that its process ends while it is in the job; that may take it long.
         raised: it reported an exception that ends its program.
         lost: names of the workers whose loss caused that exception.
@@ -54,7 +54,7 @@ class WorkerRecord:
     """
 
     rank: int
-    in_job: bool = False
+    jobs: int = 0
     ending: bool = False
     raised: bool = False
     lost: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class WorkerRecord:
     @property
     def ended_early(self) -> bool:
         """Return whether it ended by itself without having called ``rpc.shutdown``."""
-        return self.in_job and self.exit is not None and (self.ending or not self.exit.by_launcher)
+        return self.jobs > 0 and self.exit is not None and (self.ending or not self.exit.by_launcher)
 
     @property
     def may_be_cause(self) -> bool:
@@ -90,7 +90,7 @@ class FailureGraph:
     def joined(self, rank: int, name: str) -> None:
         """Record that a worker joined a job under this name."""
         self._ranks[name] = rank
-        self.worker(rank).in_job = True
+        self.worker(rank).jobs += 1
 
     def left(self, rank: int, shut_down: bool, agreed: bool, asked: bool) -> None:
         """Record that a worker is about to leave: with ``rpc.shutdown``, and by agreement with all others.
@@ -102,7 +102,8 @@ class FailureGraph:
             asked: the launcher has asked it to end.
         """
         worker = self.worker(rank)
-        worker.in_job, worker.ending = not shut_down, not shut_down and not asked
+        worker.jobs -= shut_down
+        worker.ending = worker.ending or (not shut_down and not asked)
         if not agreed:
             self._suspect(rank)
 

@@ -46,10 +46,14 @@ class Welcome(_message.Message):
     def __init__(self, worker: _Optional[_Union[WorkerRecord, _Mapping]] = ..., refusal: _Optional[str] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("world_size",)
+    __slots__ = ("world_size", "purpose", "timeout")
     WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PURPOSE_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     world_size: int
-    def __init__(self, world_size: _Optional[int] = ...) -> None: ...
+    purpose: str
+    timeout: float
+    def __init__(self, world_size: _Optional[int] = ..., purpose: _Optional[str] = ..., timeout: _Optional[float] = ...) -> None: ...
 
 class JoinReply(_message.Message):
     __slots__ = ("waiting", "refusal", "workers")

@@ -121,6 +121,20 @@ def host_towards(address: str, argument: str = "the host") -> str:
     )
 
 
+def can_listen(address: str) -> bool:
+    """Return whether this process could listen at "host:port", which is one of this machine, and no socket listens there."""
+    try:
+        family, _, _, _, target = socket.getaddrinfo(host_of(address), port_of(address), type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(
+                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+            )  # one that is bound and does not listen is no hindrance
+            probe.bind(target)
+    except OSError:
+        return False
+    return True
+
+
 def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         found = ipaddress.ip_address(LOOPBACK if host == "localhost" else host)

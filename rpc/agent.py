@@ -64,11 +64,14 @@ class Agent:
         io_loop: runs timers; ``None`` takes the process's loop, on which the lanes are too.
         now: monotonic seconds.
         secret: the job's secret; ``None`` takes the environment's or the user's.
+        private: it carries something else than the calls of user code, which never go through it: a process group.
 
     Raises:
         AuthenticationError: the secret is too short, or its file or one of ``options.tls`` cannot be used.
 
     Attributes:
+        options: those that it was given.
+        rendezvous: address at which its workers have come together, and rank 0 listens; empty unless that was over TCP.
         number: names this worker in messages: its rank, unless a dynamic group gave it another.
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
         debug_counts: functions whose results, PyTorch's counts by their names, ``debug_info`` includes.
@@ -91,8 +94,11 @@ class Agent:
         io_loop: asyncio.AbstractEventLoop | None = None,
         now: Callable[[], float] = time.monotonic,
         secret: bytes | None = None,
+        private: bool = False,
     ) -> None:
-        options = options or GrpcRpcBackendOptions()
+        self.options = options = options or GrpcRpcBackendOptions()
+        self.private = private
+        self.rendezvous = ""
         secret = job_secret() if secret is None else check_secret(secret, "secret=")
         tls = own_tls(options.tls)
         self.name = name
@@ -102,7 +108,8 @@ class Agent:
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         self.on_context: list[Callable[[], None]] = []
         self._context = contextvars.Context()  # copied for each call
-        self._context.run(agent_variable.set, self)
+        if not private:
+            self._context.run(agent_variable.set, self)
         self.on_close: list[Callable[[], None]] = []
         self.on_leave: list[Callable[[], None]] = []
         self.on_expelled: list[Callable[[str], None]] = []

@@ -30,6 +30,11 @@ def agents() -> list[Agent]:
     return list(running_agents)
 
 
+def rpc_agents() -> list[Agent]:
+    """Return the open agents of this process through which user code makes calls."""
+    return [agent for agent in running_agents if not agent.private]
+
+
 def current_agent() -> Agent:
     """Return the agent that a call from here goes through.
 
@@ -39,25 +44,28 @@ def current_agent() -> Agent:
     agent = agent_variable.get()
     if agent is not None:
         return agent
-    if len(running_agents) == 1:
+    if len(running_agents) == 1 and not running_agents[0].private:  # the usual case, made fast
         return running_agents[0]
+    if len(found := rpc_agents()) == 1:
+        return found[0]
     if _inherited:
         _inherited[0].state.check_open()
-    if not running_agents and (expelled := expulsion.reasons()):
+    if not found and (expelled := expulsion.reasons()):
         worker, reason = expelled.popitem()
         raise AgentClosedError(f"worker {worker!r} cannot be used: {reason}; end this process and start the job again")
-    if not running_agents:
+    if not found:
         raise AgentClosedError(
             "RPC is not running in this process; call rpc.init_rpc(...) first (or again, after shutdown)"
         )
-    names = ", ".join(repr(agent.name) for agent in running_agents)
+    names = ", ".join(repr(agent.name) for agent in found)
     raise AgentClosedError(f"this process has several agents ({names}); choose one with `with agent.use():`")
 
 
 @atexit.register
 def _close_all() -> None:
     for agent in agents():
-        agent.close("its process ended without rpc.shutdown()")
+        without = "destroy_process_group()" if agent.private else "rpc.shutdown()"
+        agent.close(f"its process ended without {without}")
 
 
 os.register_at_fork(after_in_child=abandon)

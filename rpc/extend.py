@@ -14,7 +14,7 @@ from .calling import (
     serve_calls,
 )
 from .current import agents as open_agents
-from .current import current_agent
+from .current import current_agent, rpc_agents
 from .dynamic_group import DynamicGroup
 from .expulsion import record as record_expulsion
 from .gathering import Gathering
@@ -28,7 +28,7 @@ from .peer import Peer
 from .pool import Executor
 from .producing import Producers
 from .remote_warnings import RemoteWarnings, collect_warnings
-from .rendezvous import plan_rendezvous
+from .rendezvous import Plan, plan_rendezvous
 from .replies import check_future
 from .security import PROTOCOL
 from .server_call import ServerCall
@@ -64,6 +64,7 @@ __all__ = [
     "Lane",
     "Outgoing",
     "Peer",
+    "Plan",
     "Producers",
     "RemoteTraceback",
     "RemoteWarnings",
@@ -96,6 +97,7 @@ __all__ = [
     "record_expulsion",
     "request_body",
     "resolve_timeout",
+    "rpc_agents",
     "serve_calls",
     "shut_down",
 ]

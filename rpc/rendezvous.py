@@ -18,7 +18,7 @@ that did not join, or two that contradict each other.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -29,7 +29,7 @@ from ..core.errors import RendezvousError
 from ..core.multiprocessing_children import GUARD, imports_main, is_multiprocessing_child
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
-from .addresses import check_exposure, host_of, host_towards, is_loopback, join_address, usual_address
+from .addresses import can_listen, check_exposure, host_of, host_towards, is_loopback, join_address, usual_address
 from .lanes.base import Lane
 from .lanes.grpc import GrpcLane
 from .options import DEFAULT_INIT_TIMEOUT
@@ -86,11 +86,16 @@ class TcpRendezvous:
     Args:
         address: "host:port".
         argument: names what gave the host, in errors.
+        purpose: of the rendezvous: empty for the job of ``init_rpc``.
+        served: an agent of this process has come together with others there. Where one still listens, rank 0 joins there like
+            the others.
     """
 
-    def __init__(self, address: str, argument: str = IN_URL) -> None:
+    def __init__(self, address: str, argument: str = IN_URL, purpose: str = "", served: bool = False) -> None:
         self.address = address
         self._argument = argument
+        self._purpose = purpose
+        self._served = served
         self._host: RendezvousHost | None = None
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
@@ -100,14 +105,14 @@ class TcpRendezvous:
             lanes, rank, host, secured: as for ``Rendezvous.prepare``.
         """
         check_exposure(self._argument, host_of(self.address), secured)
-        if rank != 0:
+        if rank != 0 or (self._served and not can_listen(self.address)):
             return self._own_address(host)
         lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
         if lane is None:
             raise RendezvousError(
                 "rank 0 is the host of the rendezvous, over gRPC; keep 'grpc' among lanes=, or use file://"
             )
-        self._host = RendezvousHost(lane)
+        self._host = RendezvousHost(lane, self._purpose)
         return self.address
 
     def _own_address(self, host: str | None) -> str | None:
@@ -123,11 +128,11 @@ class TcpRendezvous:
         """
         if self._host is not None:
             return self._host.wait(me.record, world_size, timeout)
-        return join(me, self.address, world_size, timeout, keepalive)
+        return join(me, self.address, world_size, timeout, keepalive, self._purpose)
 
     def open_group(self, admit: Admit) -> None:
         """Answer each joiner with the list of workers that ``admit`` returns."""
-        assert self._host is not None
+        assert self._host is not None  # where another agent listens, ``join`` has failed
         self._host.open_group(admit)
 
 
@@ -137,11 +142,13 @@ class LogRendezvous:
     Args:
         make: makes the log; gets the seconds that the rendezvous may take.
         address: "host:port" of the server that keeps the log; ``None`` for a file.
+        purpose: of the rendezvous: empty for the job of ``init_rpc``.
     """
 
-    def __init__(self, make: Callable[[float], Log], address: str | None = None) -> None:
+    def __init__(self, make: Callable[[float], Log], address: str | None = None, purpose: str = "") -> None:
         self._make = make
         self._address = address
+        self._purpose = purpose
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
         """Return a free port of the host; if none is given, of the address from which this machine reaches the log.
@@ -159,7 +166,7 @@ class LogRendezvous:
         Args:
             me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
         """
-        return join_in_log(self._make(timeout), me, world_size, timeout)
+        return join_in_log(self._make(timeout), me, world_size, timeout, self._purpose)
 
 
 @dataclass
@@ -177,13 +184,25 @@ class Plan:
     secret: bytes | None = None
     tls: TlsFiles | None = None
 
+    @property
+    def address(self) -> str:
+        """Address at which rank 0 listens for the others; empty unless the rendezvous is over TCP."""
+        return self.rendezvous.address if isinstance(self.rendezvous, TcpRendezvous) else ""
+
     def open_group(self, admit: Admit) -> None:
         """Let workers join the dynamic group of this worker, which is rank 0; ``admit`` admits each."""
         assert isinstance(self.rendezvous, TcpRendezvous)  # see ``_check_dynamic``
         self.rendezvous.open_group(admit)
 
 
-def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout: float = DEFAULT_INIT_TIMEOUT) -> Plan:
+def plan_rendezvous(
+    init_method: str,
+    rank: int,
+    world_size: int | None,
+    timeout: float = DEFAULT_INIT_TIMEOUT,
+    purpose: str = "",
+    served: Collection[str] = (),
+) -> Plan:
     """Return the rendezvous that ``init_method`` names.
 
     Rank and world size come from the arguments, else from the URL, else from the environment.
@@ -194,6 +213,8 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
         world_size: number of workers; ``None`` takes it from the URL or ``WORLD_SIZE``, and under ``mpiexec`` from MPI. 0
             means a dynamic group, and so does a world size that is given nowhere.
         timeout: seconds to wait for other processes, where that is necessary to make a plan.
+        purpose: of the rendezvous: empty for the job of ``init_rpc``. Over MPI all purposes are the same.
+        served: addresses at which open agents of this process have come together with others.
 
     Raises:
         RendezvousError: something is missing or contradictory.
@@ -221,7 +242,7 @@ def plan_rendezvous(init_method: str, rank: int, world_size: int | None, timeout
             "world_size", query.get("world_size", "0" if "WORLD_SIZE" not in os.environ else None), "WORLD_SIZE"
         )
     _check_numbers(rank, world_size or MOST_WORKERS)
-    rendezvous = _rendezvous(init_method, url)
+    rendezvous = _rendezvous(init_method, url, purpose, served)
     if world_size == 0:
         _check_dynamic(rendezvous, init_method)
     return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
@@ -263,32 +284,35 @@ def _check_dynamic(rendezvous: Rendezvous, init_method: str) -> None:
 
 
 def _own_secret(rendezvous: Rendezvous) -> bytes | None:
-    if SECRET_VARIABLE in os.environ or not isinstance(rendezvous, TcpRendezvous):
+    """Return the secret of a job whose workers this process has started; ``None`` if it has not."""
+    if SECRET_VARIABLE in os.environ:
         return None
-    secret = job_secrets.secret_of(int(rendezvous.address.rpartition(":")[2]))
+    port = int(rendezvous.address.rpartition(":")[2]) if isinstance(rendezvous, TcpRendezvous) else None
+    secret = job_secrets.secret_of(port)
     return None if secret is None else secret.encode()
 
 
-def _rendezvous(init_method: str, url: SplitResult) -> Rendezvous:
-    if url.scheme == "env":
-        return TcpRendezvous(usual_address(f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"), "MASTER_ADDR")
-    if url.scheme == "tcp" and ":" in url.netloc:
-        return TcpRendezvous(usual_address(url.netloc))
+def _rendezvous(init_method: str, url: SplitResult, purpose: str, served: Collection[str]) -> Rendezvous:
+    if url.scheme == "env" or (url.scheme == "tcp" and ":" in url.netloc):
+        in_environment = url.scheme == "env"
+        given = f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}" if in_environment else url.netloc
+        address = usual_address(given)
+        return TcpRendezvous(address, "MASTER_ADDR" if in_environment else IN_URL, purpose, address in served)
     if url.scheme == "file" and url.path:
-        return LogRendezvous(partial(FileLog, url.path))
+        return LogRendezvous(partial(FileLog, url.path), purpose=purpose)
     if url.scheme in ("etcd", "etcds") and url.netloc and url.path.strip("/"):
-        return _in_etcd(url)
+        return _in_etcd(url, purpose)
     raise RendezvousError(
         f"init_method={init_method!r} is none of env://, tcp://host:port, file:///path, etcd://host:port/job and mpi://"
     )
 
 
-def _in_etcd(url: SplitResult) -> LogRendezvous:
+def _in_etcd(url: SplitResult, purpose: str) -> LogRendezvous:
     from .rendezvous_etcd import EtcdLog  # here, because it loads an HTTP client that no other rendezvous needs
 
     servers = [usual_address(_with_port(server)) for server in url.netloc.split(",")]
     name, tls = url.path.strip("/"), url.scheme == "etcds"
-    return LogRendezvous(lambda timeout: EtcdLog(servers, name, timeout, tls), servers[0])
+    return LogRendezvous(lambda timeout: EtcdLog(servers, name, timeout, tls), servers[0], purpose)
 
 
 def _with_port(server: str) -> str:

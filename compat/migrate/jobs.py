@@ -1,8 +1,6 @@
-"""Calls by which the workers of a script meet, and what has to be arranged outside of it: secrets, device maps, groups."""
+"""Calls by which the workers of a script meet, and what has to be arranged outside of it: secrets, device maps."""
 
 from __future__ import annotations
-
-import re
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
@@ -15,18 +13,10 @@ SECRET = (
     "(docs/launching.md)"
 )
 DEVICES = "tensors stay on the CPU, also in messages: leave device maps and devices out"
-GROUP = "this script calls init_rpc as well: docs/collectives.md says how a process group and RPC go together"
 
 
 class Jobs:
-    """Says of each call and assignment what it needs beside a change of imports.
-
-    Args:
-        source: the script's text.
-    """
-
-    def __init__(self, source: str) -> None:
-        self._has_rpc = re.search(r"\binit_rpc\b", source) is not None
+    """Says of each call and assignment what it needs beside a change of imports."""
 
     def assigned(self, target: cst.BaseExpression, value: cst.BaseExpression) -> str | None:
         """Return what the address in ``os.environ["MASTER_ADDR"] = "10.0.0.1"`` needs; ``None`` for nothing."""
@@ -38,8 +28,6 @@ class Jobs:
         given = {get_full_name_for_node(arg.keyword): arg.value for arg in call.args if arg.keyword}
         if name in ("set_device_map", "set_devices") or "device_maps" in given:
             return DEVICES
-        if name == "init_process_group" and self._has_rpc:
-            return GROUP
         if name == "setdefault" and len(call.args) == 2:
             return _of_address(call.args[0].value, call.args[1].value)
         method = _beginning(given.get("init_method"))

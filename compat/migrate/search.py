@@ -33,7 +33,7 @@ class Search(cst.CSTVisitor):
         super().__init__()
         self._findings: set[Finding] = set()
         self._branches = Branches(self._names)
-        self._jobs = Jobs(source)
+        self._jobs = Jobs()
 
     def sorted(self) -> list[Finding]:
         """Return the findings, by line."""

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from telegrad.collective.extend import AgentGroup
+from telegrad.collective.extend import AgentGroup, serve_groups
 from telegrad.testing.cluster import in_process_cluster
 
 SECONDS = 60.0
@@ -14,6 +14,8 @@ class Ranks:
 
     def __init__(self, agents):
         self.agents = agents
+        for agent in agents:
+            serve_groups(agent)
 
     def groups(self, ranks=None, name="test", seconds=SECONDS):
         """A group of some ranks, as each of them sees it."""

@@ -10,7 +10,7 @@ from helpers.hosts import NEEDS_ROOT, made_hosts
 from helpers.launched import LAUNCHER, MPIEXEC, NEEDS_MPI, ended
 from helpers.programs import PROGRAMS, run_python
 from telegrad import collective as dist
-from telegrad.collective.extend import AgentGroup, registry
+from telegrad.collective.extend import AgentGroup, registry, serve_groups
 from telegrad.core.errors import CollectiveError
 from telegrad.testing.cluster import in_process_cluster
 
@@ -78,6 +78,7 @@ def test_over_two_hosts(tmp_path):
 def alone():
     """The default group of one rank."""
     with in_process_cluster("rank0") as (agent,), agent.use():
+        serve_groups(agent)
         registry.open(lambda name, ranks, timeout: AgentGroup(agent, name, ranks, timeout), [0], 5.0, lambda: None)
         yield agent
         if dist.is_initialized():

@@ -5,6 +5,7 @@ from collections import OrderedDict, UserDict, namedtuple
 import numpy as np
 import pytest
 import telegrad as tg
+from telegrad.core.process_group_place import Place, set_place
 from telegrad.data import (
     ChainDataset,
     ConcatDataset,
@@ -197,13 +198,25 @@ def test_distributed_sampler_of_tiny_datasets():
 
 def test_distributed_sampler_asks_the_environment(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    with pytest.raises(ValueError, match="needs num_replicas: no launcher has set WORLD_SIZE"):
+    with pytest.raises(ValueError, match=r"needs num_replicas: .* no launcher has set WORLD_SIZE"):
         DistributedSampler(Numbers(4))
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
     assert list(DistributedSampler(Numbers(4), shuffle=False)) == [1, 3]
     with pytest.raises(ValueError, match="rank must be from 0 to 1, and you gave 2"):
         DistributedSampler(Numbers(4), rank=2)
+
+
+def test_a_distributed_sampler_asks_the_process_group_before_the_environment(monkeypatch):
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    set_place(Place(1, 2))
+    try:
+        assert list(DistributedSampler(Numbers(8), shuffle=False)) == [1, 3, 5, 7]
+        assert list(DistributedSampler(Numbers(8), 4, shuffle=False)) == [1, 5]
+    finally:
+        set_place(None)
+    assert list(DistributedSampler(Numbers(8), shuffle=False)) == [3, 7]
 
 
 # -- collation

@@ -262,6 +262,13 @@ def test_a_worker_that_ends_without_shutdown_while_others_need_it_is_the_cause()
     assert supervisor.failures.worker(1).ended_early
 
 
+def test_a_worker_that_has_left_rpc_is_still_in_its_process_group():
+    supervisor = joined("w0", "w1")
+    group = [Joined(rank, f"w{rank}") for rank in range(2)]
+    left = [Left(1, shut_down=True, agreed=True), Exited(1, 0), Failed(0, ("w1",)), Exited(0, 1)]
+    assert play(supervisor, [*group, *left]).cause.rank == 1
+
+
 def test_it_is_the_cause_also_if_its_end_takes_so_long_that_it_is_ended():
     supervisor = joined("w0", "w1")
     for event in [Left(1, shut_down=False, agreed=False), Failed(0, ("w1",)), Exited(0, 1)]:

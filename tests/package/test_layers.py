@@ -51,6 +51,7 @@ PUBLIC_MODULES = {
     "core.linalg",
     "core.mpi",
     "core.multiprocessing_children",
+    "core.process_group_place",
     "core.process_title",
     "core.profiler",
     "core.extend",

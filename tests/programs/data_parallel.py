@@ -98,6 +98,8 @@ if __name__ == "__main__":
     train(*arguments, tg.float64, 1e-12, accumulate=4)
     compressed(*arguments)
     if sys.argv[1] == "rpc":
+        tg.rpc.init_rpc(f"rank{dist.get_rank()}")
         in_a_context(*arguments)
+        tg.rpc.shutdown()
     dist.destroy_process_group()
     print("all right")

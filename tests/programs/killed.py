@@ -81,9 +81,16 @@ def pipeline():
 PROGRAMS = {"all_reduce": reduce, "backward": backward, "pipeline": pipeline}
 
 if __name__ == "__main__":
-    dist.init_process_group("rpc", timeout=SECONDS)
+    program = sys.argv[1]
+    if program == "pipeline":
+        tg.rpc.init_rpc(f"rank{RANK}")
+    else:
+        dist.init_process_group("rpc", timeout=SECONDS)
     try:
-        PROGRAMS[sys.argv[1]]()
+        PROGRAMS[program]()
     except WorkerLostError as error:
         print(f"heard of {error.worker}: {error}", flush=True)
-    tg.rpc.shutdown(graceful=sys.argv[1] == "pipeline", timeout=SECONDS)
+    if program == "pipeline":
+        tg.rpc.shutdown(timeout=SECONDS)
+    else:
+        dist.destroy_process_group()
