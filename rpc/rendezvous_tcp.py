@@ -49,6 +49,11 @@ class OpenRendezvous:
     def join(self, worker: WorkerRecord, world_size: int, context: object = None) -> None:
         """Add a worker; the last one completes ``closed``.
 
+        Args:
+            worker: its record.
+            world_size: number of workers, as it says.
+            context: of its request.
+
         Raises:
             RendezvousError: it contradicts the others.
         """
