@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .amp import set_autocast_enabled as set_autocast_enabled
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .core import allocator as allocator
+    from .core import cuda as cuda
     from .core import errors as errors
     from .core import futures as futures
     from .core import profiler as profiler
@@ -74,6 +75,7 @@ _ALIASES = {
     for name in (
         "allocator",
         "autograd",
+        "cuda",
         "errors",
         "fft",
         "futures",

@@ -67,3 +67,22 @@ class ImportAliases:
         spec = module.__spec__
         assert spec is not None
         module.__spec__ = spec.loader_state
+        self._offer_modules_below(module, spec.name)
+
+    def _offer_modules_below(self, module: ModuleType, alias: str) -> None:
+        """Let a module have the aliases below it: as attributes before they are imported, and as a package has modules."""
+        below = f"{alias.removeprefix(self._prefix)}."
+        names = {place.removeprefix(below).partition(".")[0] for place in self._places if place.startswith(below)}
+        if not names:
+            return
+        own = getattr(module, "__getattr__", None)
+
+        def find(name: str) -> object:
+            if name in names:
+                return importlib.import_module(f"{alias}.{name}")
+            if own is not None:
+                return own(name)
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+        vars(module).setdefault("__path__", [])
+        vars(module)["__getattr__"] = find

@@ -55,6 +55,7 @@ from .convolution import Conv3d as Conv3d
 from .convolution import ConvTranspose1d as ConvTranspose1d
 from .convolution import ConvTranspose2d as ConvTranspose2d
 from .convolution import ConvTranspose3d as ConvTranspose3d
+from .data_parallel import DataParallel as DataParallel
 from .dropout import AlphaDropout as AlphaDropout
 from .dropout import Dropout as Dropout
 from .dropout import Dropout1d as Dropout1d

@@ -109,7 +109,7 @@ class BCELoss(_WeightedLoss):
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(_WeightedLoss):
+class BCEWithLogitsLoss(_Loss):
     """Binary cross entropy of ``sigmoid(input)`` and the target, computed without overflow.
 
     Args:
@@ -122,6 +122,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
         ValueError: an unknown reduction; (of a call) as ``functional.binary_cross_entropy_with_logits``.
     """
 
+    weight: Tensor | None
     pos_weight: Tensor | None
 
     def __init__(
@@ -132,7 +133,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

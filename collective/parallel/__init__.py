@@ -1,5 +1,6 @@
 """Training of one module on many ranks (``torch.nn.parallel``). Users find it as ``telegrad.nn.parallel``."""
 
+from ...nn import DataParallel as DataParallel
 from . import comm_hooks as comm_hooks
 from .buckets import GradBucket as GradBucket
 from .distributed_data_parallel import DistributedDataParallel as DistributedDataParallel

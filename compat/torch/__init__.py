@@ -11,6 +11,7 @@ import telegrad
 
 from ...core.import_aliases import ImportAliases
 from .compiling import compile as compile  # noqa: A004 - PyTorch's name
+from .places import PLACES
 from .settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from .settings import get_default_device as get_default_device
 from .settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -20,37 +21,7 @@ from .settings import set_float32_matmul_precision as set_float32_matmul_precisi
 from .settings import typename as typename
 from .settings import use_deterministic_algorithms as use_deterministic_algorithms
 
-PLACES = {
-    "amp": "amp",
-    "amp.autocast_mode": "amp.autocast",
-    "autograd": "core.autograd",
-    "autograd.profiler": "core.profiler",
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": "collective.parallel.comm_hooks",
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "collective.parallel.comm_hooks",
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "collective.parallel.comm_hooks",
-    "distributed.algorithms.join": "collective",
-    "distributed.algorithms.model_averaging.averagers": "collective.optim",
-    "distributed.algorithms.model_averaging.hierarchical_model_averager": "collective.optim",
-    "distributed.autograd": "autograd_dist",
-    "distributed.rpc.api": "compat.torch.distributed.rpc",
-    "distributed.rpc.functions": "rpc.functions",
-    "distributions": "distributions",
-    "fft": "core.fft",
-    "func": "func",
-    "futures": "core.futures",
-    "linalg": "core.linalg",
-    "nn": "nn",
-    "optim": "optim",
-    "optim.swa_utils": "compat.torch.averaging",
-    "profiler": "core.profiler",
-    "signal": "core.signal",
-    "sparse": "core.sparse",
-    "special": "core.special",
-    "utils.data": "data",
-}
-"""Modules of PyTorch, and those that they are here."""
-
-OWN = ("accelerator", "backends", "cuda", "distributed", "jit", "multiprocessing", "utils")
+OWN = ("accelerator", "backends", "distributed", "jit", "multiprocessing", "utils")
 
 ImportAliases(__name__, PLACES).install()
 

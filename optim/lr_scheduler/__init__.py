@@ -1,6 +1,7 @@
 """Schedulers of learning rates (``torch.optim.lr_scheduler``)."""
 
 from .base import LRScheduler as LRScheduler
+from .base import _LRScheduler as _LRScheduler
 from .combined import ChainedScheduler as ChainedScheduler
 from .combined import SequentialLR as SequentialLR
 from .cosine import CosineAnnealingLR as CosineAnnealingLR

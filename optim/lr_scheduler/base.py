@@ -177,3 +177,7 @@ def set_rate(group: Group, rate: float) -> None:
         group["lr"].fill_(rate)
     else:
         group["lr"] = rate
+
+
+class _LRScheduler(LRScheduler):
+    """``LRScheduler`` under its former name, for classes of programs that are derived from it."""

@@ -14,9 +14,21 @@ CONTAINER = "a container: it computes nothing itself"
 BASE = "a base class"
 CHANCE = "by chance, in training; there is nothing else to it"
 EXEMPT = {
-    **dict.fromkeys(("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"), CONTAINER),
     **dict.fromkeys(
-        ("Module", "RNNBase", "Optimizer", "LRScheduler", "Distribution", "ExponentialFamily", "Transform"), BASE
+        ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "DataParallel"), CONTAINER
+    ),
+    **dict.fromkeys(
+        (
+            "Module",
+            "RNNBase",
+            "Optimizer",
+            "LRScheduler",
+            "_LRScheduler",
+            "Distribution",
+            "ExponentialFamily",
+            "Transform",
+        ),
+        BASE,
     ),
     **dict.fromkeys(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"), "a tensor"),
     **{name: "becomes an ordinary layer" for name in vars(nn) if name.startswith("Lazy")},

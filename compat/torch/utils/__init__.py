@@ -1,9 +1,9 @@
-"""``torch.utils``: data, and checkpoints of activations."""
+"""``torch.utils``: data, checkpoints of activations, and handles of hooks."""
 
 import importlib
 from typing import Any
 
-MODULES = ("checkpoint", "data")
+MODULES = ("checkpoint", "data", "hooks")
 
 
 def __getattr__(name: str) -> Any:

@@ -6,14 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .....core.extend import check_device
-from .....rpc import BackendType as OurBackendType
 from .....rpc import GrpcRpcBackendOptions
-
-
-class BackendType(OurBackendType):
-    """Kinds of agents (``torch.distributed.rpc.BackendType``): ``TENSORPIPE`` is the gRPC agent."""
-
-    TENSORPIPE = OurBackendType.GRPC
 
 
 class TensorPipeRpcBackendOptions(GrpcRpcBackendOptions):

@@ -1,0 +1,3 @@
+"""Handles of hooks (``torch.utils.hooks``)."""
+
+from ....core.extend import RemovableHandle as RemovableHandle
