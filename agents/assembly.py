@@ -6,7 +6,15 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from ..autograd_dist.extend import AutogradInterceptor, Contexts, StepQueue, backward_from, serve_passes, serve_steps
+from ..autograd_dist.extend import (
+    AutogradInterceptor,
+    Contexts,
+    OutsideContext,
+    StepQueue,
+    backward_from,
+    serve_passes,
+    serve_steps,
+)
 from ..collective.extend import serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
@@ -72,7 +80,7 @@ def add_parts(agent: Agent) -> None:
     # rpc: calls of functions, item streams, gatherings, workers that join later, shutdown
     serve_calls(agent)
     agent.add_part(Producers(agent))
-    agent.add_part(Gathering(agent.peers, agent.caller, agent.losses))
+    agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
     agent.add_part(Shutdown(agent))
     # rref: references, which travel in every message
@@ -93,3 +101,4 @@ def add_parts(agent: Agent) -> None:
     remote_warnings = RemoteWarnings(agent.peers)
     collect_warnings()
     agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts), profiler, remote_warnings)
+    agent.codec.on_tensors = OutsideContext(agent.name)

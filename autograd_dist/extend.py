@@ -3,7 +3,16 @@
 from .api import backward_from
 from .contexts import Contexts, serve_passes
 from .interceptor import AutogradInterceptor
+from .outside import OutsideContext
 from .step_queue import StepQueue
 from .step_requests import serve_steps
 
-__all__ = ["AutogradInterceptor", "Contexts", "StepQueue", "backward_from", "serve_passes", "serve_steps"]
+__all__ = [
+    "AutogradInterceptor",
+    "Contexts",
+    "OutsideContext",
+    "StepQueue",
+    "backward_from",
+    "serve_passes",
+    "serve_steps",
+]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
+import threading
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
@@ -26,3 +31,26 @@ def load() -> Any:
             f"MPI needs mpi4py and an MPI library ({error}): pip install 'telegrad[mpi]'", name="mpi4py"
         ) from error
     return MPI
+
+
+@cache  # once is enough
+def end_all_on_failure() -> None:
+    """Let an exception that ends this process's program end all processes of ``mpiexec``.
+
+    Without that the others would wait for this one, and this one for them: MPI's finalizer waits for all.
+    """
+    atexit.register(_abort_if_failed)
+    # Exit handlers run when all threads that are not daemons have ended, and one may never do that.
+    with suppress(RuntimeError):  # the main thread has ended already
+        threading._register_atexit(_abort_if_failed)  # type: ignore[attr-defined]  # as concurrent.futures does
+
+
+def _abort_if_failed() -> None:
+    # The interpreter sets these for an exception that nothing caught. In an interactive session they are of an earlier one.
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if error is None or hasattr(sys, "ps1"):
+        return
+    mpi = load()
+    if mpi.Is_initialized() and not mpi.Is_finalized():
+        sys.stdout.flush()
+        mpi.COMM_WORLD.Abort(1)

@@ -15,12 +15,13 @@ from .dispatch import CallTable, PendingCall
 from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
-from .messages import Incoming, Outgoing, Topic
+from .messages import Incoming, Method, Outgoing, Topic
 from .peer import Peer
 from .peers import Peers
 from .state import AgentState
 from .threads import AgentThreads
 from .timers import Timers
+from .unseen import UnseenErrors
 from .wire.control import decode_ids, encode_ids
 from .wire.failures import rebuild_failure
 from .wire.frames import encode
@@ -64,6 +65,7 @@ class Caller:
         self._timers = timers
         self._threads = threads
         self.table = CallTable(timers, self._expired)
+        self.unseen = UnseenErrors(state.name, timers)
         control.on(Topic.DONE, self._on_done)
 
     # -- calls begin
@@ -270,7 +272,8 @@ class Caller:
         try:
             value = self._codec.open(message)
             if message.flags & Flag.ERROR:
-                value, error = None, rebuild_failure(value)
+                error = rebuild_failure(value)
+                value = self.unseen.watch((call.what, error)) if call.method == Method.CALL else None
         except Exception as problem:
             error = problem
         except BaseException as interrupt:
@@ -340,6 +343,7 @@ class Caller:
             lambda call: True,
             lambda call: AgentClosedError(f"worker {self._state.name!r} cannot finish {call.what}: {reason}"),
         )
+        self.unseen.close()
 
     def peer_lost(self, peer: Peer) -> None:
         """Fail the calls to a peer that is gone."""

@@ -27,6 +27,7 @@ class Codec:
 
     Attributes:
         interceptors: they see each message, in this order.
+        on_tensors: called with a message with tensors that no interceptor has to see.
         reference_types: types of the objects that travel as references, by an interceptor.
     """
 
@@ -34,6 +35,7 @@ class Codec:
         self.limit = limit
         self._worker = worker
         self.interceptors: tuple[Interceptor, ...] = ()
+        self.on_tensors: Callable[[Outgoing], object] | None = None
         self.reference_types: tuple[type, ...] = ()
         self._set_hooks()
 
@@ -103,6 +105,8 @@ class Codec:
     def sending(self, message: Outgoing) -> None:
         """Show a message that leaves to the interceptors. If one raises, those before it are told that it did not leave."""
         if not (message.references or message.notes or self.speaks()):
+            if message.tensors and self.on_tensors is not None:
+                self.on_tensors(message)
             return
         for index, interceptor in enumerate(self._sending):
             if interceptor.needs is not None and not interceptor.needs.get():

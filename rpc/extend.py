@@ -22,7 +22,7 @@ from .intervals import IntervalSet
 from .lanes.base import Connection, FrameHandle, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
-from .messages import Incoming, Interceptor, Outgoing
+from .messages import Incoming, Interceptor, Method, Outgoing
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .peer import Peer
 from .pool import Executor
@@ -62,6 +62,7 @@ __all__ = [
     "IntervalSet",
     "Kind",
     "Lane",
+    "Method",
     "Outgoing",
     "Peer",
     "Plan",

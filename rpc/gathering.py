@@ -3,7 +3,7 @@
 The first worker of a group is its leader. Each member's objects wait there in a queue, and a round takes the first object of
 every queue. An object also leaves its queue when its sender withdraws it after a time-out, or when its deadline has passed at
 the leader. A withdrawal may overtake its object. Both have the object's ticket, and only the first to arrive counts. When a
-member is lost, all queues of the group are emptied.
+member is lost, all queues of the group are emptied. The leader logs which members a round has waited for too long.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -26,24 +27,37 @@ from .calling import async_execution, call_function, resolve_timeout
 from .current import current_agent
 from .intervals import IntervalSet
 from .losses import Losses
+from .notices import FIRST_SECONDS
 from .options import UNSET_RPC_TIMEOUT
 from .peer import Peer
 from .peers import Peers
+from .timers import Alarm, Timers
 
+logger = logging.getLogger("telegrad.rpc")
 WITHDRAW_SECONDS = 5.0
+NOTICE_SECONDS = FIRST_SECONDS
+NAMES = 8  # of workers in a notice
 T = TypeVar("T")
 Group = tuple[str, ...]  # names of its members; empty for all workers, so that messages do not grow with their number
 collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all", default=None)
 
 
 class Offer:
-    """Object of one member, and the future of the objects of all members."""
+    """Object of one member, and the future of the objects of all members.
 
-    __slots__ = ("done", "ticket", "value")
+    Args:
+        ticket: number of the offer.
+        value: the object.
+        since: when it was offered, in the agent's seconds.
+    """
 
-    def __init__(self, ticket: int, value: Any) -> None:
+    __slots__ = ("done", "since", "ticket", "told", "value")
+
+    def __init__(self, ticket: int, value: Any, since: float = 0.0) -> None:
         self.ticket = ticket
         self.value = value
+        self.since = since
+        self.told = False
         self.done: Future[dict[str, Any]] = Future()
 
 
@@ -84,6 +98,14 @@ class Rounds:
         self._count()
         return waiting
 
+    def oldest(self) -> Offer | None:
+        """Return the offer that has waited longest."""
+        return min((queue[0] for queue in self._queues.values() if queue), key=lambda offer: offer.since, default=None)
+
+    def missing(self) -> list[str]:
+        """Return the names of the members without an offer."""
+        return [name for name, queue in self._queues.items() if not queue]
+
     def __bool__(self) -> bool:
         return self._present > 0
 
@@ -101,14 +123,17 @@ class Gathering:
         peers: the workers of the job.
         caller: for deadlines.
         losses: when a member is lost, its groups end.
+        timers: tell when a round has waited long.
     """
 
-    def __init__(self, peers: Peers, caller: Caller, losses: Losses) -> None:
+    def __init__(self, peers: Peers, caller: Caller, losses: Losses, timers: Timers) -> None:
         self._peers = peers
         self._caller = caller
         self._lock = threading.Lock()
         self._rounds: dict[Group, Rounds] = {}
         self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
+        self._timers = timers
+        self._notice = Alarm(timers, self._tell_waiting)
         losses.on_lost.append(self._lost)
 
     def ticket(self, group: Group) -> int:
@@ -126,11 +151,13 @@ class Gathering:
             value: its object.
             seconds: time-out of the gathering; 0 for none.
         """
-        offer = Offer(ticket, value)
+        offer = Offer(ticket, value, self._timers.now())
         full = self._step(group, lambda rounds: rounds.offer(name, offer))
         if full is None:
             _give_up(offer)
             return offer.done
+        if not full:
+            self._notice.set(offer.since + NOTICE_SECONDS)
         objects = {member: each.value for member, each in full.items()}
         for each in full.values():
             complete_once(each.done, objects)
@@ -156,6 +183,22 @@ class Gathering:
         if offer is not None:
             _give_up(offer)
         return offer is not None
+
+    def _tell_waiting(self) -> None:
+        """Log the rounds that have waited long, each once."""
+        with self._lock:
+            rounds = [(each.oldest(), each.missing()) for each in self._rounds.values()]
+        for offer, missing in rounds:
+            if offer is None or offer.told:
+                continue
+            if (due := offer.since + NOTICE_SECONDS) > self._timers.now():
+                self._notice.set(due)
+                continue
+            offer.told = True
+            names = ", ".join(map(repr, missing[:NAMES])) + (
+                f" and {len(missing) - NAMES} more" * (len(missing) > NAMES)
+            )
+            logger.warning("a call of _barrier or _all_gather waits for %s; others have called it", names)
 
     def _lost(self, peer: Peer) -> None:
         with self._lock:

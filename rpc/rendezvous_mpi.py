@@ -7,6 +7,7 @@ as safe as MPI is. Keys and certificates are in memory only (memfd): they are go
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -19,10 +20,13 @@ from ..proto.rpc_pb2 import WorkerRecord
 from .addresses import host_towards, join_address
 from .lanes.base import Lane
 from .members import MemberList
+from .notices import Notices
 from .security import PROTOCOL, Credentials
 from .tls import TlsFiles
 
+logger = logging.getLogger("telegrad.rpc")
 POLL_SECONDS = 0.001
+TELLING = 2  # ranks that say for what they wait: one of them may be what the others wait for
 
 
 class MpiRendezvous:
@@ -45,6 +49,7 @@ class MpiRendezvous:
             self._world = mpi.load().COMM_WORLD
         except ImportError as error:
             raise RendezvousError(f"mpiexec started this process, and {error}; or set MASTER_ADDR") from error
+        mpi.end_all_on_failure()
         self.rank: int = self._world.rank
         self.world_size: int = self._world.size
         self._wait_for_all(timeout)
@@ -87,9 +92,13 @@ class MpiRendezvous:
         return members.workers()
 
     def _wait_for_all(self, timeout: float) -> None:
-        deadline = time.monotonic() + timeout
+        deadline, notices = time.monotonic() + timeout, Notices(time.monotonic())
         request = self._world.Ibarrier()
         while not request.Test():
+            if notices.due(time.monotonic()) and self.rank < TELLING:
+                logger.warning(
+                    "rank %d of mpiexec waits for all %d processes to call init_rpc", self.rank, self.world_size
+                )
             if time.monotonic() > deadline:
                 raise RendezvousError(
                     f"not all {self.world_size} processes of mpiexec called init_rpc within {timeout:g} s; MPI does not say "

@@ -261,10 +261,11 @@ class ServerCall(Incoming):
             self._server.served(self)
 
     def note(self, error: BaseException) -> None:
-        """Log an exception of the function at level INFO; the caller gets it with its traceback too."""
-        if logger.isEnabledFor(logging.INFO):
+        """Log an exception of the function: at level INFO, because the caller gets it too, or as a warning if it is gone."""
+        level = logging.WARNING if self._peer.gone else logging.INFO
+        if logger.isEnabledFor(level):
             what, caller = self.what or "a request", self._peer.info.name
-            logger.info("%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
+            logger.log(level, "%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
 
     def _send(self, reply: Reply | None) -> None:
         """Send an answer; ``None`` stands for the answer ``None``, which needs no message of its own."""

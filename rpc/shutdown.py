@@ -21,6 +21,8 @@ logger = logging.getLogger("telegrad.rpc")
 PAUSE_SECONDS = 0.02
 DRAIN_SECONDS = 5.0
 INQUIRY_SECONDS = 1.0
+NOTED_SECONDS = 1.0  # calls that wait less are not named
+NAMES = 3  # of calls in a notice
 
 
 class Shutdown:
@@ -57,9 +59,28 @@ class Shutdown:
 
     def missing(self) -> str:
         """Return the names of the workers that shutdown waits for."""
-        with self._lock:
-            ranks = self._machine().missing()
+        ranks = self._missing()
         return ", ".join(repr(self.agent.peers.at(rank).info.name) for rank in ranks) or "nobody"
+
+    def reasons(self) -> str:
+        """Return the names of the workers that shutdown waits for, and the calls of this worker that are under way."""
+        calls = self._calls()
+        own = f"; it waits for {', '.join(calls[:NAMES])}" if calls else ""
+        more = f" and {len(calls) - NAMES} more calls" if len(calls) > NAMES else ""
+        return f"{self.missing()}{own}{more}"
+
+    def tells(self) -> bool:
+        """Return whether this worker tells the user: one does for all that wait, and those do that have calls under way."""
+        missing = self._missing()
+        waiting = [worker.id for worker in self.agent.peers.live() if worker.id not in missing]
+        return self.agent.rank == min(waiting, default=self.agent.rank) or bool(self._calls())
+
+    def _calls(self) -> list[str]:
+        return [str(call.what) for call in self.agent.caller.table.older_than(NOTED_SECONDS)]
+
+    def _missing(self) -> list[int]:
+        with self._lock:
+            return self._machine().missing()
 
     def _machine(self) -> q.Quiescence:
         # lock held; made when first needed, because the workers are not known before
@@ -166,14 +187,16 @@ def _wait(shutdown: Shutdown, timeout: float) -> bool:
     began = time.monotonic()
     left = timeout or math.inf
     pause = min(INQUIRY_SECONDS, left / 4)  # several times in a short timeout: its error names the missing workers
-    notices = Notices(began)
+    notices, told = Notices(began), False
     while left > 0:
         if _completes(shutdown.finished, min(pause, left)):
             return True
         shutdown.dial_missing()
         shutdown.inquire()
         if notices.due(time.monotonic()):
-            logger.info("worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.missing())
+            level = logging.INFO if told or not shutdown.tells() else logging.WARNING
+            logger.log(level, "worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.reasons())
+            told = True  # later notices say nothing new to most users
         left = began + (timeout or math.inf) - time.monotonic()
     return shutdown.finished.done()
 

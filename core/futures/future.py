@@ -84,6 +84,7 @@ class Future(Generic[T]):
         if not self._done:
             raise RuntimeError("this future has not completed; call wait(), or check done() first")
         if self._error is not None:
+            self._look()
             error = self._error
             try:
                 raise error
@@ -101,6 +102,8 @@ class Future(Generic[T]):
         """
         if not self._done:
             raise RuntimeError("this future has not completed; call wait(), or check done() first")
+        if self._error is not None:
+            self._look()
         return self._error
 
     def wait(self, timeout: float | None = None) -> T:
@@ -138,7 +141,9 @@ class Future(Generic[T]):
             try:
                 value = context.run(callback, self)
             except Exception as error:
-                callbacks = target.try_finish(error=error if error is self._error else as_runtime_error(error))
+                callbacks = target.try_finish(
+                    self._passed_on(error), error if error is self._error else as_runtime_error(error)
+                )
             except BaseException as error:
                 callbacks = target.try_finish(error=error)
             else:
@@ -213,6 +218,7 @@ class Future(Generic[T]):
     def try_finish(self, value: T | None = None, error: BaseException | None = None) -> list[Callback] | None:
         """Do the same as ``finish``; return ``None`` if the future has completed already.
 
+        With an error, ``value`` may be a watch: its ``looked_at`` is called when the error is looked at.
         After an interrupt (Ctrl-C, say) it may have completed, and whoever calls this again gets the callbacks.
         """
         waiters: list[Any] = NOBODY
@@ -258,6 +264,15 @@ class Future(Generic[T]):
     def __repr__(self) -> str:
         state = "pending" if not self._done else f"error={self._error!r}" if self._error else f"value={self._value!r}"
         return f"<Future {state}>"
+
+    def _look(self) -> None:
+        """End the watch of the error, which is in the place of the value, if there is one."""
+        if self._value is not None:
+            self._value.looked_at()
+
+    def _passed_on(self, error: BaseException) -> Any:
+        """Return the watch for the future of a callback that raised this future's error; ``None`` if nothing watches it."""
+        return self._value.passed_on() if error is self._error and self._value is not None else None
 
     def _when_done(self, callback: Callback) -> None:
         if not self._done:

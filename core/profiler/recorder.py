@@ -232,6 +232,9 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
         """Return ``key_averages().table(sort_by, row_limit)``."""
         return table(self.key_averages(), sort_by, row_limit)
 
+    def __str__(self) -> str:
+        return "<unfinished profile>" if self.running else self.table()
+
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a file for chrome://tracing and Perfetto: a list of events, a process for each worker."""
         write_trace(path, self.function_events, self.memory_events, self.workers, self.node_id)

@@ -55,6 +55,9 @@ class EventList(list[FunctionEventAvg]):
         """
         return table(self, sort_by, row_limit)
 
+    def __str__(self) -> str:
+        return self.table()
+
     @property
     def self_cpu_time_total(self) -> float:
         """The sum of all calls' own times, in microseconds."""

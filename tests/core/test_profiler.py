@@ -148,6 +148,7 @@ def test_tables():
     assert sums["linear"].count == 3 and sums["tanh"].cpu_time == pytest.approx(sums["tanh"].cpu_time_total / 3)
     by_shape = {(row.key, row.count) for row in profiled.key_averages(group_by_input_shape=True)}
     assert {("tanh", 2), ("tanh", 1)} <= by_shape
+    assert str(profiled) == profiled.table() == str(profiled.key_averages())
     text = profiled.key_averages().table(sort_by="self_cpu_time_total", row_limit=1)
     assert text.splitlines()[0].startswith("name") and "self CPU time in all" in text and len(text.splitlines()) == 5
     with pytest.raises(ValueError, match="sort_by must be one of"):

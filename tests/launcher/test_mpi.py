@@ -86,15 +86,23 @@ print("mine", os.environ["TELEGRAD_WORKER"], os.environ["RANK"], os.environ["WOR
     assert "rank" in lines  # the script asks a rank that is not there, and its exception ends the job
 
 
-def test_an_exception_ends_all(script):
-    source = """
-import os, signal
+FAILING = """
+import signal, threading
 from telegrad import rpc
 rpc.init_rpc()
-if os.environ["RANK"] == "2":
+if rpc.get_worker_info().id == 2:
+    threading.Thread(target=signal.pause).start()  # an exit handler would not run
     raise ValueError("no such luck")
 signal.pause()
 """
+
+
+def test_an_exception_under_mpiexec_ends_all(script):
+    assert "ValueError: no such luck" in run(MPIEXEC, "-n", "3", sys.executable, script(FAILING), code=1)
+
+
+def test_an_exception_ends_all(script):
+    source = FAILING
     assert "[2] ValueError: no such luck" in run(*LAUNCHER, "run", "--engine", "mpi", "-n", "3", script(source), code=1)
 
 
