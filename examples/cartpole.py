@@ -5,7 +5,8 @@
 
 Every observer asks the agent for an action in each step. The agent's function is marked with ``async_execution``: a request
 holds no thread until the observations of all observers are there; then one forward of the network answers all. After some steps
-the agent learns from what they played (actor-critic: the advantage of an action is its return, less what the critic expected).
+the agent learns from what they played, by proximal policy optimization (J. Schulman et al., 2017): some steps of the optimizer
+that together change the chance of an action only a little.
 Needs gymnasium: ``pip install 'telegrad[examples]'``.
 """
 
@@ -18,17 +19,21 @@ from collections.abc import Sequence
 import numpy as np
 import telegrad as tg
 from numpy.typing import NDArray
-from telegrad.examples.cartpole_game import ACTIONS, OBSERVED, Game, Played, returns, show
+from telegrad.examples.cartpole_game import ACTIONS, OBSERVED, Game, Played, show
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
 
 HIDDEN = 64
-PLAYED = 64  # steps of each observer between two steps of the optimizer
+SCALE = (0.5, 0.5, 5.0, 0.5)  # makes position, speed, angle and turning of the pole about equally large
+PLAYED = 64  # steps of each observer before the agent learns
+EPOCHS = 10  # steps of the optimizer then
+CLIP = 0.2  # how much they may change the chance of an action, as a share of it
+DISCOUNT, TRACE = 0.99, 0.95  # weight of the next step's reward, and of its advantage
 
 
 class Network(tg.nn.Module):
-    """Actor and critic: observations (N, 4) to scores of actions (N, 2) and expected returns (N,)."""
+    """Actor and critic: observations (..., 4) to scores of actions (..., 2) and expected returns (...)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,8 +42,8 @@ class Network(tg.nn.Module):
 
     def forward(self, observed: tg.Tensor) -> tuple[tg.Tensor, tg.Tensor]:
         """Return scores and expectations."""
-        hidden = self.body(observed)
-        return self.actor(hidden), self.critic(hidden).squeeze(1)
+        hidden = self.body(observed * tg.tensor(SCALE))
+        return self.actor(hidden), self.critic(hidden).squeeze(-1)
 
 
 class Agent:
@@ -53,12 +58,9 @@ class Agent:
         tg.manual_seed(options.seed)
         self.network = Network()
         self.optimizer = tg.optim.Adam(self.network.parameters(), lr=options.lr)
+        self.schedule = tg.optim.lr_scheduler.LinearLR(self.optimizer, 1.0, 0.01, options.steps)
         self.observed = np.zeros((observers, OBSERVED), np.float32)
         self.missing, self.chosen = observers, tg.futures.Future[list[int]]()
-        self.chances: list[
-            tg.Tensor
-        ] = []  # of each step: the logarithms of the chances of the actions taken, (observers,)
-        self.expected: list[tg.Tensor] = []
         self.lock = threading.Lock()
 
     @tg.rpc.functions.async_execution
@@ -76,26 +78,48 @@ class Agent:
         return mine
 
     def _choose_all(self) -> list[int]:
-        scores, expected = self.network(tg.tensor(self.observed))
-        choice = tg.distributions.Categorical(logits=scores)
-        actions = choice.sample()
-        self.chances.append(choice.log_prob(actions))
-        self.expected.append(expected)
-        return [int(action) for action in actions]
+        with tg.no_grad():
+            scores, _ = self.network(tg.tensor(self.observed))
+            return [int(action) for action in tg.distributions.Categorical(logits=scores).sample()]
 
     def learn(self, played: Sequence[Played]) -> None:
-        """Take one step of the optimizer on what all observers played since the last one."""
+        """Learn from what all observers played since the last time."""
+        observed = tg.tensor(np.stack([each.observed for each in played], 1))
+        actions = tg.tensor(np.stack([each.actions for each in played], 1))
         with tg.no_grad():
-            _, after = self.network(tg.tensor(self.observed))
-        found = returns(np.stack([each.ends for each in played], 1), after.numpy())
-        chances, expected = tg.stack(self.chances), tg.stack(self.expected)
-        advantage = tg.tensor(found) - expected
-        loss = -(chances * advantage.detach()).mean() + 0.5 * (advantage / 10).square().mean()
-        self.optimizer.zero_grad()
-        loss.backward()
-        tg.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        self.optimizer.step()
-        self.chances, self.expected = [], []
+            scores, expected = self.network(observed)
+            before = chances(scores[:-1], actions)
+        gained = advantages(np.stack([each.ends for each in played], 1), expected.numpy())
+        aims, weights = tg.tensor(gained) + expected[:-1], tg.tensor((gained - gained.mean()) / (gained.std() + 1e-8))
+        for _ in range(EPOCHS):
+            scores, expected = self.network(observed[:-1])
+            ratio = (chances(scores, actions) - before).exp()
+            gain = tg.minimum(ratio * weights, ratio.clamp(1 - CLIP, 1 + CLIP) * weights).mean()
+            loss = 0.5 * ((aims - expected) / 10).square().mean() - gain
+            self.optimizer.zero_grad()
+            loss.backward()
+            tg.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+            self.optimizer.step()
+        self.schedule.step()
+
+
+def chances(scores: tg.Tensor, actions: tg.Tensor) -> tg.Tensor:
+    """Return the logarithms of the chances of actions (T, N), given the scores of all actions (T, N, 2)."""
+    return tg.distributions.Categorical(logits=scores).log_prob(actions)
+
+
+def advantages(ends: NDArray[np.bool_], expected: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return by how much each step was better than expected (J. Schulman et al., 2015, equation 16).
+
+    Args:
+        ends: whether the pole fell there, (T, N).
+        expected: returns, before each step and after the last one, (T + 1, N).
+    """
+    found, total = np.empty(ends.shape, np.float32), np.zeros(ends.shape[1], np.float32)
+    for step in reversed(range(len(ends))):
+        surprise = 1.0 + DISCOUNT * expected[step + 1] * ~ends[step] - expected[step]
+        found[step] = total = surprise + DISCOUNT * TRACE * total * ~ends[step]
+    return found
 
 
 class Observer:

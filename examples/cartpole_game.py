@@ -25,7 +25,7 @@ class Played(NamedTuple):
     Attributes:
         observed: before each step and after the last one, float32, (T + 1, 4).
         actions: int64, (T,).
-        ends: whether an episode ended with the step, (T,).
+        ends: whether the pole fell with the step, (T,). After 500 steps an episode ends without that.
         lengths: of the episodes that ended. Each step's reward is 1.
     """
 
@@ -52,25 +52,26 @@ class Game:
         observed, actions, ends, lengths = [self._observed], [], [], []
         for _ in range(steps):
             actions.append(choose(self._observed))
-            ends.append(self._step(actions[-1]))
-            if ends[-1]:
+            fell, over = self._step(actions[-1])
+            ends.append(fell)
+            if over:
                 lengths.append(self._length)
                 self._observed, _ = self._game.reset()
                 self._length = 0
             observed.append(self._observed)
         return Played(np.stack(observed), np.array(actions), np.array(ends), lengths)
 
-    def _step(self, action: int) -> bool:
+    def _step(self, action: int) -> tuple[bool, bool]:
         self._observed, _, fell, out_of_time, _ = self._game.step(action)
         self._length += 1
-        return bool(fell or out_of_time)
+        return bool(fell), bool(fell or out_of_time)
 
 
 def returns(ends: NDArray[np.bool_], after: Any) -> NDArray[np.float32]:
     """Return the discounted sums of the rewards from each step on.
 
     Args:
-        ends: whether an episode ended there, (T,) or, of N games, (T, N).
+        ends: whether the pole fell there, (T,) or, of N games, (T, N).
         after: what is expected after the last step, a number or (N,).
     """
     found, total = np.empty(ends.shape, np.float32), after

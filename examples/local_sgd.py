@@ -4,14 +4,16 @@
     mpiexec -n 2 python examples/local_sgd.py     over MPI: pip install 'telegrad[mpi]'
     python examples/local_sgd.py                  the first, without the launcher
 
-Beside it, the same training with a mean of the gradients at every step. Local SGD sends a message every eighth step.
+Each process has digits of its own: with two, one has the even ones and the other the odd ones. The same training is done with a
+mean of the gradients at every step, and with a mean of the networks at every 8th and every 64th. The picture shows what rare
+means save, and what they cost: a process that learns alone forgets the digits that it does not have, until the next mean.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import telegrad as tg
@@ -19,12 +21,21 @@ from telegrad import collective as dist
 from telegrad import nn
 from telegrad.collective.optim import PeriodicModelAverager, PostLocalSGDOptimizer
 from telegrad.examples import digits
-from telegrad.examples.curves import curves
+from telegrad.examples.figures import COLOURS, dress, save_figure
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 
-BATCH, PERIOD, WARM_UP = 32, 8, 40
+BATCH, WARM_UP = 32, 40
+PERIODS = (1, 8, 64)  # steps from one mean to the next; 1: of gradients
 Model = nn.Module
+
+
+class History(NamedTuple):
+    """One training of this process."""
+
+    right: list[float]  # share of held-out digits that this process's network has right, after each step
+    apart: list[float]  # distance of its network from the mean of all
+    result: float  # share that the mean of all networks has right in the end
 
 
 def network(seed: int) -> Model:
@@ -33,32 +44,33 @@ def network(seed: int) -> Model:
     return nn.Sequential(nn.Linear(digits.PIXELS, 128), nn.ReLU(), nn.Linear(128, digits.CLASSES))
 
 
-def train(options: Options, local: bool) -> tuple[Model, list[float]]:
-    """Train on this process's digits, and return the network and the losses.
+def train(options: Options, period: int) -> History:
+    """Train on this process's digits.
 
     Args:
         options: the options on the command line.
-        local: learn alone after the first 40 steps, and take the mean of the networks every eighth.
+        period: steps from one mean of the networks to the next, after the first 40; 1 for means of the gradients.
     """
     model = nn.parallel.DistributedDataParallel(network(options.seed))
     optimizer: tg.optim.Optimizer = tg.optim.SGD(model.parameters(), lr=options.lr)
-    if local:
+    if period > 1:
         state = nn.parallel.comm_hooks.PostLocalSGDState(None, None, WARM_UP)
         model.register_comm_hook(state, nn.parallel.comm_hooks.post_localSGD_hook)
-        optimizer = PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(PERIOD, WARM_UP))
+        optimizer = PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(period, WARM_UP))
     data, rank = digits.load(), dist.get_rank()
-    images = data.train_x[rank :: dist.get_world_size()].reshape(-1, digits.PIXELS)
-    labels = data.train_y[rank :: dist.get_world_size()]
-    random, losses = np.random.default_rng([options.seed, rank]), []
+    mine = data.train_y % dist.get_world_size() == rank
+    images, labels = data.train_x[mine].reshape(-1, digits.PIXELS), data.train_y[mine]
+    random, right, apart = np.random.default_rng([options.seed, rank]), list[float](), list[float]()
     for _ in range(options.steps):
         rows = random.integers(0, len(labels), BATCH)
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(tg.tensor(images[rows])), tg.tensor(labels[rows]))
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
+        right.append(accuracy(model.module))
+        apart.append(distance(model.module))
     PeriodicModelAverager(1).average_parameters(model.parameters())
-    return model.module, losses
+    return History(right, apart, accuracy(model.module))
 
 
 def accuracy(model: Model) -> float:
@@ -69,27 +81,58 @@ def accuracy(model: Model) -> float:
     return float(np.mean(found.numpy() == data.test_y))
 
 
+def distance(model: Model) -> float:
+    """Return how far this process's parameters are from the mean of all."""
+    mine = tg.cat([parameter.detach().flatten() for parameter in model.parameters()])
+    mean = mine.clone()
+    dist.all_reduce(mean, dist.ReduceOp.AVG)
+    return float((mine - mean).norm())
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one process under the launcher or mpiexec; without them, start all."""
     start(work, 2, (parse("local_sgd", "Learn alone, and take means of networks.", 400, 0.2, arguments),))
 
 
 def work(rank: int, world_size: int, options: Options) -> None:
-    """Train twice in one process; the first one prints and draws how well."""
+    """Train with each period in one process; the first one prints and draws how well."""
     dist.init_process_group()
-    lines = {}
-    for name, local in (("mean of gradients", False), (f"local SGD, period {PERIOD}", True)):
-        dist.barrier()
-        began = time.perf_counter()
-        model, losses = train(options, local)
-        seconds, lines[name] = time.perf_counter() - began, losses
+    histories = {}
+    for period in PERIODS:
+        histories[period] = train(options, period)
         if rank == 0:
-            print(f"{name}: {options.steps} steps of {world_size} processes took {seconds:.1f} s")
-            print(f"accuracy on the held-out fifth: {accuracy(model):.2%}")
+            print(
+                f"{name(period)}: {options.steps} steps of {world_size} processes, {means(period, options.steps)} means"
+            )
+            print(f"accuracy on the held-out fifth: {histories[period].result:.2%}")
     if rank == 0:
-        title = "Local SGD beside a mean of the gradients at every step"
-        curves(options.out / "training.png", title, lines, "step", "cross-entropy of the first process")
+        title = "Local SGD, where each process has digits of its own"
+        save_figure(options.out / "training.png", title, (12, 5.2), lambda figure: draw(figure, histories))
     dist.destroy_process_group()
+
+
+def name(period: int) -> str:
+    """Return how a training is called."""
+    return "mean of the gradients at every step" if period == 1 else f"mean of the networks every {period} steps"
+
+
+def means(period: int, steps: int) -> int:
+    """Return how often the processes took a mean."""
+    return min(steps, WARM_UP) + len(range(WARM_UP, steps, period))
+
+
+def draw(figure: Any, histories: dict[int, History]) -> None:
+    """Draw accuracy on the left and distance on the right, a line for each period."""
+    left, right = figure.subplots(1, 2)
+    for period, colour in zip(PERIODS, COLOURS):
+        history = histories[period]
+        steps = np.arange(1, len(history.right) + 1)
+        label = f"{name(period)}: {means(period, len(steps))} means, and in the end {history.result:.1%} right"
+        left.plot(steps, 100 * np.array(history.right), color=colour, linewidth=1.4, label=label)
+        right.plot(steps, history.apart, color=colour, linewidth=1.4)
+    dress(left, "held-out digits that the first process's network has right", "step", "%")
+    dress(right, "distance of its network from the mean of all", "step", "")
+    figure.legend(frameon=False, loc="outside lower center")
 
 
 if __name__ == "__main__":
