@@ -52,6 +52,10 @@ class ArgumentDivisionError(ArgumentError, ZeroDivisionError):
     """Integers were divided by 0."""
 
 
+class CheckpointError(TelegradError, RuntimeError):
+    """A file is not a checkpoint that ``load`` reads: it was cut off, altered, made to do harm, or is of another kind."""
+
+
 class RpcError(TelegradError, RuntimeError):
     """A remote call, reference or context failed for a reason outside the called function."""
 

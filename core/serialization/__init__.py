@@ -1,5 +1,6 @@
 """``save`` and ``load``: checkpoints of nested Python objects with tensors."""
 
-from .files import CheckpointError, load, save
+from ..errors import CheckpointError
+from .files import load, save
 
 __all__ = ["CheckpointError", "load", "save"]

@@ -7,17 +7,18 @@ PyTorch's form. The file is written under another name and moved into place when
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
-import struct
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-from ..errors import TelegradError
+from ..errors import CheckpointError
 from ..tensors import Tensor
+from .limits import Limits
 from .safetensors_file import CHECKSUM, DamagedError, read_file, write_file
 from .structure import Decoder, Encoder
 from .torch_files import is_torch_file, read_torch_file, write_torch_file
@@ -25,12 +26,7 @@ from .torch_files import is_torch_file, read_torch_file, write_torch_file
 Path: TypeAlias = str | os.PathLike[str]
 
 _STRUCTURE = "telegrad.structure"
-# Errors of parsing and decoding a file that is damaged, or not a checkpoint.
-_NONSENSE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, StopIteration, struct.error)
-
-
-class CheckpointError(TelegradError, RuntimeError):
-    """A file is not a checkpoint that ``save`` wrote: it was cut off, altered, or is of another kind."""
+_LONGEST = 500  # characters of an error that a file's contents made
 
 
 def save(obj: Any, f: Path | BinaryIO, *, format: Literal["safetensors", "torch"] = "safetensors") -> None:
@@ -80,7 +76,8 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
         weights_only: has no effect: no loaded file can run code.
 
     Raises:
-        CheckpointError: the file was cut off or altered, is of another kind, or names what a checkpoint may not name.
+        CheckpointError: the file was cut off, altered or made to do harm, is of another kind, or names what a checkpoint may
+            not name. Its tensors may take three times its size and 16 MiB; other limits are in ``limits.py``.
         FileNotFoundError: there is no such file.
         ImportError: it holds numbers of a type of the package ``ml_dtypes``, which is not installed.
         ValueError: ``map_location`` is another device.
@@ -104,28 +101,46 @@ def _places(map_location: Any) -> Iterable[Any]:
 
 def _read(file: Any, name: str) -> Any:
     try:
-        if is_torch_file(file):
-            return read_torch_file(file)
-        arrays, metadata = read_file(file)
+        return _contents(file)
     except DamagedError as error:
-        raise _damaged(name) from error
-    except _NONSENSE as error:
-        raise CheckpointError(f"{name} cannot be read as a checkpoint: {error}") from error
+        raise CheckpointError(
+            f"{name} is damaged: its contents do not have the checksum they were saved with; "
+            "use another copy of it, or an earlier checkpoint"
+        ) from error
+    except (ImportError, MemoryError):
+        raise  # of this machine, not of the file: the limits keep allocations in proportion to it
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # a file can say that a part of it is at a place where none can be
+            raise
+        raise _unreadable(name, error) from error
+    except Exception as error:  # any other: a file that is damaged or no checkpoint can bring any reader to fail anyhow
+        raise _unreadable(name, error) from error
+
+
+def _unreadable(name: str, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{name} cannot be read as a checkpoint: {_told(error)}")
+
+
+def _told(error: Exception) -> str:
+    try:
+        return (str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}")[:_LONGEST]
+    except Exception:  # it names an object of the file that is too deep, or too long, to be printed
+        return type(error).__name__
+
+
+def _contents(file: Any) -> Any:
+    if is_torch_file(file):
+        return read_torch_file(file)
+    arrays, metadata = read_file(file)
     if _STRUCTURE not in metadata and CHECKSUM not in metadata:
         return {key: Tensor(array) for key, array in arrays.items()}
     if CHECKSUM not in metadata:
-        raise _damaged(name)
+        raise DamagedError
+    limits = Limits(os.fstat(file.fileno()).st_size)
     try:
-        return Decoder(arrays).decode(json.loads(metadata[_STRUCTURE]))
-    except _NONSENSE as error:
-        raise CheckpointError(f"{name} holds a structure that this version does not know: {error!r}") from error
-
-
-def _damaged(name: str) -> CheckpointError:
-    return CheckpointError(
-        f"{name} is damaged: its contents do not have the checksum they were saved with; "
-        "use another copy of it, or an earlier checkpoint"
-    )
+        return Decoder(arrays, limits).decode(json.loads(metadata[_STRUCTURE]))
+    except Exception as error:
+        raise ValueError(f"it holds a structure that this version does not know: {_told(error)}") from error
 
 
 def _replace(target: str, obj: Any, write: Callable[[str, Any], None]) -> None:

@@ -19,6 +19,7 @@ from ..ops.create.sparse import sparse_coo_tensor
 from ..size import Size
 from ..tensors import Tensor
 from ..types import Array, DType
+from .limits import Limits
 from .safetensors_file import fits
 
 _DICTS: dict[type, str] = {dict: "dict", OrderedDict: "ordered"}
@@ -157,8 +158,8 @@ def _is_plain_key(key: Any) -> bool:
 class Decoder:
     """Turns JSON values into objects. Objects that were one are one again; those over the same elements share them."""
 
-    def __init__(self, arrays: dict[str, Array]) -> None:
-        self._arrays = arrays
+    def __init__(self, arrays: dict[str, Array], limits: Limits) -> None:
+        self._arrays, self._limits = arrays, limits
         self._objects: dict[int, Any] = {}
         self._first: dict[str, Tensor] = {}
 
@@ -170,7 +171,7 @@ class Decoder:
             return node
         kind, value = next(iter(node.items()))
         if kind in ("dict", "ordered"):
-            pairs = ((self.decode(key), self.decode(item)) for key, item in value)
+            pairs = ((self._key(key), self.decode(item)) for key, item in value)
             return dict(pairs) if kind == "dict" else OrderedDict(pairs)
         if kind == "tuple":
             return tuple(self.decode(item) for item in value)
@@ -184,9 +185,15 @@ class Decoder:
             self._objects[node["object"]] = self._made(kind, value, node)
         return self._objects[node["object"]]
 
+    def _key(self, node: Any) -> Any:
+        key = self.decode(node)
+        self._limits.hash(key)
+        return key
+
     def _made(self, kind: str, name: Any, node: dict[str, Any]) -> Any:
         if kind == "sparse":
             indices, values = map(self.decode, name)
+            self._limits.allocate(indices.nbytes + values.nbytes)  # they are read once more
             return sparse_coo_tensor(indices, values, node["size"], is_coalesced=node["coalesced"])
         array = self._arrays[name]
         if "dtype" in node:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from helpers.checkpoint_models import residual_network, transformer
+from helpers.crafted_checkpoints import SEQUENCE, TENSOR, crafted
 from telegrad.core.serialization import CheckpointError, load, save
 
 FILES = Path(__file__).parents[1] / "golden" / "checkpoints"
@@ -179,27 +180,9 @@ def test_map_location_may_be_anything_that_means_the_cpu(where):
 # Files that somebody made to do harm.
 
 
-def crafted(described, **records):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("x/data.pkl", described)
-        for name, content in records.items():
-            archive.writestr(f"x/data/{name[1:]}", content)
-    file.seek(0)
-    return file
-
-
-# The first objects of the older form.
-SEQUENCE = b"".join(pickle.dumps(start, 2) for start in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
-
-
 class Evil:
     def __reduce__(self):
         return os.system, ("touch harm",)
-
-
-STORAGE = b"(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\x000X\3\0\0\0cpuK\2tQ"
-TENSOR = b"\x80\2ctorch._utils\n_rebuild_tensor\n(" + STORAGE + b"%btR."
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ PyTorch lists those of its own in ``torch/_weights_only_unpickler.py``; the func
 
 from __future__ import annotations
 
+import math
 from collections import Counter, OrderedDict
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from ...ops.shape.strided import as_strided
 from ...size import Size
 from ...tensors import Tensor
 from ...types import Array, DType
+from ..limits import Limits
 from .opcodes import Builder
 
 
@@ -25,10 +27,10 @@ class Storage(NamedTuple):
 
 
 class Stored:
-    """Memory that several tensors of a file may share: an array of one dimension."""
+    """Memory that several tensors of a file may share: an array of one dimension, and the limits of its file."""
 
-    def __init__(self, array: Array) -> None:
-        self.array = array
+    def __init__(self, array: Array, limits: Limits) -> None:
+        self.array, self.limits = array, limits
         self._base: dict[DType, Tensor] = {}
 
     def as_dtype(self, dtype: DType) -> Tensor:
@@ -49,6 +51,9 @@ def _tensor_of_dtype(
 ) -> Tensor:
     made = as_strided(stored.as_dtype(dtype), size, stride, offset).detach()
     for name in flags or ():
+        stored.limits.allocate(
+            math.prod(made.shape) * dtype.itemsize
+        )  # more than its memory, if it has elements many times
         made = {"conj": made.conj, "neg": made.neg}[name]()
     return made.requires_grad_(grad)
 
@@ -64,13 +69,17 @@ def _sparse(layout: str, data: tuple[Any, ...]) -> Tensor:
     return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
 
 
-def _of_class(function: Builder, _kind: Any, arguments: tuple[Any, ...], _attributes: Any) -> Any:
-    return function.function(*arguments)
+def _members(items: Any = ()) -> Any:
+    return items
+
+
+def _of_class(function: Builder, _kind: Any, arguments: Any, _attributes: Any) -> tuple[Any, Any]:
+    return function, arguments
 
 
 def _bytes(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
-        raise ValueError(f"it holds bytes in the encoding {encoding!r}, where pickles have latin1")
+        raise ValueError(f"it holds bytes in the encoding {encoding}, where pickles have latin1")
     return text.encode("latin1")
 
 
@@ -131,17 +140,17 @@ NAMES = _Names(
         "torch._utils._rebuild_tensor_v3": Builder(_tensor_of_dtype),
         "torch._utils._rebuild_parameter": Builder(_parameter),
         "torch._utils._rebuild_parameter_with_state": Builder(_parameter),
-        "torch._utils._rebuild_sparse_tensor": Builder(_sparse),
-        "torch._tensor._rebuild_from_type_v2": Builder(_of_class),
+        "torch._utils._rebuild_sparse_tensor": Builder(_sparse, copied=lambda _layout, data: data[:2]),
+        "torch._tensor._rebuild_from_type_v2": Builder(_of_class, inner=_of_class),
         "torch.serialization._get_layout": Builder(str),
         "torch.Tensor": Tensor,
         "torch.nn.parameter.Parameter": Tensor,
         "torch.Size": Builder(Size),
         "torch.device": Builder(device),
-        "collections.OrderedDict": Builder(OrderedDict),
-        "collections.Counter": Builder(Counter),
-        "builtins.set": Builder(set),
-        "builtins.frozenset": Builder(frozenset),
+        "collections.OrderedDict": Builder(OrderedDict, lambda pairs=(): [key for key, _ in pairs]),
+        "collections.Counter": Builder(Counter, _members),
+        "builtins.set": Builder(set, _members),
+        "builtins.frozenset": Builder(frozenset, _members),
         "builtins.complex": Builder(complex),
         "builtins.bytearray": Builder(_bytearray),
         "_codecs.encode": Builder(_bytes),

@@ -9,12 +9,13 @@ import struct
 import sys
 import zipfile
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ...dtypes import dtype_by_name
 from ...types import Array
+from ..limits import Limits
 from .names import NAMES, Storage, Stored
 from .opcodes import evaluate
 
@@ -40,87 +41,119 @@ def read_torch_file(file: Any) -> Any:
         ImportError: it holds numbers of a type of the package ``ml_dtypes``, which is not installed.
     """
     file.seek(0)
+    size = os.fstat(file.fileno()).st_size
     if file.read(1) == _SEQUENCE[:1]:
-        return _read_sequence(file)
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return _read_archive(archive)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
-        raise ValueError(f"its archive is damaged: {error}") from error
+        return _read_sequence(file, size)
+    with zipfile.ZipFile(file) as archive:
+        return _read_archive(archive, Limits(size))
 
 
-def _read_archive(archive: zipfile.ZipFile) -> Any:
+def _read_archive(archive: zipfile.ZipFile, limits: Limits) -> Any:
     names = archive.namelist()
     folder = names[0].partition("/")[0] + "/" if names else ""
     if f"{folder}data.pkl" not in names or f"{folder}constants.pkl" in names:
         raise ValueError(
             "it is an archive of another kind, such as TorchScript's; save the module's state_dict() instead"
         )
-    swapped = f"{folder}byteorder" in names and archive.read(f"{folder}byteorder") != sys.byteorder.encode()
+    order = f"{folder}byteorder"
+    swapped = order in names and _octets(archive, order, limits) != sys.byteorder.encode()
     storages: dict[str, Stored] = {}
 
     def stored(identity: Any) -> Stored:
         storage, key, count = _parts(identity)
         if key not in storages:
-            array = _empty(storage, count, archive.getinfo(f"{folder}data/{key}").file_size)
-            with archive.open(f"{folder}data/{key}") as record:
+            name = f"{folder}data/{key}"
+            array = _blank(storage, count, archive.getinfo(name).file_size, limits)
+            with _opened(archive, name) as record:
                 _fill(array, record)
-            storages[key] = Stored(array.byteswap(inplace=True) if swapped else array)
+            storages[key] = Stored(array.byteswap(inplace=True) if swapped else array, limits)
         return storages[key]
 
-    return evaluate(io.BytesIO(archive.read(f"{folder}data.pkl")), NAMES, stored)
+    return evaluate(io.BytesIO(_octets(archive, f"{folder}data.pkl", limits)), NAMES, stored, limits)
 
 
-def _read_sequence(file: Any) -> Any:
-    with io.FileIO(file.fileno(), closefd=False) as raw:
-        buffered = io.BufferedReader(raw)
-        buffered.seek(len(_SEQUENCE))
-        evaluate(buffered, {}, _refuse)  # version of the form
-        swapped = evaluate(buffered, {}, _refuse).get("little_endian", True) != (sys.byteorder == "little")
+def _octets(archive: zipfile.ZipFile, name: str, limits: Limits) -> bytes:
+    """Return a record of an archive, which may be compressed."""
+    limits.allocate(length := archive.getinfo(name).file_size)
+    with _opened(archive, name) as record:
+        return record.read(length)
+
+
+def _opened(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"its record {name!r} is compressed in a way that torch.load() does not read either")
+    return archive.open(name)  # zipfile expands other ways of compression without a bound
+
+
+class _Pickles(io.BufferedReader):
+    """File of pickles, in which a length that is not there takes no memory."""
+
+    def __init__(self, file: Any, size: int) -> None:
+        super().__init__(io.FileIO(file.fileno(), closefd=False))
+        self._size = size
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return up to ``size`` bytes, all that follow by default."""
+        left = max(self._size - self.tell(), 0)
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
+def _read_sequence(file: Any, size: int) -> Any:
+    limits = Limits(size)
+    with _Pickles(file, size) as pickles:
+        pickles.seek(len(_SEQUENCE))
+        evaluate(pickles, {}, _refuse, limits)  # version of the form
+        swapped = evaluate(pickles, {}, _refuse, limits).get("little_endian", True) != (sys.byteorder == "little")
         storages: dict[str, Stored] = {}
-        stored = _allocate(storages, os.fstat(file.fileno()).st_size)
-        place = buffered.tell()
-        evaluate(buffered, NAMES, stored)  # makes the storages, which are filled with what follows
-        for key in evaluate(buffered, {}, _refuse):
+        stored = _allocate(storages, size, limits)
+        place = pickles.tell()
+        # Makes the storages, which are filled with what follows. Until then they are zeros, because indices are checked.
+        evaluate(pickles, NAMES, stored, limits)
+        for key in evaluate(pickles, {}, _refuse, limits):
+            if type(key) is not str:
+                raise ValueError("its storages have other names than texts")
             array = storages[key].array
-            if _COUNT.unpack(buffered.read(_COUNT.size))[0] != array.size:
+            if _COUNT.unpack(pickles.read(_COUNT.size))[0] != array.size:
                 raise ValueError(f"its storage {key} has another size than the pickle says")
-            _fill(array, buffered)
+            _fill(array, pickles)
             if swapped:
                 array.byteswap(inplace=True)
-        buffered.seek(place)
-        return evaluate(buffered, NAMES, stored)
+        pickles.seek(place)
+        return evaluate(pickles, NAMES, stored, Limits(size))
 
 
-def _allocate(storages: dict[str, Stored], size: int) -> Callable[[Any], Stored]:
+def _allocate(storages: dict[str, Stored], size: int, limits: Limits) -> Callable[[Any], Stored]:
     """Return the function that makes storages, filled later, of a file of ``size`` bytes."""
 
     def stored(identity: Any) -> Stored:
         storage, key, count = _parts(identity[:5] if len(identity) == 6 and identity[5] is None else identity)
         if key not in storages:
-            storages[key] = Stored(_empty(storage, count, size))
+            storages[key] = Stored(_blank(storage, count, size, limits), limits)
         return storages[key]
 
     return stored
 
 
-def _refuse(identity: Any) -> Any:
-    raise ValueError(f"its pickle has a storage where none can be: {identity!r}")
+def _refuse(_: Any) -> Any:
+    raise ValueError("its pickle has a storage where none can be")
 
 
 def _parts(identity: Any) -> tuple[Storage, str, int]:
     """Return the class, the key and the number of elements of a storage's persistent id."""
     kind, storage, key, _location, count = identity
-    if kind != "storage" or not isinstance(storage, Storage) or type(key) is not str or type(count) is not int:
-        raise ValueError(f"its pickle has an unknown kind of storage: {identity!r}")
+    if not isinstance(storage, Storage) or type(kind) is not str or type(key) is not str or type(count) is not int:
+        raise ValueError("its pickle has an unknown kind of storage")
+    if kind != "storage":
+        raise ValueError(f"its pickle has an unknown kind of storage, {kind[:100]!r}")
     return storage, key, count
 
 
-def _empty(storage: Storage, count: int, size: int) -> Array:
+def _blank(storage: Storage, count: int, size: int, limits: Limits) -> Array:
     dtype = dtype_by_name(storage.dtype or "uint8")
     if not 0 <= count * dtype.itemsize <= size:
         raise ValueError(f"it holds {size} bytes for {count} elements of {dtype}")
-    return np.empty(count, dtype)
+    limits.allocate(count * dtype.itemsize)
+    return np.zeros(count, dtype)
 
 
 def _fill(array: Array, file: Any) -> None:
