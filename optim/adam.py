@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.extend import Array
+from ..core.extend import Array, Tensor
 from .arithmetic import (
     at_least,
     average_in,
@@ -74,6 +74,8 @@ class Adam(Optimizer):
         for name in ("lr", "eps", "weight_decay"):
             at_least(name, group[name])
         check_betas(group["betas"])
+        if len({isinstance(beta, Tensor) for beta in group["betas"]}) > 1:
+            raise ValueError("betas must be two numbers or two tensors, and you gave one of each")
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         step = next_step(state)

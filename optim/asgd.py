@@ -28,6 +28,8 @@ class ASGD(Optimizer):
         ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
+    numbers_of_state = frozenset({"eta", "mu"})
+
     def __init__(
         self,
         params: Params,

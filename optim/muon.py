@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..core.errors import ArgumentValueError
 from ..core.extend import Array
 from .arithmetic import at_least, buffer
 from .optimizer import Group, Optimizer, Params, State
@@ -80,7 +81,7 @@ class Muon(Optimizer):
             raise ValueError("ns_coefficients must be three numbers, and ns_steps be below 100")
         for parameter in group["params"]:
             if parameter.ndim != 2 or parameter.is_complex():
-                raise ValueError(
+                raise ArgumentValueError(  # PyTorch raises RuntimeError for complex ones, when it steps
                     f"Muon takes real matrices, and you gave a parameter of shape {parameter.shape} and {parameter.dtype}; "
                     "use another optimizer for that one"
                 )

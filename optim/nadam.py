@@ -41,6 +41,8 @@ class NAdam(Optimizer):
         ValueError: an option is out of its range, or ``differentiable`` is True.
     """
 
+    numbers_of_state = frozenset({"mu_product"})
+
     def __init__(
         self,
         params: Params,

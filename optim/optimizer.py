@@ -5,6 +5,7 @@ A subclass defines ``update``, the arithmetic for one parameter on plain arrays;
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
@@ -37,7 +38,11 @@ class Optimizer(OptimizerHooks):
 
     Raises:
         TypeError: a parameter is not a tensor, or ``params`` is a tensor or a module.
-        ValueError: there are no parameters, one is given twice or is not a leaf, or an option is out of its range.
+        ValueError: there are no parameters, one is in two groups or is not a leaf, only some have names, or an option is out of
+            its range.
+
+    Warns:
+        UserWarning: a group has a parameter twice: each step is done twice for it, as in PyTorch.
 
     Example:
         >>> import telegrad as tg
@@ -48,6 +53,9 @@ class Optimizer(OptimizerHooks):
         >>> weight.detach()
         tensor([0.8000, 1.6000])
     """
+
+    # Entries of a parameter's state that are numbers. PyTorch keeps them in tensors.
+    numbers_of_state: frozenset[str] = frozenset()
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -137,7 +145,9 @@ class Optimizer(OptimizerHooks):
         update = self.update
         if getattr(gradient, "is_sparse", False):
             gradient = gradient.coalesce()
-            rows, gradient = tuple(gradient.indices().numpy()), gradient.values().numpy(force=True)
+            # A number has one row, which no index names.
+            rows = tuple(gradient.indices().numpy()) or (None,)
+            gradient = gradient.values().numpy(force=True)
 
             def update(value: Array, grad: Array, state: State, group: Group) -> None:
                 self.update_rows(value, rows, grad, state, group)
@@ -170,21 +180,34 @@ class Optimizer(OptimizerHooks):
 
         Raises:
             TypeError: it is not a dictionary, or its parameters are a set or not tensors.
-            ValueError: a parameter is in a group already or is not a leaf, or an option is out of its range.
+            ValueError: a parameter is in another group or is not a leaf, only some have names, or an option is out of its
+                range.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
         if "params" not in param_group:
             raise ValueError(f'a parameter group needs "params", and you gave {sorted(param_group)}')
         group = {**self.defaults, **param_group, **_split_names(param_group["params"])}
-        taken = {id(parameter) for parameter in self._parameters()}
-        for index, parameter in enumerate(group["params"]):
-            _check_parameter(parameter, index)
-            if id(parameter) in taken:
-                raise ValueError(f"params[{index}], of shape {parameter.shape}, is in the optimizer already")
-            taken.add(id(parameter))
+        self._check_parameters(group["params"])
+        if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
+            raise ValueError(
+                "the parameters of all groups must have names, or none: give pairs of a name and a parameter"
+            )
+        if isinstance(rate := group.get("lr"), Tensor) and rate.numel() != 1:
+            raise ValueError(f"lr must be a number or a tensor of one element, and you gave one of shape {rate.shape}")
         self.check_options(group)
         self.param_groups.append(group)
+
+    def _check_parameters(self, params: list[Any]) -> None:
+        taken = {id(parameter) for parameter in self._parameters()}
+        for index, parameter in enumerate(params):
+            _check_parameter(parameter, index)
+            if id(parameter) in taken:
+                raise ValueError(f"params[{index}], of shape {parameter.shape}, is in another group of the optimizer")
+        if len({id(parameter) for parameter in params}) < len(params):
+            warnings.warn(
+                "a parameter is in its group twice: each step is done twice for it; leave one of them out", stacklevel=4
+            )
 
     def _parameters(self) -> Iterable[Tensor]:
         return chain.from_iterable(group["params"] for group in self.param_groups)
@@ -244,7 +267,10 @@ class Optimizer(OptimizerHooks):
             parameter: the parameter.
             number: its number in the state dict, for errors.
         """
-        return {name: _copied(name, value, parameter, number) for name, value in state.items()}
+        return {
+            name: float(value) if name in self.numbers_of_state else _copied(name, value, parameter, number)
+            for name, value in state.items()
+        }
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -260,7 +286,10 @@ def _split_names(params: Any) -> Group:
     if isinstance(params, (set, frozenset)):
         raise TypeError("a set of parameters has no order, so their state could not be saved; give a list")
     given = list(params)
-    if given and all(isinstance(item, tuple) and len(item) == 2 for item in given):
+    named = [isinstance(item, tuple) and len(item) == 2 for item in given]
+    if any(named):
+        if not all(named):
+            raise ValueError(f"params[{named.index(False)}] has no name, and others have one; give all a name, or none")
         return {"params": [parameter for _, parameter in given], "param_names": [name for name, _ in given]}
     return {"params": given}
 

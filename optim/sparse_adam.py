@@ -18,14 +18,14 @@ class SparseAdam(Optimizer):
     The averages of a row without a gradient do not decay.
 
     Args:
-        params: parameters to optimize; see ``Optimizer``.
+        params: parameters to optimize, dense and real; see ``Optimizer``.
         lr: the step size.
         betas: decay rates of the running averages of the gradient and of its square, from 0 to below 1.
         eps: added to the square root of the average square, so that the quotient is finite.
         maximize: maximize the objective, not minimize it.
 
     Raises:
-        ValueError: an option is out of its range.
+        ValueError: an option is out of its range, or a parameter is sparse or complex.
     """
 
     def __init__(
@@ -42,6 +42,10 @@ class SparseAdam(Optimizer):
         if not (group["lr"] > 0 and group["eps"] > 0):
             raise ValueError(f"lr and eps must be above 0, and you gave {group['lr']} and {group['eps']}")
         check_betas(group["betas"])
+        for index, parameter in enumerate(group["params"]):
+            if parameter.is_sparse or parameter.is_complex():
+                kind = "sparse" if parameter.is_sparse else "complex"
+                raise ValueError(f"SparseAdam takes dense, real parameters, and params[{index}] is {kind}")
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         raise RuntimeError("SparseAdam does not take dense gradients; use Adam")

@@ -64,7 +64,7 @@ def _changed(value: Any, rng: random.Random) -> Any:
             case 1 if isinstance(value, dict):
                 value[rng.choice(_TEXTS)] = value.pop(place)
             case 2 if isinstance(value, list) and len(value) < 100:
-                value[:] = value * rng.choice([2, 100])
+                value[:] = value * rng.choice([2, 10])
             case _:
                 value[place] = _changed(value[place], rng)
         return value

@@ -120,11 +120,10 @@ def test_groups_have_options_of_their_own():
     step_with(optimizer, {slow: np.ones(1), fast: np.ones(1)})
     assert slow.item() == 0.9 and fast.item() == 0.5
     late = parameter(1.0)
-    optimizer.add_param_group({"params": [("late", late)], "lr": 0.25})
+    optimizer.add_param_group({"params": [late], "lr": 0.25})
     optimizer.param_groups[0]["lr"] = 1.0
     step_with(optimizer, {late: np.ones(1), slow: np.ones(1)})
     assert late.item() == 0.75 and np.isclose(slow.item(), -0.1)
-    assert optimizer.param_groups[2]["param_names"] == ["late"]
     assert "Parameter Group 2" in repr(optimizer) and "lr: 0.25" in repr(optimizer)
 
 
@@ -138,6 +137,10 @@ def test_named_parameters():
 W = parameter(1.0)
 
 
+def complex_parameter():
+    return tensor(np.ones((2, 2), np.complex128)).requires_grad_()
+
+
 @pytest.mark.parametrize(
     "act, error, message",
     [
@@ -145,7 +148,20 @@ W = parameter(1.0)
         (lambda: optim.SGD([]), ValueError, "params is empty"),
         (lambda: optim.SGD([W, 3]), TypeError, r"params\[1\] must be a tensor, not int"),
         (lambda: optim.SGD([W * 2]), ValueError, r"params\[0\] is the result of a recorded operation"),
-        (lambda: optim.SGD([W, W]), ValueError, r"params\[1\], of shape \(1,\), is in the optimizer already"),
+        (lambda: optim.SGD([W, W]), UserWarning, "a parameter is in its group twice"),
+        (
+            lambda: optim.SGD([{"params": [W]}, {"params": [W]}]),
+            ValueError,
+            r"params\[0\], of shape \(1,\), is in another group",
+        ),
+        (lambda: optim.SGD([("a", W), parameter(1.0)]), ValueError, r"params\[1\] has no name, and others have one"),
+        (lambda: optim.SGD([{"params": [("a", W)]}, {"params": [parameter(1.0)]}]), ValueError, "names, or none"),
+        (lambda: optim.SGD([W]).add_param_group({"params": [("a", parameter(1.0))]}), ValueError, "names, or none"),
+        (lambda: optim.SGD([W], lr=tensor([0.1, 0.2])), ValueError, r"tensor of one element.*\(2,\)"),
+        (lambda: optim.Adam([W], betas=(tensor(0.9), 0.99)), ValueError, "two numbers or two tensors"),
+        (lambda: optim.SparseAdam([parameter(1.0).to_sparse().detach()]), ValueError, r"params\[0\] is sparse"),
+        (lambda: optim.SparseAdam([complex_parameter()]), ValueError, r"params\[0\] is complex"),
+        (lambda: optim.Muon([complex_parameter()]), RuntimeError, "Muon takes real matrices"),
         (lambda: optim.SGD([{"params": {W}}]), TypeError, "a set of parameters has no order"),
         (lambda: optim.SGD([W]).add_param_group([W]), TypeError, "must be a dict, not list"),
         (lambda: optim.SGD([W], lr=-1), ValueError, "lr must be at least 0, and you gave -1"),
@@ -187,6 +203,44 @@ def test_loading_copies_the_state():
     assert other.param_groups[0]["lr"] == 0.1 and other.param_groups[0]["params"] == single
     average = other.state[single[1]]["exp_avg"]
     assert average.dtype == np.float32 and average is not optimizer.state[weight]["exp_avg"]
+
+
+@pytest.mark.parametrize(
+    "value", [2.0, [2.0], [1.0, 2.0], [1.0 + 2j, 2.0 - 1j]], ids=["number", "one", "two", "complex"]
+)
+@pytest.mark.parametrize("kind", [optim.ASGD, optim.NAdam, optim.Adam, optim.RAdam])
+def test_numbers_of_a_state_may_be_tensors_as_in_pytorch(kind, value):
+    weight, other = (tensor(np.array(value)).requires_grad_() for _ in range(2))
+    optimizer, loaded = kind([weight], lr=0.1), kind([other], lr=0.1)
+    for _ in range(3):
+        step_with(optimizer, {weight: np.array(value)})
+    state = optimizer.state_dict()
+    in_tensors = {
+        name: tensor(float(item)) if isinstance(item, (int, float)) else item
+        for name, item in state["state"][0].items()
+    }
+    loaded.load_state_dict({**state, "state": {0: in_tensors}})
+    other.data = weight.detach().clone()
+    step_with(optimizer, {weight: np.array(value)})
+    step_with(loaded, {other: np.array(value)})
+    np.testing.assert_allclose(other.detach().numpy(), weight.detach().numpy(), rtol=1e-6)
+
+
+def test_a_sparse_gradient_of_a_number():
+    for kind in (optim.SparseAdam, optim.SGD, optim.Adagrad):
+        weight = tensor(2.0).requires_grad_()
+        optimizer = kind([weight], lr=0.1)
+        weight.grad = tensor(1.0).to_sparse()
+        optimizer.step()
+        assert np.isclose(weight.item(), 1.9) and weight.shape == ()
+
+
+def test_a_parameter_twice_in_a_group_has_two_steps():
+    weight = parameter(1.0)
+    with pytest.warns(UserWarning, match="twice"):
+        optimizer = optim.SGD([weight, weight], lr=0.1)
+    step_with(optimizer, {weight: np.ones(1)})
+    assert np.isclose(weight.item(), 0.8)
 
 
 def test_loading_a_state_that_does_not_fit():
