@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerRecord(_message.Message):
-    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "certificate_name", "main_script", "number")
+    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "certificate_name", "main_script", "python", "number")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -15,6 +15,7 @@ class WorkerRecord(_message.Message):
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_NAME_FIELD_NUMBER: _ClassVar[int]
     MAIN_SCRIPT_FIELD_NUMBER: _ClassVar[int]
+    PYTHON_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     name: str
     rank: int
@@ -24,8 +25,9 @@ class WorkerRecord(_message.Message):
     addresses: _containers.RepeatedScalarFieldContainer[str]
     certificate_name: str
     main_script: str
+    python: str
     number: int
-    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., certificate_name: _Optional[str] = ..., main_script: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., certificate_name: _Optional[str] = ..., main_script: _Optional[str] = ..., python: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Introduction(_message.Message):
     __slots__ = ("worker", "expected_identity", "address")

@@ -43,6 +43,7 @@ from .tls import own_tls
 from .waits import Waits
 from .wire.control import encode_goodbye
 from .wire.function_names import main_script
+from .wire.python_versions import own_version
 from .worker_info import WorkerInfo
 
 logger = logging.getLogger("telegrad.rpc")
@@ -126,6 +127,7 @@ class Agent:
             identity=secrets.token_bytes(16),
             process_id=self.state.process_id,
             main_script=main_script(),
+            python=own_version(),
             certificate_name=tls.names[0] if tls else "",
         )
         self.credentials = Credentials(self.record, secret, tls)

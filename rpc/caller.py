@@ -119,7 +119,7 @@ class Caller:
             return call
         if notes:
             call.notes = notes
-        self._codec.pack(call, body, peer.same_main, labels)
+        self._codec.pack(call, body, peer.same_main, labels, peer.versions)
         self._codec.sending(call)
         sent = True
         try:

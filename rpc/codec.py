@@ -59,7 +59,7 @@ class Codec:
         base = getattr(Interceptor, hook)
         return {each.number: getattr(each, hook) for each in self.interceptors if getattr(type(each), hook) is not base}
 
-    def pack(self, message: Outgoing, body: Any, same_main: bool, labels: Labels) -> None:
+    def pack(self, message: Outgoing, body: Any, same_main: bool, labels: Labels, versions: str = "") -> None:
         """Put ``body`` into a message.
 
         Args:
@@ -67,12 +67,13 @@ class Codec:
             body: captured before this returns.
             same_main: the receiver runs the same main script, so that functions of the script travel by name.
             labels: names the parts of the body in error messages.
+            versions: not empty if code cannot travel by value: both workers and their Python versions.
 
         Raises:
             SerializationError: it cannot be sent, or is too large.
         """
         if not pack_bare(message, body, self.limit):
-            pack_pickled(message, body, self.reference_types, same_main, labels, self.limit)
+            pack_pickled(message, body, self.reference_types, same_main, labels, self.limit, versions)
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""

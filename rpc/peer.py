@@ -46,13 +46,20 @@ class Trouble(NamedTuple):
 
 
 class Peer:
-    """One incarnation of one worker, as this worker sees it."""
+    """One incarnation of one worker, as this worker sees it.
 
-    def __init__(self, record: WorkerRecord, same_main: bool) -> None:
+    Args:
+        record: the worker.
+        same_main: it runs the same main script, whose functions travel by name.
+        versions: both workers and their Python versions, if these differ: code does not travel by value then.
+    """
+
+    def __init__(self, record: WorkerRecord, same_main: bool, versions: str = "") -> None:
         self.record = record
         self.info = info_of(record)
         self.number = record.number
         self.same_main = same_main
+        self.versions = versions
         # Guards the attributes below; never held while a frame is sent. Re-entrant: a signal handler may close the agent while
         # its thread holds the lock.
         self.lock = threading.RLock()

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.errors import ArgumentKindError, UnknownWorkerError
 from ..proto.rpc_pb2 import WorkerRecord
 from .peer import Peer
+from .wire.python_versions import difference
 from .worker_info import WorkerInfo, info_of
 from .worker_records import WorkerRecords
 
@@ -58,8 +59,10 @@ class Peers:
         return peer
 
     def _peer(self, record: WorkerRecord) -> Peer:
-        same_main = bool(self.me.main_script) and record.main_script == self.me.main_script
-        return Peer(record, same_main or record.identity == self.me.identity)
+        me = self.me
+        same_main = bool(me.main_script) and record.main_script == me.main_script
+        versions = difference(me.name, me.python, record.name, record.python)
+        return Peer(record, same_main or record.identity == me.identity, versions)
 
     # -- all workers, including those that are gone
 

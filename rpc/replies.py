@@ -117,7 +117,7 @@ def label_result(value: Any) -> list[tuple[str, Any]]:
     return [("the result", value)]
 
 
-def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int) -> None:
+def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int, by_value: bool = True) -> None:
     """Pack an exception into a reply; one that is too large is replaced by a small one.
 
     Args:
@@ -125,9 +125,10 @@ def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int) ->
         error: the exception.
         worker: name of the worker that answers.
         limit: most bytes of a message.
+        by_value: its class may travel by value: the receiver has the same Python version.
     """
     reply.flags |= Flag.ERROR
-    description = describe_failure(error, worker)
+    description = describe_failure(error, worker, by_value)
     if sum(len(part) for part in description if part) > limit:
         description = describe_failure(_too_large(description[1]), worker)
     # Without a limit, because an exception that is too large was replaced above.

@@ -235,7 +235,7 @@ class ServerCall(Incoming):
         codec, reply = self._server.codec, None
         if value is not None or self.warnings or codec.speaks():
             reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
-            codec.pack(reply, value, self._peer.same_main, label_result)
+            codec.pack(reply, value, self._peer.same_main, label_result, self._peer.versions)
         self._send(reply)
 
     def done_soon(self) -> None:
@@ -255,7 +255,7 @@ class ServerCall(Incoming):
         self.note(error)
         try:
             reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
-            pack_failure(reply, error, self._server.state.name, self._server.codec.limit)
+            pack_failure(reply, error, self._server.state.name, self._server.codec.limit, not self._peer.versions)
             self._send(reply)
         finally:
             self._server.served(self)

@@ -27,11 +27,18 @@ class RemoteTraceback(Exception):
         return f'\n"""\non worker {self.worker!r}:\n{self.text.rstrip()}\n"""'
 
 
-def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, str, str, str, str]:
+def describe_failure(
+    error: BaseException, worker: str, by_value: bool = True
+) -> tuple[bytes | None, str, str, str, str]:
     """Return what a reply carries for an exception: its pickle (``None`` if it has none), type, text, traceback, worker.
 
     The traceback is empty if the text says all (``callees_traceback``).
     It does not raise, even if methods of the exception raise: otherwise the caller would get no answer.
+
+    Args:
+        error: the exception.
+        worker: name of this worker.
+        by_value: its class may travel by value, if it has no name that can be imported.
     """
     error = original_error(error)
     kind = type(error)
@@ -42,7 +49,7 @@ def describe_failure(error: BaseException, worker: str) -> tuple[bytes | None, s
         worker, text = error.__cause__.worker, error.__cause__.text
     else:
         text = callees_traceback(error, worker)
-    pickled = _pickle(error) if isinstance(error, Exception) else None
+    pickled = _pickle(error, by_value) if isinstance(error, Exception) else None
     return pickled, name, _text(error), text, worker
 
 
@@ -83,10 +90,10 @@ def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exc
     return error
 
 
-def _pickle(error: Exception) -> bytes | None:
+def _pickle(error: Exception, by_value: bool) -> bytes | None:
     """Return the pickle of an exception, if unpickling it gives an equal one."""
     for form in (error, _Bare(error)):
-        for dumps in (pickle.dumps, cloudpickle.dumps):
+        for dumps in (pickle.dumps, cloudpickle.dumps) if by_value else (pickle.dumps,):
             try:
                 data: bytes = dumps(form)
                 copy: Any = pickle.loads(data)

@@ -13,7 +13,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
 
 import cloudpickle
@@ -26,6 +26,7 @@ from .bare import open_bare, pack_bare
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
+from .python_versions import ADVICE, OtherVersionError
 from .unpicklable import find_unpicklable
 from .users_code import users_error
 
@@ -68,16 +69,19 @@ class Tables:
         reference_types: types of the objects that the pickle replaces by an index, beside tensors.
         same_main: the receiver runs the same main script.
         limit: bytes of the largest message.
+        versions: not empty if code cannot travel by value.
     """
 
     __slots__ = (
         "buffers", "limit", "pickled", "plain", "reference_types", "references", "same_main", "size", "tensors",
+        "versions",
     )  # fmt: skip
 
-    def __init__(self, reference_types: tuple[type, ...], same_main: bool, limit: int) -> None:
+    def __init__(self, reference_types: tuple[type, ...], same_main: bool, limit: int, versions: str) -> None:
         self.reference_types = reference_types
         self.same_main = same_main
         self.limit = limit
+        self.versions = versions
         self.size = 0
         self.pickled: list[Any] = []
         self.tensors: list[Tensor] = []
@@ -169,7 +173,18 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it is untyped
             return reduced
         if isinstance(obj, NAMEABLE) and obj.__module__ in MAIN_NAMES and self.tables.same_main and _reachable(obj):
             return NotImplemented
-        return super().reducer_override(obj)
+        reduced = super().reducer_override(obj)
+        if self.tables.versions and _is_code(obj, reduced):
+            name = getattr(obj, "__qualname__", obj)
+            raise OtherVersionError(f"{name!r} would travel by value, as bytecode, but {self.tables.versions}")
+        return reduced
+
+
+def _is_code(obj: Any, reduced: Any) -> bool:
+    """Return whether an object travels as code, when cloudpickle has reduced it so."""
+    if isinstance(obj, (FunctionType, type)):
+        return reduced is not NotImplemented and obj.__module__ != "builtins"  # ``type(None)``, say, is an expression
+    return isinstance(obj, CodeType)
 
 
 def _reachable(obj: Any) -> bool:
@@ -200,16 +215,23 @@ def pack(
 
 
 def pack_pickled(
-    message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels, limit: int
+    message: Outgoing,
+    body: Any,
+    reference_types: tuple[type, ...],
+    same_main: bool,
+    labels: Labels,
+    limit: int,
+    versions: str = "",
 ) -> None:
     """Pickle ``body`` into ``message``, as ``pack`` does if ``pack_bare`` cannot.
 
     Args:
         message, body, reference_types, same_main, labels, limit: as for ``pack``.
+        versions: not empty if code cannot travel by value: both workers and their Python versions.
     """
 
     def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> Tables:
-        tables = Tables(reference_types, same_main, limit)
+        tables = Tables(reference_types, same_main, limit, versions)
         pickler(tables).dump(part)
         return tables
 
@@ -228,14 +250,18 @@ def pack_pickled(
     except Exception as error:
         path = find_unpicklable(labels(body), lambda part: attempt(ByValue, part))
         error.__context__ = None  # the error of the attempt by name, which had the same reason
-        advice = "send its items with rpc.stream()" if "generator'" in str(error) else KEEP_IT
-        raise SerializationError(
-            f"{path} cannot be sent to another worker: {type(error).__name__}: {error}; {advice}"
-        ) from error
+        raise SerializationError(f"{path} cannot be sent to another worker: {_reason(error)}") from error
     message.pickled = tables.pickled
     message.tensors, message.references, message.buffers = tables.tensors, tables.references, tables.buffers
     if tables.plain:
         message.flags |= Flag.PLAIN
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OtherVersionError):
+        return f"{error}; {ADVICE}"
+    advice = "send its items with rpc.stream()" if "generator'" in str(error) else KEEP_IT
+    return f"{type(error).__name__}: {error}; {advice}"
 
 
 def _names(parts: list[tuple[str, Any]]) -> str:
