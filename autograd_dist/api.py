@@ -81,7 +81,7 @@ def backward(
     agent = current_agent()
     fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
     try:
-        with record_function("distributed::autograd::backward"):
+        with record_function("torch::distributed::autograd::backward"):
             fresh.run(feeds, agent.rpc_timeout, what)
     except Exception as error:
         if (telling := as_runtime_error(error)) is error:

@@ -46,7 +46,7 @@ class SendNode(Node):
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Return the gradient of each tensor."""
         if profiles.get():
-            with record_function("distributed::autograd::SendRpcBackward"):
+            with record_function("torch::distributed::autograd::SendRpcBackward"):
                 return grads
         return grads
 
@@ -82,7 +82,7 @@ class ReceiveNode(Node):
                 "loss.backward()"
             )
         if profiles.get():
-            with record_function("distributed::autograd::RecvRpcBackward"):
+            with record_function("torch::distributed::autograd::RecvRpcBackward"):
                 gatherer.gather(self, grads)
         else:
             gatherer.gather(self, grads)

@@ -31,6 +31,7 @@ from .ops.table.operation import operation
 from .ops.table.registry import OPERATIONS
 from .ops.table.rows import ARRAYS, TENSORS, Row
 from .profiler.calls import RecordedCall, end_calls, record_call, take_calls
+from .profiler.names import operation_name
 from .profiler.scope import profiles, recorded_by
 from .tensors import Tensor
 from .tensors.copying import rebuild
@@ -82,6 +83,7 @@ __all__ = [
     "rebuild",
     "set_argument_cast",
     "record",
+    "operation_name",
     "record_call",
     "recorded_by",
     "records",

@@ -1,8 +1,8 @@
 """Profiles across workers: a call made under a profile asks its callee to record, and the events return with the answer.
 
-The names are PyTorch's: ``rpc_sync#f(worker0 -> worker1)`` is the call, ``…#remote_op: mul`` an operation that the callee ran
-for it. ``…#remote_call``, which PyTorch does not have, is the time from when the callee opened the call until it answered;
-the callee's other events are inside it. A callee that calls others records these calls, with what returns from them.
+The names are PyTorch's: ``rpc_sync#f(worker0 -> worker1)`` is the call, ``…#remote_op: aten::mul`` an operation that the callee
+ran for it. ``…#remote_call``, which PyTorch does not have, is the time from when the callee opened the call until it
+answered; the callee's other events are inside it. A callee that calls others records these calls, with what returns from them.
 """
 
 from __future__ import annotations

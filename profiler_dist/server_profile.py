@@ -27,7 +27,7 @@ class _server_process_global_profile(profile):  # noqa: N801 - PyTorch's name
         ...             tg.rpc.rpc_sync("server", tg.add, (tg.ones(2), 1))
         tensor([2., 2.])
         >>> [event.name for event in profiled.function_events]
-        ['add']
+        ['aten::add']
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

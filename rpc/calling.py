@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from ..core.extend import profiles, record_call
+from ..core.extend import operation_name, profiles, record_call
 from ..core.futures import Future
 from .agent import Agent
 from .messages import Method
@@ -104,7 +104,7 @@ def name_of(function: Any) -> str:
 
 
 def event_name(api: str, function: Any, agent: Agent, peer: Peer) -> str:
-    """Return the name of a call in profiles: PyTorch's, ``rpc_sync#f(worker0 -> worker1)``.
+    """Return the name of a call in profiles, as PyTorch's: ``rpc_sync#f(worker0 -> worker1)``; ``aten::add`` for an operation.
 
     Args:
         api: the function that the user called.
@@ -112,7 +112,8 @@ def event_name(api: str, function: Any, agent: Agent, peer: Peer) -> str:
         agent: the caller.
         peer: the callee.
     """
-    return f"{api}#{getattr(function, 'profiled_as', None) or name_of(function)}({agent.name} -> {peer.info.name})"
+    name = getattr(function, "profiled_as", None) or operation_name(function) or name_of(function)
+    return f"{api}#{name}({agent.name} -> {peer.info.name})"
 
 
 def label_parts(body: tuple[Any, Any, Any]) -> list[tuple[str, Any]]:

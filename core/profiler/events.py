@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Interval(NamedTuple):
+    """Time from ``start`` to ``end``, in microseconds since the profile began."""
+
+    start: float
+    end: float
+
+    def elapsed_us(self) -> float:
+        """Return its length in microseconds."""
+        return self.end - self.start
 
 
 @dataclass(eq=False)
@@ -11,7 +22,8 @@ class FunctionEvent:
     """One call. Times are in nanoseconds since the profile began; ``end`` is ``None`` until the call ends.
 
     Attributes:
-        name: of the operation or range; of a call to another worker, as PyTorch names it: ``rpc_sync#f(worker0 -> worker1)``.
+        name: as PyTorch's: ``aten::add`` of an operation; of a range its own; of a custom function that of its class; of a
+            call to another worker ``rpc_sync#f(worker0 -> worker1)``.
         start: when it began.
         thread: identifier of the thread that began it, in its own process.
         input_shapes: shapes of its tensors, if they are recorded.
@@ -45,6 +57,16 @@ class FunctionEvent:
     cpu_children: list[FunctionEvent] = field(default_factory=list, repr=False)
 
     @property
+    def count(self) -> int:
+        """The number of calls: 1."""
+        return 1
+
+    @property
+    def time_range(self) -> Interval:
+        """Time from its start to its end, in microseconds; of no length until it ends."""
+        return Interval(self.start / 1000, (self.start + self.duration) / 1000)
+
+    @property
     def key(self) -> str:
         """Its name, by which sums are made."""
         return self.name
@@ -63,6 +85,11 @@ class FunctionEvent:
     def cpu_time_total(self) -> float:
         """``duration`` in microseconds."""
         return self.duration / 1000
+
+    @property
+    def cpu_time(self) -> float:
+        """The same, of one call."""
+        return self.cpu_time_total
 
     @property
     def self_cpu_time_total(self) -> float:

@@ -19,6 +19,7 @@ from ..interception import Watcher, without
 from ..tensors import Tensor
 from .chrome import write_trace
 from .events import FunctionEvent, MemoryEvent
+from .names import event_name
 from .scope import innermost, profiles, step_in, step_out
 from .table import EventList, averages, table
 
@@ -29,7 +30,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
     """Records the operations of the thread (or task) that enters it, until it is left.
 
     Calls to other workers are recorded with what the callee does for them: its operations and ranges are inside the event
-    of the call, on the clock of this process. They are named ``rpc_sync#f(worker0 -> worker1)#remote_op: mul``.
+    of the call, on the clock of this process. They are named ``rpc_sync#f(worker0 -> worker1)#remote_op: aten::mul``.
 
     Args:
         enabled: record nothing if false.
@@ -42,7 +43,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
     >>> with profile() as profiled:
     ...     total = ones(3).sum()
     >>> [event.name for event in profiled.function_events]
-    ['ones', 'sum']
+    ['aten::ones', 'aten::sum']
 
     Attributes:
         function_events: the calls, in the order of their starts; those of other workers follow when their call has ended.
@@ -106,8 +107,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
             kwargs: its keyword arguments.
         """
         given = {id(tensor._array) for tensor in tensors_in((args, tuple(kwargs.values())))}
-        # The name of a custom function is that of its class.
-        event = self.begin(getattr(func, "__self__", func).__name__, _shapes(args) if self.record_shapes else ())
+        event = self.begin(_name(func), _shapes(args) if self.record_shapes else ())
         try:
             result = run()
         finally:
@@ -238,6 +238,12 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a file for chrome://tracing and Perfetto: a list of events, a process for each worker."""
         write_trace(path, self.function_events, self.memory_events, self.workers, self.node_id)
+
+
+def _name(func: Any) -> str:
+    """Return the name of an operation's event; that of a custom function, whose ``apply`` is watched, is its class's."""
+    owner = getattr(func, "__self__", None)
+    return event_name(func) if owner is None else str(owner.__name__)
 
 
 def _watch_node(node: Any) -> None:

@@ -116,7 +116,7 @@ def draw(step: list[Slice]) -> str:
             last = worker
         parts += [box(each, LEFT + each.start * scale, y + depth * ROW, scale) for depth, each in placed]
         y += (max(depth for depth, _ in placed) + 1) * ROW + 5
-    every = next(each for each in (500, 1000, 2000, 5000, 10_000) if total / each < 16)
+    every = next(each for each in (500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000) if total / each < 16)
     parts += [tick(x, LEFT + x * scale, y) for x in range(0, int(total), every)]
     style = "text{font-family:sans-serif;font-size:10px;fill:#222}"
     page = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y + 12}" viewBox="0 0 {WIDTH} {y + 12}">'
@@ -127,7 +127,9 @@ def draw(step: list[Slice]) -> str:
 def box(each: Slice, x: float, y: float, scale: float) -> str:
     """Return the box of one slice, with as much of its name as fits."""
     width = max((each.end - each.start) * scale, 0.8)
-    name = each.name.replace("#remote_call", "").replace("rpc_sync#", "").replace("rpc_async#", "")
+    name = (
+        each.name.replace("#remote_call", "").replace("rpc_sync#", "").replace("rpc_async#", "").replace("aten::", "")
+    )
     room = int(width / 5.4)
     text = name if len(name) <= room else name[: room - 1] + "…" if room > 4 else ""
     shown = f'<text x="{x + 3:.1f}" y="{y + 12:.1f}">{escape(text)}</text>' if text else ""

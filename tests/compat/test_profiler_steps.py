@@ -50,5 +50,6 @@ def test_calls_to_other_workers_are_events():
     with in_process_cluster("worker0", "worker1") as (here, _), here.use(), profiler.profile() as profiled:
         rpc.rpc_sync("worker1", tg.add, (tg.ones(2), 1))
     names = [event.name for event in profiled.events()]
-    assert any(name.startswith("rpc_sync#") for name in names) and "(worker0 -> worker1)#remote_op: " in names[-1]
+    call = "rpc_sync#aten::add(worker0 -> worker1)"
+    assert call in names and names[-1] == f"{call}#remote_op: aten::add"
     assert profiled.events()[-1].is_remote and profiled.events()[-1].node_id == 1

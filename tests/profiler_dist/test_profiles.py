@@ -94,7 +94,7 @@ def test_a_call_has_what_its_callee_did(workers, api):
         else:
             rpc.rpc_sync("worker1", product, (x, x))
     key = f"{api}#product(worker0 -> worker1)"
-    assert names(profiled) == [key, f"{key}#remote_call", f"{key}#remote_op: inside", f"{key}#remote_op: matmul"]
+    assert names(profiled) == [key, f"{key}#remote_call", f"{key}#remote_op: inside", f"{key}#remote_op: aten::matmul"]
     call, served, inside, matmul = profiled.function_events
     assert (call.node_id, call.is_remote, call.is_async) == (0, False, True)
     assert all((event.node_id, event.is_remote) == (1, True) for event in (served, inside, matmul))
@@ -111,8 +111,8 @@ def test_fetches_and_methods(workers):
         reference.rpc_async().scale(tg.ones(3)).wait()
         reference.to_here()
     recorded = names(profiled)
-    assert "rpc_sync#scale(worker0 -> worker1)#remote_op: mul" in recorded
-    assert "rpc_async#scale(worker0 -> worker1)#remote_op: mul" in recorded
+    assert "rpc_sync#scale(worker0 -> worker1)#remote_op: aten::mul" in recorded
+    assert "rpc_async#scale(worker0 -> worker1)#remote_op: aten::mul" in recorded
     assert "to_here#(worker0)->(worker1)" in recorded
     check_tree(profiled)
 
@@ -135,7 +135,7 @@ def test_each_item_of_a_stream_has_what_made_it(workers, function, ahead):
         items = [item.tolist() for item in rpc.stream("worker1", function, (3,), ahead=ahead)]
     assert items == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
     key = f"rpc_stream#{function.__name__}(worker0 -> worker1)"
-    made = [event for event in profiled.function_events if event.name == f"{key}#remote_op: mul"]
+    made = [event for event in profiled.function_events if event.name == f"{key}#remote_op: aten::mul"]
     assert len(made) == 3 and all(event.node_id == 1 for event in made)
     calls = {id(event.cpu_parent.cpu_parent): event.cpu_parent.cpu_parent for event in made}
     assert [call.name for call in calls.values()] == [key] * 3
@@ -157,7 +157,7 @@ def test_calls_of_a_callee_return_with_its_own(workers):
         rpc.rpc_sync("worker1", relay, ("worker2", x))
     key = "rpc_sync#relay(worker0 -> worker1)"
     inner = f"{key}#remote_op: rpc_sync#product(worker1 -> worker2)"
-    matmul = find(profiled, f"{inner}#remote_op: matmul")
+    matmul = find(profiled, f"{inner}#remote_op: aten::matmul")
     assert matmul.node_id == 2 and find(profiled, inner).node_id == 1
     path = []
     while (matmul := matmul.cpu_parent) is not None:
@@ -173,10 +173,12 @@ def test_functions_that_answer_later(workers, function):
     with profile() as profiled:
         assert rpc.rpc_sync("worker1", function, ("worker2", tg.zeros(2))).tolist() == [1.0, 1.0]
     key = f"rpc_sync#{function.__name__}(worker0 -> worker1)#remote_op: "
-    assert {f"{key}rpc_async#add(worker1 -> worker2)#remote_op: add", f"{key}exp"} <= set(names(profiled))
+    assert {f"{key}rpc_async#aten::add(worker1 -> worker2)#remote_op: aten::add", f"{key}aten::exp"} <= set(
+        names(profiled)
+    )
     assert find(profiled, f"rpc_sync#{function.__name__}(worker0 -> worker1)#remote_call").is_async
     if function is add_in_loop:
-        assert find(profiled, f"{key}exp").cpu_parent is find(profiled, f"{key}task")
+        assert find(profiled, f"{key}aten::exp").cpu_parent is find(profiled, f"{key}task")
     check_tree(profiled)
 
 
@@ -184,9 +186,9 @@ def test_a_call_to_oneself(workers):
     with profile() as profiled:
         rpc.rpc_sync("worker0", product, (tg.ones(2, 2), tg.ones(2, 2)))
     key = "rpc_sync#product(worker0 -> worker0)"
-    matmul = find(profiled, f"{key}#remote_op: matmul")
+    matmul = find(profiled, f"{key}#remote_op: aten::matmul")
     assert (matmul.is_remote, matmul.node_id) == (True, 0)
-    assert names(profiled).count("matmul") == 0
+    assert names(profiled).count("aten::matmul") == 0
 
 
 def test_the_backward_of_all_workers(workers):
@@ -194,7 +196,7 @@ def test_the_backward_of_all_workers(workers):
     with profile() as profiled, autograd_dist.context() as context:
         loss = rpc.rpc_sync("worker1", relay, ("worker2", weight)).sum()
         autograd_dist.backward(context, [loss])
-    inside = find(profiled, "distributed::autograd::backward")
+    inside = find(profiled, "torch::distributed::autograd::backward")
     first = find(profiled, "rpc_async#backward(worker0 -> worker1)")
     assert first.cpu_parent is inside and find(profiled, "SumBackward").cpu_parent is inside
     nodes = {(event.node_id, event.name.rpartition(": ")[2]) for event in profiled.function_events if event.backward}
@@ -214,7 +216,9 @@ def test_each_thread_has_its_own(workers):
 
     with ThreadPoolExecutor(2) as pool:
         exp, log = pool.map(work, (tg.exp, tg.log))
-    assert exp == 20 * [f"rpc_sync#exp(worker0 -> worker1){end}" for end in ("", "#remote_call", "#remote_op: exp")]
+    assert exp == 20 * [
+        f"rpc_sync#aten::exp(worker0 -> worker1){end}" for end in ("", "#remote_call", "#remote_op: aten::exp")
+    ]
     assert log == [name.replace("exp", "log") for name in exp]
 
 
@@ -223,13 +227,13 @@ def test_callbacks_belong_to_the_profile_of_their_call(workers):
         rpc.rpc_async("worker1", tg.exp, (tg.ones(2),)).then(
             lambda done: rpc.rpc_sync("worker2", tg.log, (done.wait(),))
         ).wait()
-    assert "rpc_sync#log(worker0 -> worker2)#remote_op: log" in names(profiled)
+    assert "rpc_sync#aten::log(worker0 -> worker2)#remote_op: aten::log" in names(profiled)
 
 
 def test_a_call_that_raises_has_its_events(workers):
     with profile() as profiled, pytest.raises(ValueError, match="no"):
         rpc.rpc_sync("worker1", raise_error, (tg.ones(2),))
-    assert names(profiled)[-1] == "rpc_sync#raise_error(worker0 -> worker1)#remote_op: exp"
+    assert names(profiled)[-1] == "rpc_sync#raise_error(worker0 -> worker1)#remote_op: aten::exp"
     check_tree(profiled)
 
 
@@ -279,8 +283,8 @@ def test_a_profile_of_all_requests(workers):
     inner.rpc_sync().__exit__(None, None, None)
     outer.rpc_sync().__exit__(None, None, None)
     rpc.rpc_sync("worker1", tg.mul, (x, y))
-    assert [row.key for row in inner.rpc_sync().key_averages()] == ["sub"]
-    assert [row.key for row in outer.rpc_sync().key_averages()] == ["add", "sub"]
+    assert [row.key for row in inner.rpc_sync().key_averages()] == ["aten::sub"]
+    assert [row.key for row in outer.rpc_sync().key_averages()] == ["aten::add", "aten::sub"]
     profiled = outer.to_here()
     assert [event.node_id for event in profiled.function_events] == [1, 1]
     assert sum(map(len, profiled.process_global_function_events)) == 2
@@ -291,9 +295,9 @@ def test_a_profile_of_all_requests_has_ranges_and_calls(workers):
         with workers[0].use(), profile() as of_caller:
             rpc.rpc_sync("worker1", relay, ("worker2", tg.ones(2, 2)))
         tg.ones(3)  # not a request
-    assert {"rpc_sync#product(worker1 -> worker2)#remote_op: inside", "add"} <= set(names(profiled))
-    assert "ones" not in names(profiled)
-    assert "rpc_sync#relay(worker0 -> worker1)#remote_op: add" in names(of_caller)
+    assert {"rpc_sync#product(worker1 -> worker2)#remote_op: inside", "aten::add"} <= set(names(profiled))
+    assert "aten::ones" not in names(profiled)
+    assert "rpc_sync#relay(worker0 -> worker1)#remote_op: aten::add" in names(of_caller)
 
 
 def test_the_trace_and_the_table_are_by_worker(workers, tmp_path):
@@ -306,12 +310,12 @@ def test_the_trace_and_the_table_are_by_worker(workers, tmp_path):
     processes = {row["pid"]: row["args"]["name"] for row in trace if row["name"] == "process_name"}
     assert processes == {0: "worker0 (rank 0)", 1: "worker1 (rank 1)", 2: "worker2 (rank 2)"}
     slices = {(row["pid"], row["name"]) for row in trace if row["ph"] == "X"}
-    assert {(0, "rpc_sync#relay(worker0 -> worker1)"), (1, "add"), (2, "matmul")} <= slices
+    assert {(0, "rpc_sync#relay(worker0 -> worker1)"), (1, "aten::add"), (2, "aten::matmul")} <= slices
     begins = [row["id"] for row in trace if row["ph"] == "b"]
     assert begins and begins == [row["id"] for row in trace if row["ph"] == "e"]
     assert [row["pid"] for row in trace if row["ph"] in "sf"] == [0, 1, 1, 2]
     sums = {(row.key.rpartition(": ")[2], row.worker): row.count for row in profiled.key_averages()}
-    assert sums["add", "worker1"] == 1 and sums["rpc_async#product(worker0 -> worker2)", "worker0"] == 1
+    assert sums["aten::add", "worker1"] == 1 and sums["rpc_async#product(worker0 -> worker2)", "worker0"] == 1
     assert profiled.table().split()[1] == "worker"
 
 
