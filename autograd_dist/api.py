@@ -144,6 +144,8 @@ def backward_async(
 def _value_or_stop(started: BackwardPass, ended: Future[None]) -> None:
     if (error := ended.exception()) is not None:
         started.stop(error)  # it timed out
+        if isinstance(error, Exception) and (telling := as_runtime_error(error)) is not error:
+            raise telling from error.__cause__
     return ended.value()
 
 

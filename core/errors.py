@@ -134,12 +134,14 @@ class IllegalEventError(TelegradError, RuntimeError):
 def as_runtime_error(error: Exception) -> Exception:
     """Return an error that is also a ``RuntimeError``, as PyTorch's is in that place, and otherwise the same.
 
-    Its class has the name of the error's own class, and is a subclass of it, so clauses of both kinds catch it.
+    Its class has the name of the error's own class, and is a subclass of it, so clauses of both kinds catch it. A plain
+    ``Exception`` becomes a plain ``RuntimeError``, which is one.
     """
     if isinstance(error, RuntimeError):
         return error
     try:
-        both: Exception = _remade(error, _both(type(error)))  # type: ignore[arg-type]  # a class is hashable
+        kind = RuntimeError if type(error) is Exception else _both(type(error))  # type: ignore[arg-type]  # it is hashable
+        both: Exception = _remade(error, kind)
         return both
     except Exception:  # its class allows no subclass, or no such copy
         return error

@@ -241,10 +241,12 @@ class RRefContext:
     def _pytorch_counts(self) -> dict[str, int]:
         with self._lock:
             owned, forks = self.ownership.owned.records(), list(self.ownership.forks.values())
+        # As in PyTorch: a value counts from the moment when another worker may know of it, or waits for it to be made.
+        shared = [record for record in owned if _forks_elsewhere(record, self.me) or not _made(record)]
         pending = [fork for fork in forks if fork.owner != self.me and not fork.settled.done()]
         return {
-            "num_owner_rrefs": len(owned),
-            "num_forks": sum(len(record.forks) for record in owned),
+            "num_owner_rrefs": len(shared),
+            "num_forks": sum(_forks_elsewhere(record, self.me) for record in owned),
             "num_pending_users": len(pending),
             "num_pending_futures": sum(record.value is not None and not record.value.done() for record in owned),
         }
@@ -254,6 +256,14 @@ class RRefContext:
 
     def _name_of(self, key: WorkerKey) -> str:
         return f"worker {self._worker(key)!r}"
+
+
+def _forks_elsewhere(record: Owned, me: WorkerKey) -> int:
+    return sum(holder != me for holder, _ in record.forks.values())
+
+
+def _made(record: Owned) -> bool:
+    return record.value is not None and record.value.done()
 
 
 def key_of(peer: Peer) -> WorkerKey:

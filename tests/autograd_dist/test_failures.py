@@ -31,6 +31,16 @@ class Failing(tg.autograd.Function):
         raise KeyError(ctx.what)
 
 
+class Refusing(Failing):
+    @staticmethod
+    def backward(ctx, gradient):
+        raise Exception(ctx.what)
+
+
+def refusing(x):
+    return Refusing.apply(x, "refused")
+
+
 def failing(x, what="in the backward"):
     return Failing.apply(x, what)  # the line that is shown
 
@@ -68,6 +78,17 @@ def test_an_error_has_both_tracebacks_and_in_anomaly_mode_the_forward_line(worke
     if route != "a":
         assert "on worker 'b'" in text
         assert "server_call.py" not in str(error), "lines of rpc say nothing to the author"
+
+
+@pytest.mark.parametrize("backward", [autograd_dist.backward, lambda *args: autograd_dist.backward_async(*args).wait()])
+@pytest.mark.parametrize("function, kind", [(failing, KeyError), (refusing, Exception)])
+@pytest.mark.parametrize("worker", ["a", "b"])
+def test_whatever_a_rule_raises_is_a_runtime_error(workers, backward, function, kind, worker):
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync(worker, function, (weights(1, 2),)).sum()
+        with pytest.raises(RuntimeError, match=r"in the backward|refused") as caught:
+            backward(context, [loss])
+    assert isinstance(caught.value, kind)
 
 
 def test_an_error_without_text_has_the_forward_line_too(workers):

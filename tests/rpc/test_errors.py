@@ -392,6 +392,14 @@ def test_an_error_that_is_a_runtime_error_too(error):
     assert getattr(both, "filename", None) == getattr(error, "filename", None)
 
 
+def test_a_plain_exception_becomes_a_plain_runtime_error():
+    error = Exception("text", 3)
+    error.__cause__ = ValueError("why")
+    both = as_runtime_error(error)
+    assert type(both) is RuntimeError and both.args == error.args and both.__cause__ is error.__cause__
+    assert type(as_runtime_error(KeyError("k"))).__name__ == "KeyError"
+
+
 def test_a_runtime_error_stays_as_it_is():
     error = WorkerLostError("gone", "b")
     assert as_runtime_error(error) is error

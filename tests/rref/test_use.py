@@ -298,3 +298,31 @@ def test_the_future_of_profiling(workers):
     mine = Future()
     reference._set_profiling_future(mine)
     assert reference._get_profiling_future() is mine
+
+
+def counted(agent):
+    counts = agent.debug_info()
+    return counts["num_owner_rrefs"], counts["num_forks"]
+
+
+def test_a_value_counts_while_another_worker_may_know_of_it(workers, until):
+    """As PyTorch counts: a reference that was never sent is not the job's."""
+    a, b, _ = workers
+    mine = rpc.RRef(3)
+    assert counted(a) == (0, 0)
+    theirs = rpc.remote("b", abs, (-1,))
+    assert theirs.to_here() == 1 and counted(b) == (1, 1)
+    assert rpc.rpc_sync("b", keep_for_a_while, (mine,)) == (1, 1)
+    until(lambda: counted(a) == (0, 0))
+    own = rpc.remote("a", abs, (-1,))
+    assert own.to_here() == 1
+    until(lambda: counted(a) == (0, 0))
+
+
+def keep_for_a_while(reference):
+    return rpc.rpc_sync(reference.owner(), owner_counts)
+
+
+def owner_counts():
+    info = rpc.debug_info()
+    return info["num_owner_rrefs"], info["num_forks"]
