@@ -19,6 +19,7 @@ from ..interception import active as interceptors
 from ..ops.table.rows import TENSORS
 from ..tensors import Tensor
 from ..types import DType
+from .accumulate import AccumulateGrad
 from .edges import gradient_edge
 from .function_context import FunctionContext
 from .grad_mode import is_grad_enabled, no_grad
@@ -143,7 +144,10 @@ class FunctionNode(SavingNode):
         """Run the user's ``backward`` on arrays."""
         results = self._run([to_tensor(grad) for grad in grads])
         # Copies, because the user may keep these tensors, and their arrays would become some leaf's .grad.
-        return [None if result is None else result._array.copy() for result in results]
+        return [
+            None if result is None else result.detach().clone() if result.is_sparse else result._array.copy()
+            for result in results
+        ]
 
     def apply_graph(self, grads: tuple[Any, ...]) -> list[Any]:
         """Run the user's ``backward`` on tensors, recording it."""
@@ -170,7 +174,8 @@ class FunctionNode(SavingNode):
         checked = []
         for place, (result, target) in enumerate(zip(results, self.arguments)):
             if target is not None:
-                checked.append(None if result is None else _fitted(name, place, result, *target))
+                leaf = _is_leaf(self.next_edges[len(checked)])
+                checked.append(None if result is None else _fitted(name, place, result, *target, keep_sparse=leaf))
             elif result is not None:
                 raise AutogradError(f"{name}.backward returned a gradient for argument {place}, which is not a tensor")
         return checked
@@ -220,7 +225,11 @@ def _guarded(result: Any, ctx: FunctionContext) -> Any:
     return Tensor(result._array, True, (OnceDifferentiable(ctx.name()), 0))
 
 
-def _fitted(name: str, place: int, result: Any, shape: tuple[int, ...], dtype: Any) -> Tensor:
+def _is_leaf(edge: Any) -> bool:
+    return edge is None or isinstance(edge[0], AccumulateGrad)
+
+
+def _fitted(name: str, place: int, result: Any, shape: tuple[int, ...], dtype: Any, keep_sparse: bool) -> Tensor:
     if not isinstance(result, Tensor):
         raise TypeError(
             f"{name}.backward must return tensors and None, and argument {place} got {type(result).__name__}"
@@ -234,6 +243,10 @@ def _fitted(name: str, place: int, result: Any, shape: tuple[int, ...], dtype: A
             raise AutogradError(
                 f"{name}.backward returned a gradient of shape {result.shape} for argument {place}, of shape {shape}"
             )
+    if result.is_sparse:
+        if keep_sparse and (result.shape, result.dtype) == (shape, dtype):
+            return result
+        result = result.to_dense()  # a gradient rule needs an array
     return TENSORS.fit(result, shape, dtype)
 
 

@@ -315,3 +315,28 @@ def test_once_differentiable():
         gradient.backward()
     with pytest.raises(TypeError, match="saves tensors, not float"):
         tg.autograd.FunctionContext().save_for_backward(1.0)
+
+
+class Rows(tg.autograd.Function):
+    @staticmethod
+    def forward(ctx, table, rows):
+        ctx.rows, ctx.shape = rows, tuple(table.shape)
+        return table[rows]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return tg.sparse_coo_tensor(ctx.rows.reshape(1, -1), gradient, ctx.shape), None
+
+
+def test_a_sparse_gradient_stays_sparse_for_a_leaf_and_is_dense_elsewhere():
+    table, rows, dense = (
+        tg.ones(4, 2, requires_grad=True),
+        tg.tensor([0, 3, 3]),
+        [[1.0] * 2, [0.0] * 2, [0.0] * 2, [2.0] * 2],
+    )
+    Rows.apply(table, rows).sum().backward()
+    assert table.grad.is_sparse and table.grad.to_dense().tolist() == dense
+    (Rows.apply(table * 2, rows).sum() + table.sum() * 0).backward()
+    assert table.grad.tolist() == [[3 * each for each in row] for row in dense]
+    (second,) = tg.autograd.grad(Rows.apply(table, rows).pow(2).sum(), table, create_graph=True)
+    assert second.to_dense().tolist() == [[2 * each for each in row] for row in dense]
