@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..core.futures import Future, in_thread
-from .calling import call_function
+from .calling import Later, call_function
 from .current import current_agent
 from .gathering import collected
 from .options import UNSET_RPC_TIMEOUT, check_timeout
 from .shutdown import shut_down
 from .worker_info import WorkerInfo
+
+T = TypeVar("T")
 
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:
@@ -34,6 +36,26 @@ def shutdown_async(graceful: bool = True, timeout: float = 0) -> Future[None]:
         graceful, timeout: as for ``shutdown``.
     """
     return in_thread(shut_down, current_agent(), graceful, timeout)
+
+
+@overload
+def rpc_async(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Later[T]],
+    args: tuple[Any, ...] | list[Any] | None = ...,
+    kwargs: dict[str, Any] | None = ...,
+    timeout: float = ...,
+) -> Future[T]: ...
+
+
+@overload
+def rpc_async(
+    to: str | int | WorkerInfo,
+    func: Callable[..., T],
+    args: tuple[Any, ...] | list[Any] | None = ...,
+    kwargs: dict[str, Any] | None = ...,
+    timeout: float = ...,
+) -> Future[T]: ...
 
 
 def rpc_async(
@@ -65,6 +87,26 @@ def rpc_async(
     if (futures := collected.get()) is not None:
         futures.append(future)
     return future
+
+
+@overload
+def rpc_sync(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Later[T]],
+    args: tuple[Any, ...] | list[Any] | None = ...,
+    kwargs: dict[str, Any] | None = ...,
+    timeout: float = ...,
+) -> T: ...
+
+
+@overload
+def rpc_sync(
+    to: str | int | WorkerInfo,
+    func: Callable[..., T],
+    args: tuple[Any, ...] | list[Any] | None = ...,
+    kwargs: dict[str, Any] | None = ...,
+    timeout: float = ...,
+) -> T: ...
 
 
 def rpc_sync(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..core.extend import operation_name, profiles, record_call
 from ..core.futures import Future
@@ -16,6 +16,8 @@ from .server_call import ServerCall
 from .wire.function_names import reference, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+Later: TypeAlias = Coroutine[Any, Any, T] | Future[T]  # the callee returns this, and the caller gets its result
 MARK = "_telegrad_async_execution"
 
 

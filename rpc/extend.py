@@ -3,6 +3,7 @@
 from .agent import Agent, agent_variable
 from .backend_registry import BackendType, find_backend, init_backend
 from .calling import (
+    Later,
     call_function,
     event_name,
     is_async_execution,
@@ -63,6 +64,7 @@ __all__ = [
     "Kind",
     "Lane",
     "Method",
+    "Later",
     "Outgoing",
     "Peer",
     "Plan",

@@ -6,21 +6,23 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 from ..core.futures import Future, complete_once
 from .agent import Agent
-from .calling import call_function
+from .calling import Later, call_function
 from .current import current_agent
 from .options import UNSET_RPC_TIMEOUT
 from .peer import Peer
 from .worker_info import WorkerInfo
 
+A = TypeVar("A")
+T = TypeVar("T")
 Progress = Callable[[int, "int | None"], object]
 AHEAD = 2  # calls begun whose results were not taken yet, for each call that may be under way
 
 
-class Results:
+class Results(Generic[T]):
     """Results of ``map``: an iterator and an asynchronous iterator.
 
     Args:
@@ -61,20 +63,20 @@ class Results:
         self._items = enumerate(())
         self._calls.clear()
 
-    def __iter__(self) -> Results:
+    def __iter__(self) -> Results[T]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T:
         while (changed := self._advance()) is not None:
             changed.wait()
         if not self._calls:
             raise StopIteration
         return self._take()
 
-    def __aiter__(self) -> Results:
+    def __aiter__(self) -> Results[T]:
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> T:
         while (changed := self._advance()) is not None:
             await changed
         if not self._calls:
@@ -119,12 +121,12 @@ class Results:
             first = next(iter(self._calls if self._ordered else self._complete), None)
         return first if first in self._complete else None
 
-    def _take(self) -> Any:
+    def _take(self) -> T:
         number = self._ready()
         assert number is not None
         del self._complete[number]
         try:
-            value = self._calls.pop(number).value()
+            value: T = self._calls.pop(number).value()
         except BaseException:
             self.close()
             raise
@@ -132,6 +134,32 @@ class Results:
         if self._progress is not None:
             self._progress(self.done, self.total)
         return value
+
+
+@overload
+def map(  # noqa: A001
+    workers: Sequence[str | int | WorkerInfo],
+    func: Callable[[A], Later[T]],
+    items: Iterable[A],
+    *,
+    per_worker: int = ...,
+    timeout: float = ...,
+    ordered: bool = ...,
+    progress: Progress | None = ...,
+) -> Results[T]: ...
+
+
+@overload
+def map(  # noqa: A001
+    workers: Sequence[str | int | WorkerInfo],
+    func: Callable[[A], T],
+    items: Iterable[A],
+    *,
+    per_worker: int = ...,
+    timeout: float = ...,
+    ordered: bool = ...,
+    progress: Progress | None = ...,
+) -> Results[T]: ...
 
 
 def map(  # noqa: A001  # as in concurrent.futures and multiprocessing
@@ -143,7 +171,7 @@ def map(  # noqa: A001  # as in concurrent.futures and multiprocessing
     timeout: float = UNSET_RPC_TIMEOUT,
     ordered: bool = True,
     progress: Progress | None = None,
-) -> Results:
+) -> Results[Any]:
     """Run ``func(item)`` on workers for each item, and return an iterator of the results.
 
     A worker gets the next item when it has answered one. Calls begin as results are taken, so the items may be endless, and

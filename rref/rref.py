@@ -6,13 +6,14 @@ import asyncio
 import os
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future, in_thread
 from ..rpc.extend import (
     AHEAD,
     UNSET_RPC_TIMEOUT,
+    Later,
     Stream,
     WorkerInfo,
     call_function,
@@ -366,6 +367,26 @@ def _in_event_loop() -> bool:
 
 def _has(reference: RRef[Any], name: str) -> bool:
     return hasattr(reference.local_value(), name)
+
+
+@overload
+def remote(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Later[T]],
+    args: tuple[Any, ...] | list[Any] | None = ...,
+    kwargs: dict[str, Any] | None = ...,
+    timeout: float = ...,
+) -> RRef[T]: ...
+
+
+@overload
+def remote(
+    to: str | int | WorkerInfo,
+    func: Callable[..., T],
+    args: tuple[Any, ...] | list[Any] | None = ...,
+    kwargs: dict[str, Any] | None = ...,
+    timeout: float = ...,
+) -> RRef[T]: ...
 
 
 def remote(

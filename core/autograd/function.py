@@ -171,7 +171,7 @@ class FunctionNode(SavingNode):
                 f"{name}.backward returned {len(results)} gradients, and forward took {expected} arguments; "
                 "return one for each, None where there is none"
             )
-        checked = []
+        checked: list[Any] = []
         for place, (result, target) in enumerate(zip(results, self.arguments)):
             if target is not None:
                 leaf = _is_leaf(self.next_edges[len(checked)])
