@@ -141,6 +141,12 @@ def attach(descriptor: int, rank: int) -> Reporter:
     return _reporter
 
 
+def report_by(reporter: Reporter) -> None:
+    """Make this process report by a reporter of another kind."""
+    global _reporter
+    _reporter = reporter
+
+
 def reporter() -> Reporter | None:
     """Return this process's reporter; None if no launcher started this process itself."""
     if _reporter is None and VARIABLE in os.environ and not is_multiprocessing_child():

@@ -92,7 +92,7 @@ def launch(
         LogDirError: the logs cannot be written.
     """
     began = time.monotonic()
-    log_dir = _make_log_dir(spec)
+    log_dir = make_log_dir(spec)
     tell = tell or (lambda _: None)
     tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
     progress = Progress(len(spec.workers), tell, began)
@@ -117,7 +117,12 @@ def log_folder(spec: JobSpec) -> Path:
     return spec.log_dir or RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}-{spec.title}"
 
 
-def _make_log_dir(spec: JobSpec) -> Path:
+def make_log_dir(spec: JobSpec) -> Path:
+    """Make the folder for a job's logs, and return it.
+
+    Raises:
+        LogDirError: it cannot be made.
+    """
     log_dir = log_folder(spec)
     try:
         if spec.log_dir is None:

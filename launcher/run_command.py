@@ -81,13 +81,13 @@ def run_request(
         _refuse_logs(error)
     except (ValueError, OSError, ImportError, NodeError) as error:
         refuse(str(error))
-    _finish(result)
+    finish(result)
 
 
 def run_here(spec: JobSpec) -> NoReturn:
     """Run a job on this machine, print its summary, and exit."""
     try:
-        _finish(launch(spec, tell=report))
+        finish(launch(spec, tell=report))
     except LogDirError as error:
         _refuse_logs(error)
 
@@ -115,7 +115,8 @@ def _refuse_logs(error: LogDirError) -> NoReturn:
     refuse(f"{error}. Name another folder with --log-dir DIR")
 
 
-def _finish(result: JobResult) -> NoReturn:
+def finish(result: JobResult) -> NoReturn:
+    """Print the summary, and exit with the job's code."""
     report(summary(result))
     _silence_broken_output()
     raise typer.Exit(result.exit_code)

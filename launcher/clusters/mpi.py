@@ -11,9 +11,15 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+import typer
+
 from ..environment import WORKER_VARIABLE, helpful_defaults, own_environment
+from ..job import make_log_dir
+from ..progress import counted, listed, report
+from ..run_command import finish
 from ..spec import JobSpec
 from .job import Cluster, ClusterJob, become
+from .mpi_job import MpiJob
 
 VERSION_SECONDS = 30.0
 WORKER = "telegrad.launcher.clusters.mpi_worker"
@@ -26,9 +32,30 @@ class MpiCluster(Cluster):
         return shlex.join(command(job, "mpiexec"))
 
     def run(self, job: ClusterJob) -> NoReturn:
+        words = command(job, _mpiexec())
         share = -(-len(job.workers) // max(1, len(job.hosts)))
         environment = {**helpful_defaults(share), **own_environment()}
-        become(command(job, _mpiexec()), environment)
+        if job.program.get("no_python"):
+            become(words, environment)
+        log_dir = make_log_dir(_spec(job))
+        report(f"starts {counted(len(job.workers))} with mpiexec: {listed(job.workers)}; logs: {log_dir}/")
+        result = MpiJob(job.workers, log_dir, report).run(words, environment)
+        if result.exit_code and result.cause is None and result.interrupted_by is None:
+            report(f"mpiexec exited with code {result.exit_code}; its messages are in {log_dir}/mpiexec.log")
+            raise typer.Exit(result.exit_code)
+        finish(result)
+
+
+def _spec(job: ClusterJob) -> JobSpec:
+    """Return the spec of all workers.
+
+    Raises:
+        ValueError: an option is not for MPI.
+    """
+    job.refuse("mpi", "mpiexec knows the machines, name them with --hosts a,b", "nnodes", "endpoint", "image")
+    if job.program.get("pin"):
+        raise ValueError("--pin is not for --engine mpi, whose workers mpiexec starts")
+    return JobSpec(job.script, job.args, job.workers, variables=job.variables, **job.program)
 
 
 def command(job: ClusterJob, mpiexec: str) -> list[str]:
@@ -41,11 +68,7 @@ def command(job: ClusterJob, mpiexec: str) -> list[str]:
     Raises:
         ValueError: an option is not for MPI.
     """
-    job.refuse("mpi", "mpiexec knows the machines, name them with --hosts a,b", "nnodes", "endpoint", "image")
-    for option in ("log_dir", "pin"):
-        if job.program.get(option):
-            raise ValueError(f"--{option.replace('_', '-')} is not for --engine mpi, whose workers mpiexec starts")
-    spec = JobSpec(job.script, job.args, job.workers, variables=job.variables, **job.program)
+    spec = _spec(job)
     result = [mpiexec, "-prepend-rank"]
     if job.hosts:
         result += ["-hosts", ",".join(job.hosts), "-ppn", str(-(-len(job.workers) // len(job.hosts)))]

@@ -81,8 +81,8 @@ class ScriptEngine(Engine):
         """
         with self.resources as stack:
             stack.callback(self._close_outputs)
-            stack.enter_context(_signals_to(self.selector, lambda signum: self.post(Interrupted(signum))))
-            self._guardian = stack.enter_context(_guardian(self._job, str(self.credentials.root)))
+            stack.enter_context(signals_to(self.selector, lambda signum: self.post(Interrupted(signum))))
+            self._guardian = stack.enter_context(guardian(self._job, str(self.credentials.root)))
             stack.callback(self._end_leftovers)
             if self.spec.forks:
                 self._fork_server = stack.enter_context(closing(self._start_fork_server()))
@@ -207,7 +207,7 @@ class ScriptEngine(Engine):
 
 
 @contextmanager
-def _guardian(job: str, credentials: str) -> Iterator[subprocess.Popen[bytes]]:
+def guardian(job: str, credentials: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start the process that ends the job's workers, and removes their credentials, when this process is gone."""
     command = [sys.executable, "-I", "-S", job_processes.__file__, job, credentials]
     with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as process:
@@ -218,7 +218,7 @@ def _guardian(job: str, credentials: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @contextmanager
-def _signals_to(selector: selectors.BaseSelector, tell: Callable[[int], None]) -> Iterator[None]:
+def signals_to(selector: selectors.BaseSelector, tell: Callable[[int], None]) -> Iterator[None]:
     """Call ``tell`` from the selector's loop for each signal that asks this process to end.
 
     Ignored signals (``nohup``) stay ignored. Outside the main thread, which alone receives signals, nothing changes.

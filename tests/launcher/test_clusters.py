@@ -45,7 +45,7 @@ def test_a_role_on_several_machines_is_shown_with_its_own_variables(told):
     place = ["--nnodes", "2", "--rdzv-endpoint", "node0:29400", "--roles", "ps,trainer=2"]
     _, ps, trainers = told(*place, "--env", "ps:A=b c", "--env", "ALL=1").splitlines()
     assert ps.startswith("ps: ") and "A='b c'" in ps and "ALL=1" in ps
-    assert trainers.startswith("trainer0 to trainer1: ") and " A=" not in trainers and "ALL=1" in trainers
+    assert trainers.startswith("trainer0, trainer1: ") and " A=" not in trainers and "ALL=1" in trainers
     assert told(*place, "--env", "ALL=1").splitlines()[1].startswith("each worker: ")
 
 

@@ -1,7 +1,9 @@
 """Jobs of ``mpiexec`` and of ``telegrad run --engine mpi``: workers find one another through MPI, on one host and on two."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from helpers.hosts import NEEDS_ROOT, made_hosts
@@ -82,7 +84,7 @@ print("mine", os.environ["TELEGRAD_WORKER"], os.environ["RANK"], os.environ["WOR
     options = ["--engine", "mpi", "--roles", "ps,trainer=2", "--env", "ps:OWN=2"]
     lines = run(*LAUNCHER, "run", *options, "--module", "script", cwd=script(source).rpartition("/")[0], code=1)
     for rank, (name, own) in enumerate([("ps", 2), ("trainer0", None), ("trainer1", None)]):
-        assert f"[{rank}] mine {name} {rank} 3 {own}\n" in lines
+        assert re.search(rf"^{name} +\| mine {name} {rank} 3 {own}$", lines, re.MULTILINE), lines
     assert "rank" in lines  # the script asks a rank that is not there, and its exception ends the job
 
 
@@ -103,7 +105,12 @@ def test_an_exception_under_mpiexec_ends_all(script):
 
 def test_an_exception_ends_all(script):
     source = FAILING
-    assert "[2] ValueError: no such luck" in run(*LAUNCHER, "run", "--engine", "mpi", "-n", "3", script(source), code=1)
+    path = script(source)
+    said = run(*LAUNCHER, "run", "--engine", "mpi", "-n", "3", path, code=1, cwd=path.rpartition("/")[0])
+    assert "worker2 | ValueError: no such luck\n" in said and "mpi4py" not in said
+    assert "root cause: worker2 (rank 2) exited with code 1\n" in said
+    (log,) = Path(path).parent.glob("telegrad_runs/*/worker2.log")
+    assert "ValueError: no such luck\n" in log.read_text() and "telegrad-report" not in log.read_text()
 
 
 @pytest.mark.long
