@@ -24,19 +24,17 @@ def test_former_names_of_operations():
         _ = dist.reduce_op.NOTHING
 
 
-def test_there_is_a_world_while_there_is_a_group(monkeypatch):
+def test_there_is_a_world_while_there_is_a_group(tmp_path):
     assert dist.group.WORLD is None and dist.GroupMember.WORLD is None
     assert dist.group.NON_GROUP_MEMBER is tg.collective.GroupMember.NON_GROUP_MEMBER
     with pytest.raises(RuntimeError, match="no default process group"):
         dist.distributed_c10d._get_default_group()
-    with in_process_cluster("a") as (agent,), agent.use():
-        dist.init_process_group("gloo")
-        try:
-            assert isinstance(dist.group.WORLD, dist.ProcessGroup)
-            assert dist.get_world_size(dist.group.WORLD) == 1
-            assert dist.distributed_c10d._get_default_group() is dist.group.WORLD
-        finally:
-            dist.destroy_process_group()
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/rendezvous", world_size=1, rank=0)
+    try:
+        assert isinstance(dist.group.WORLD, dist.ProcessGroup) and dist.get_world_size(dist.group.WORLD) == 1
+        assert dist.distributed_c10d._get_default_group() is dist.group.WORLD
+    finally:
+        dist.destroy_process_group()
     assert dist.group.WORLD is None
 
 
@@ -83,7 +81,7 @@ def test_tensorpipe_is_a_backend():
     assert (options.rpc_timeout, options.num_worker_threads, options.init_method) == (5, 3, "tcp://localhost:1")
 
 
-def test_a_job_of_tensorpipe(monkeypatch, tmp_path):
+def test_a_job_of_tensorpipe(tmp_path):
     options = rpc.TensorPipeRpcBackendOptions(init_method=f"file://{tmp_path}/rendezvous", _transports=["uv"])
     assert not rpc.api._is_current_rpc_agent_set()
     rpc.init_rpc("a", backend=rpc.BackendType.TENSORPIPE, rank=0, world_size=1, rpc_backend_options=options)

@@ -44,7 +44,7 @@ class Block:
 
     @property
     def kind(self):
-        """How it is run: ``None`` if neither the block nor the page says so."""
+        """Way in which it is run: ``None`` if neither the block nor the page says so."""
         if re.match("not run: .|run by tests/.", self.comment):
             return "left out"
         if self.text.startswith(">>> "):
