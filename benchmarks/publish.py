@@ -1,7 +1,7 @@
-"""Results on the page ``docs/performance.md``: ``python -m telegrad.benchmarks.publish results.json``.
+"""Results on ``docs/performance.md`` and ``README.md``: ``python -m telegrad.benchmarks.publish results.json``.
 
-It writes the tables between two marks on the page, and beside the page a copy of the file and the picture. ``make bench-docs``
-measures first.
+It writes the tables between two marks on the page, and beside the page a copy of the file and the picture. ``README.md`` gets
+the figures of some cases beside PyTorch's. ``make bench-docs`` measures first.
 """
 
 from __future__ import annotations
@@ -9,19 +9,36 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from .aims import AIMS
+from .aims import AIMS, OURS, TORCH
 from .cases import FIGURES
 from .figures import show, show_ratio
 from .picture import draw
 from .report import failures, ratio_of
 from .results import Results, read
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
 BEGIN, END = "<!-- results: written by benchmarks/publish.py -->\n", "<!-- end of results -->\n"
 COLUMNS = 6
+IN_README = (
+    "no-op",
+    "1 MiB echo",
+    "64 MiB echo",
+    "burst of 10,000 no-ops",
+    "remote + to_here",
+    "autograd, 1 hop",
+    "autograd, 8 hops",
+    "optimizer step, 1M parameters",
+    "parameter server",
+    "all_reduce of 1 MiB, 2 ranks",
+    "data parallel step, 2 ranks",
+    "pipeline step, 2 stages",
+    "start, 2 workers",
+    "memory of one of 2 workers",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=PAGE, help=f"page to write (default: {PAGE})")
     options = parser.parse_args(arguments)
     publish(options.file, options.page, options.page.with_suffix(""))
+    if options.page == PAGE:
+        write_between_marks(README, beside_torch(read(options.file)))
     return 0
 
 
@@ -48,15 +67,34 @@ def publish(file: Path, page: Path, folder: Path) -> None:
         ValueError: the page lacks a mark, or the file has another schema.
     """
     results = read(file)
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, mark, after = rest.partition(END)
-    if not mark:
-        raise ValueError(f"{page} must have the lines {BEGIN.strip()} and {END.strip()}")
+    write_between_marks(page, lines(results, folder.name))
     folder.mkdir(exist_ok=True)
     if file.resolve() != (copy := folder / "results.json").resolve():
         shutil.copyfile(file, copy)
     draw(results, folder / "results.svg")
-    page.write_text(before + BEGIN + "\n".join(lines(results, folder.name)) + "\n" + END + after)
+
+
+def write_between_marks(page: Path, lines: Iterable[str]) -> None:
+    """Replace the lines between the marks of a page.
+
+    Raises:
+        ValueError: the page lacks a mark.
+    """
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        raise ValueError(f"{page} must have the lines {BEGIN.strip()} and {END.strip()}")
+    page.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + after)
+
+
+def beside_torch(results: Results) -> Iterator[str]:
+    """Return a table of some cases beside PyTorch's, in Markdown."""
+    yield from head("", "Telegrad", "PyTorch", "ratio")
+    for row in results.rows:
+        ratio = results.ratio(row, OURS, TORCH)
+        if row.name in IN_README and ratio is not None:
+            shown = [show(results.values(row, name), FIGURES[row.figure].unit) for name in (OURS, TORCH)]
+            yield line(row.name, *shown, show_ratio(ratio))
 
 
 def lines(results: Results, folder: str) -> Iterator[str]:

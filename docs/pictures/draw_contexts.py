@@ -1,4 +1,4 @@
-"""Draw the pictures of ``docs/distributed-autograd.md``: running this file writes them beside it."""
+"""Draw the pictures of contexts in the README and in ``docs/distributed-autograd.md``: running this file writes them here."""
 
 from __future__ import annotations
 
@@ -59,11 +59,22 @@ def unused(folder: Path) -> None:
             assert inputs in autograd_dist.get_gradients(context)
 
 
+def hello(folder: Path) -> None:
+    """Draw the first program of the README."""
+    weight = tg.ones(3, requires_grad=True)
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("worker1", lambda tensor, factor: tensor * factor, args=(weight, 2.0)).sum()
+        autograd_dist.draw(context, folder / "hello.svg", {"weight": weight}, [loss])
+        autograd_dist.backward(context, [loss])
+
+
 def draw_all(folder: Path = FOLDER) -> None:
     """Draw all pictures into a folder."""
     with in_process_cluster("trainer", "server1", "server2") as agents, agents[0].use():
         chain(folder)
         unused(folder)
+    with in_process_cluster("worker0", "worker1") as agents, agents[0].use():
+        hello(folder)
 
 
 if __name__ == "__main__":

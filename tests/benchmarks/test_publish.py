@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from telegrad.benchmarks.publish import BEGIN, END, publish
-from telegrad.benchmarks.results import Results, Row, Source
+from telegrad.benchmarks.publish import BEGIN, END, IN_README, PAGE, README, beside_torch, publish
+from telegrad.benchmarks.results import Results, Row, Source, read
 
 pytest.importorskip("matplotlib")
 
@@ -43,3 +43,9 @@ def test_a_page_without_marks_is_left_alone(tmp_path):
     with pytest.raises(ValueError, match="must have the lines"):
         publish(tmp_path / "run.json", tmp_path / "page.md", tmp_path / "page")
     assert (tmp_path / "page.md").read_text() == "text"
+
+
+def test_the_readme_has_the_figures_of_the_page():
+    table = list(beside_torch(read(PAGE.with_suffix("") / "results.json")))
+    assert len(table) == 2 + len(IN_README)
+    assert README.read_text().partition(BEGIN)[2].partition(END)[0].splitlines() == table, "make bench-docs"

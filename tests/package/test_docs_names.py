@@ -61,3 +61,10 @@ def test_modules_and_targets_exist(page):
     assert {name for name in modules if not any((ROOT / form.format(name)).exists() for form in programs)} == set()
     targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE))
     assert targets <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def test_the_readme_lists_each_example():
+    rows = re.findall(r"^\| \[`(\w+)`\]\(examples/(\w+)\.py\) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert all(name == file for name, file in rows)
+    programs = {path.stem for path in (ROOT / "examples").glob("*.py") if "__main__" in path.read_text()}
+    assert {name for name, _ in rows} == programs - {"make_digits"}

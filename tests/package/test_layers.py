@@ -4,6 +4,7 @@ Every import counts, also inside functions and under TYPE_CHECKING.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -219,7 +220,12 @@ class Source:
 
 def test_every_package_has_a_layer():
     packages = set(Source(ROOT).packages)
-    assert packages == LAYERS.keys(), "a new package needs a layer, in README's table and here"
+    assert packages == LAYERS.keys(), "a new package needs a layer, in CONTRIBUTING's table and here"
+
+
+def test_the_table_for_readers_has_these_layers():
+    rows = re.findall(r"^\| (\d) \| ((?:`\w+/`(?:, )?)+) \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert {name: int(layer) for layer, names in rows for name in re.findall(r"`(\w+)/`", names)} == LAYERS
 
 
 def test_packages_import_from_the_interfaces_of_layers_below():
