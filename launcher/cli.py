@@ -15,7 +15,7 @@ from .job_file import read_job_file
 from .nodes.rendezvous import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
 from .progress import report
-from .run_command import BAD_INPUT, Request, refuse, run_here, run_request
+from .run_command import BAD_INPUT, Request, open_standard_files, refuse, run_here, run_request
 from .spec import MOST_SECONDS, JobSpec, parse_roles
 
 NODES = "Several machines"
@@ -310,4 +310,5 @@ def migrate(
 
 def main() -> None:
     """Run the command with the arguments of this process."""
+    open_standard_files()
     app(prog_name="telegrad")

@@ -62,6 +62,7 @@ class JobResult:
         seconds: from the job's start to its end.
         left_running: process ids of what the workers had left running; they have been ended.
         verdict: of a job on several nodes: number of the node that failed first, and how; None if none did.
+        ended_because: why it was ended, if not because of a worker of this machine.
     """
 
     exit_code: int
@@ -72,6 +73,7 @@ class JobResult:
     seconds: float
     left_running: tuple[int, ...]
     verdict: tuple[int, Outcome] | None = None
+    ended_because: str = ""
 
 
 def launch(
@@ -109,6 +111,7 @@ def launch(
         log_dir=log_dir,
         seconds=time.monotonic() - began,
         left_running=tuple(engine.left_running),
+        ended_because=supervisor.abandoned,
     )
 
 

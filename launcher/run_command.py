@@ -168,6 +168,13 @@ def refuse(why: str) -> NoReturn:
     raise typer.Exit(BAD_INPUT)
 
 
+def open_standard_files() -> None:
+    """Open the null device in the place of standard files that are closed (``>&-``): a log would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # until this process ends
+
+
 def _silence_broken_output() -> None:
     """Keep Python from an error at exit when the reader of standard output is gone (``| head``)."""
     try:

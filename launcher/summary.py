@@ -47,6 +47,9 @@ def _outcome(result: JobResult) -> Iterable[str]:
     elif result.interrupted_by is not None:
         yield f"interrupted by {signal_name(result.interrupted_by)} after {result.seconds:.1f} s"
         yield from _each("the workers:", result.workers)
+    elif result.ended_because:
+        yield f"root cause: {result.ended_because}"
+        yield from _each("the workers:", result.workers)
     elif result.cause is not None:
         first, *more = root_cause_lines(result.cause)
         yield from (f"root cause: {first}", *more)

@@ -79,7 +79,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The job ends because of another node; this one's workers are to end, too."""
+    """The job ends because of another node, or of the fork server; this node's workers are to end, too."""
 
     reason: str
 
@@ -137,7 +137,7 @@ class Supervisor:
         self.wake_at: float | None = None  # when to send TimePassed, at the latest
         self.failures = FailureGraph()
         self.interrupted_by: int | None = None  # set only if no worker had failed before
-        self.abandoned = ""  # why the job ends because of another node; set only if no worker had failed before
+        self.abandoned = ""  # why the job ends, if no worker of this node had failed before
         self._running: set[int] = set()
         self._sent: set[tuple[int, int]] = set()  # (rank, signal)
 

@@ -25,6 +25,9 @@ class ForkServer:
         environment: variables that all workers share.
         descriptor: file that they inherit.
 
+    Attributes:
+        pidfd: becomes readable when it has ended.
+
     Raises:
         OSError: it cannot be started.
     """
@@ -43,6 +46,11 @@ class ForkServer:
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        self.pidfd = os.pidfd_open(self._process.pid)
+
+    def end(self) -> int:
+        """Return its exit code, when it has ended; minus the number, for a signal."""
+        return self._process.wait()
 
     def start(self, variables: Mapping[str, str], output: int, cores: Collection[int]) -> "ForkedProcess":
         """Start a worker.
@@ -69,6 +77,7 @@ class ForkServer:
 
     def close(self) -> None:
         """End the fork server; workers go on."""
+        os.close(self.pidfd)
         self._connection.close()
         with self._process as process:
             try:

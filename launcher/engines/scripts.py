@@ -85,7 +85,9 @@ class ScriptEngine(Engine):
             self._guardian = stack.enter_context(guardian(self._job, str(self.credentials.root)))
             stack.callback(self._end_leftovers)
             if self.spec.forks:
-                self._fork_server = stack.enter_context(closing(self._start_fork_server()))
+                self._fork_server = server = stack.enter_context(closing(self._start_fork_server()))
+                self.selector.register(server.pidfd, selectors.EVENT_READ, partial(self._lost_fork_server, server))
+                stack.callback(self._watch_no_more, server.pidfd)
             self.begin()
             self.run()
 
@@ -172,6 +174,19 @@ class ScriptEngine(Engine):
     def _abandon(self, node: Part) -> None:
         self.selector.unregister(node.wake)
         self.post(Abandoned(node.ended_because))
+
+    def _lost_fork_server(self, server: ForkServer) -> None:
+        """End the job: its fork server has ended, which alone learns the exit codes of the workers."""
+        self._watch_no_more(server.pidfd)
+        code = server.end()
+        how = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+        self.post(
+            Abandoned(f"the fork server of this job, whose children the workers are, {how}; no worker failed first")
+        )
+
+    def _watch_no_more(self, descriptor: int) -> None:
+        with suppress(KeyError):  # that was done before
+            self.selector.unregister(descriptor)
 
     def _shared_environment(self) -> dict[str, str]:
         size = len(self.spec.workers)

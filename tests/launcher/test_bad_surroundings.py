@@ -1,6 +1,8 @@
 """Names, addresses, folders, disks and programs that make trouble: the launcher says so, ends, and leaves nothing."""
 
 import re
+import subprocess
+import sys
 from contextlib import closing
 
 import psutil
@@ -129,3 +131,14 @@ else:
     assert out.count("worker0 | x") == 320_000 and "worker1" not in out
     assert (tmp_path / "logs" / "worker0.log").stat().st_size == 32_000_000
     assert (tmp_path / "logs" / "worker1.log").read_bytes() == b""
+
+
+def test_a_closed_standard_output_fails_no_job(tmp_path):
+    """``telegrad run ... >&-``: Python has no ``sys.stdout`` then."""
+    script = tmp_path / "script.py"
+    script.write_text("print('hello')")
+    command = [sys.executable, "-m", "telegrad.launcher", "run", "--log-dir", str(tmp_path / "logs"), str(script)]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "1 worker finished" in done.stderr
+    assert [log.read_text() for log in (tmp_path / "logs").glob("*.log")] == ["hello\n"]

@@ -102,15 +102,15 @@ def test_workers_share_what_was_imported(job):
         assert resident < 60 * 1024 and share < resident / 2, line
 
 
-def test_the_output_of_a_worker_whose_fork_server_was_killed_is_complete(job):
+def test_a_job_whose_fork_server_was_killed_ends_at_once_and_blames_no_worker(job):
     process = job(TOLD_WAITING.replace("'waiting'", "'waiting', os.getppid()"), "-n", "2")
     (line, *_) = read_until(process, 2, "waiting")
     server = psutil.Process(int(line.split()[-1]))
     workers = server.children()
     server.kill()
-    workers[0].kill()
-    _, err = ended(process, 255)
-    assert "exited with code 255" in err and not psutil.wait_procs(workers, LIMIT)[1]
+    _, err = ended(process, 1)
+    assert "root cause: the fork server of this job, whose children the workers are, died of SIGKILL" in err
+    assert not psutil.wait_procs(workers, LIMIT)[1]
 
 
 def test_a_fork_server_that_was_late_once_is_not_asked_again(tmp_path, monkeypatch):
