@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import random
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -52,8 +52,9 @@ class CallTable:
     def __init__(self, timers: Timers, expired: Callable[[PendingCall], object]) -> None:
         self._timers = timers
         self._expired = expired
-        # The first id is random: an answer to another incarnation of this worker must not match.
-        self._first = random.getrandbits(48)
+        # The first id is random: an answer to another incarnation of this worker must not match. It is not drawn from the
+        # program's generator: that would change a seeded program, and equally seeded workers would have equal ids.
+        self._first = secrets.randbits(48)
         self._ids = itertools.count(self._first)
         self._waits = itertools.count(-1, -1)  # ids of waits, which no message has
         self.calls: dict[int, PendingCall] = {}

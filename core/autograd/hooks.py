@@ -1,6 +1,7 @@
 """Hooks of tensors and nodes, and the handles that remove them.
 
-A handle refers to its table weakly: a hook that refers to its own handle (to remove itself) makes no reference cycle.
+A handle refers to its table weakly: a hook that refers to its own handle (to remove itself) makes no reference cycle. A pickle
+or a deep copy of a handle, together with the module that has the hook, removes the hook of the copy.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class HookTable(dict[int, Any]):
 
     def add(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Put ``hook`` after all others, or before them, and return the handle that removes it."""
-        key = next(_ids)
+        key = next(key for key in _ids if key not in self)  # a table that was pickled has keys of another process
         others = list(self.items()) if prepend else ()
         if prepend:
             self.clear()
@@ -46,6 +47,13 @@ class RemovableHandle:
     def __init__(self, table: HookTable, key: int) -> None:
         self._table = weakref.ref(table)
         self.id = key
+
+    def __getstate__(self) -> tuple[HookTable | None, int]:
+        return self._table(), self.id
+
+    def __setstate__(self, state: tuple[HookTable | None, int]) -> None:
+        table, self.id = state
+        self._table = weakref.ref(HookTable() if table is None else table)
 
     def remove(self) -> None:
         """Remove the hook; calling it again does nothing."""

@@ -2,7 +2,8 @@
 
 An array that fills its memory in C order needs no layout. Every other array has a *place*: an offset and strides in a buffer.
 The buffer spans all elements of the array and of the arrays with which it overlaps. The bytes between the elements of a span
-travel too. So a span that is mostly gaps is not sent: such an array is copied, and arrives in C order.
+travel too. So a large span that is mostly gaps is not sent: such an array is copied, and arrives without gaps; its dimensions
+keep their order in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from ...core.extend import memory_address
 from ...core.extend import memory_owner as storage
 
 HEAD = struct.Struct("<IQ")  # number of the earlier array of the same buffer (or 0), offset in bytes
-LARGEST_SPAN = 2  # largest span of a buffer, as a multiple of the bytes of its elements; PyTorch has the same limit
+# Largest span of a buffer, as a multiple of the bytes of its elements; smaller ones are sent in any case. PyTorch's limits.
+LARGEST_SPAN = 2
+SMALL_SPAN = 8192
 ALIGNMENT = 16
 QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # the types that memoryview knows
 
@@ -78,7 +81,8 @@ def _lay_out_in_groups(arrays: Sequence[Any]) -> tuple[list[Place | None], list[
         first = min(span.which for span in group)
         memory = _memory(arrays, group)
         if memory is None:
-            buffers.update((span.which, raw_bytes(arrays[span.which])) for span in group)
+            for index in (span.which for span in group):
+                places[index], buffers[index] = _without_gaps(arrays[index])
             continue
         buffers[first], start = memory
         for index in (span.which for span in group):
@@ -119,13 +123,22 @@ def _memory(arrays: Sequence[Any], group: Sequence[Span]) -> tuple[memoryview, i
         return None
     whole = _whole(_owner(arrays[group[0].which]))
     begin, end = min(span.begin for span in group), max(span.end for span in group)
-    largest = sum(_distinct_bytes(arrays[span.which]) for span in group) * LARGEST_SPAN
+    largest = max(sum(_distinct_bytes(arrays[span.which]) for span in group) * LARGEST_SPAN, SMALL_SPAN)
     same = all(span[:2] == group[0][:2] for span in group[1:]) and len(group) > 1  # one array, several times
     if whole is None or (end - begin > largest and not same):
         return None
     start = memory_address(whole)
     begin = max(start, begin - begin % ALIGNMENT)  # so that arrays that are aligned here are aligned at the receiver
     return raw_bytes(whole)[begin - start : end - start], begin
+
+
+def _without_gaps(array: Any) -> tuple[Place | None, memoryview]:
+    """Return the place and the bytes of an array's elements; copied, unless it has no gaps and is in C order."""
+    order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+    if array.flags.c_contiguous or order == sorted(order):
+        return None, raw_bytes(array)
+    turned: Any = np.ascontiguousarray(array.transpose(order))
+    return Place(None, 0, turned.transpose(np.argsort(order)).strides), raw_bytes(turned)
 
 
 def _whole(owner: Any) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import telegrad.core as tg
 from telegrad.core.autograd import grad
 from telegrad.core.errors import AutogradError
-from telegrad.core.extend import gradient_edge
+from telegrad.core.extend import HookTable, gradient_edge
 
 
 def leaf():
@@ -192,3 +195,35 @@ def test_hooks_behind_a_leaf_get_its_gradient_as_a_tensor():
     node.register_hook(lambda inputs, outputs: seen.append((inputs, outputs[0].tolist())))
     (a * 3).sum().backward()
     assert seen == [((), [3, 3])]
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_a_copied_handle_removes_the_hook_of_the_copy(duplicate):
+    table = HookTable()
+    handle = table.add(print)
+    table.add(len)
+    alone = duplicate(handle)
+    alone.remove()  # its table is gone
+    others, other = duplicate((table, handle))
+    other.remove()
+    assert list(others.values()) == [len] and list(table.values()) == [print, len]
+    handle.remove()
+    assert list(table.values()) == [len]
+
+
+def test_a_hook_that_knows_its_handle_can_be_copied_with_it():
+    class Once:
+        def __call__(self, *_):
+            self.handle.remove()
+
+    table, once = HookTable(), Once()
+    once.handle = table.add(once)
+    again = copy.deepcopy(once)
+    assert again.handle.id == once.handle.id and again.handle is not once.handle
+
+
+def test_a_hook_does_not_replace_one_that_came_from_another_process():
+    number = HookTable().add(print).id
+    table = HookTable({number + 1: len, number + 2: print})
+    added = table.add(repr)
+    assert list(table.values()) == [len, print, repr] and added.id not in (number + 1, number + 2)

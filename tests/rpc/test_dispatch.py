@@ -1,5 +1,6 @@
 """The table of calls under way: each leaves once, answered or expired, also if several threads come at once."""
 
+import random
 import threading
 
 import pytest
@@ -28,6 +29,13 @@ class Table(CallTable):
 @pytest.fixture
 def table():
     return Table()
+
+
+def test_a_seeded_program_draws_the_same_numbers_and_has_other_ids():
+    random.seed(1)
+    before, first = random.getstate(), Table().call(1).call_id
+    assert random.getstate() == before
+    assert Table().call(1).call_id != first
 
 
 def test_calls_expire_in_the_order_of_their_deadlines(table):

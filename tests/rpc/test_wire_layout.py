@@ -41,7 +41,11 @@ def matrix():
         (matrix().t(), (1, 3)),
         (tg.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1), (1, 12, 4)),
         (tg.arange(8.0)[::2], (2,)),
-        (tg.arange(8.0)[::4], (1,)),  # more gaps than elements: copied
+        (tg.arange(8.0)[::4], (4,)),
+        (tg.arange(60.0).reshape(5, 4, 3)[:, :, 0].t(), (3, 12)),
+        (tg.arange(8000.0)[::4], (1,)),  # large, and more gaps than elements: copied
+        (tg.ones(50, 40, 8)[..., 0].t(), (1, 40)),
+        (tg.ones(50, 40, 8)[..., :2].permute(2, 0, 1), (1, 80, 2)),
         (matrix()[:, 1:], (3, 1)),
         (tg.ones(3, 1).expand(3, 4), (1, 0)),
         (tg.ones(0, 3).t(), None),
