@@ -122,6 +122,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "selu",
         "threshold",
     ]
+    _NATIVE = ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_group_norm"]
     _AUTOCAST = [
         "autocast",
         "autocast_decrement_nesting",
@@ -142,6 +143,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
     _LATER = {
         **dict.fromkeys(_AUTOCAST, ".amp"),
         **dict.fromkeys(_LAYERS, ".nn.functional"),
+        **dict.fromkeys(_NATIVE, ".nn.functional.native"),
         **{name: f".{name}" for name in (*_PACKAGES, *_ALIASES)},
         "get_num_threads": ".core.blas_threads",
         "set_num_threads": ".core.blas_threads",

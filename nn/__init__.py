@@ -74,6 +74,7 @@ from .embedding_loss import TripletMarginWithDistanceLoss as TripletMarginWithDi
 from .errors import StateDictError as StateDictError
 from .fractional_pooling import FractionalMaxPool2d as FractionalMaxPool2d
 from .fractional_pooling import FractionalMaxPool3d as FractionalMaxPool3d
+from .functional.linear_cross_entropy import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from .hooks import register_module_forward_hook as register_module_forward_hook
 from .hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
 from .hooks import register_module_full_backward_hook as register_module_full_backward_hook
@@ -96,6 +97,7 @@ from .lazy import UninitializedParameter as UninitializedParameter
 from .linear import Bilinear as Bilinear
 from .linear import Identity as Identity
 from .linear import Linear as Linear
+from .linear_cross_entropy import LinearCrossEntropyLoss as LinearCrossEntropyLoss
 from .loss import GaussianNLLLoss as GaussianNLLLoss
 from .loss import HuberLoss as HuberLoss
 from .loss import KLDivLoss as KLDivLoss

@@ -271,6 +271,7 @@ from ..ops.reduce.extremes import argmax as argmax
 from ..ops.reduce.extremes import argmin as argmin
 from ..ops.reduce.extremes import max as max
 from ..ops.reduce.extremes import min as min
+from ..ops.reduce.hashing import hash_tensor as hash_tensor
 from ..ops.reduce.histograms import histogram as histogram
 from ..ops.reduce.histograms import histogramdd as histogramdd
 from ..ops.reduce.integrals import cumulative_trapezoid as cumulative_trapezoid
@@ -348,6 +349,7 @@ from ..ops.shape.joining import hstack as hstack
 from ..ops.shape.joining import stack as stack
 from ..ops.shape.joining import vstack as row_stack
 from ..ops.shape.joining import vstack as vstack
+from ..ops.shape.padding import constant_pad_nd as constant_pad_nd
 from ..ops.shape.padding import pad as pad
 from ..ops.shape.queries import is_conj as is_conj
 from ..ops.shape.queries import is_floating_point as is_floating_point
@@ -547,6 +549,7 @@ __all__ = [
     "concatenate",
     "conj",
     "conj_physical",
+    "constant_pad_nd",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -632,6 +635,7 @@ __all__ = [
     "gt",
     "hamming_window",
     "hann_window",
+    "hash_tensor",
     "heaviside",
     "histc",
     "histogram",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..tensors import Tensor
 from .tensor import SparseTensor
 
 
@@ -57,3 +58,28 @@ def matrix_product(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     theirs = np.repeat(starts, counts) + within
     places = np.stack([a._places[0][ours], b._places[1][theirs]])
     return SparseTensor(places, a._elements[ours] * b._elements[theirs], (a.shape[0], b.shape[1])).coalesce()
+
+
+def sampled_product(pattern: SparseTensor, a: Tensor, b: Tensor) -> SparseTensor:
+    """Return the elements of a product of dense matrices at the places of ``pattern``.
+
+    Args:
+        pattern: coalesced, shape (..., n, m).
+        a: matrices (..., n, k).
+        b: matrices (..., k, m).
+
+    Raises:
+        ValueError: the shapes do not fit, or ``pattern`` has dense dimensions.
+    """
+    if (
+        pattern.dense_dim()
+        or pattern.ndim < 2
+        or not a.ndim == b.ndim == pattern.ndim
+        or a.shape[-1] != b.shape[-2]
+        or pattern.shape != (*a.shape[:-1], b.shape[-1])
+        or a.shape[:-2] != b.shape[:-2]
+    ):
+        raise ValueError(f"a sparse tensor of shape {pattern.shape} does not fit matrices {a.shape} and {b.shape}")
+    *batch, row, column = pattern._places
+    products = a[(*batch, row)] * b.mT[(*batch, column)]
+    return SparseTensor(pattern._places, products.sum(-1), pattern.shape, coalesced=True)

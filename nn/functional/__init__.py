@@ -15,6 +15,7 @@ from .embedding_loss import *  # noqa: F403
 from .gelu import *  # noqa: F403
 from .layer_norm import *  # noqa: F403
 from .linear import *  # noqa: F403
+from .linear_cross_entropy import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .multi_head import *  # noqa: F403
 from .normalization import *  # noqa: F403

@@ -30,6 +30,7 @@ def single_integers(make: Make) -> list[tuple[tg.Tensor]]:
 
 
 CHECKS = [
+    OpCheck("__rdiv__", lambda a, b: a.__rdiv__(b), binary(), reference=lambda a, b: b / a),
     OpCheck("positive", tg.positive, SIGNED, reference=np.positive),
     OpCheck("sgn", tg.sgn, SIGNED, reference=np.sign),
     OpCheck("fmod", tg.fmod, binary(), reference=np.fmod, dtypes=DIVISIBLE),

@@ -10,6 +10,8 @@ import numpy as np
 
 from ...core import Tensor, tensor
 from ...nn import functional as F
+from ...nn.functional.linear_cross_entropy import LinearCrossEntropyOptions
+from ...nn.functional.native import grid_sampler_2d, grid_sampler_3d
 from .check import Make, OpCheck, Samples
 
 CLASSES = tensor([0, 2, 1, 1])
@@ -28,6 +30,14 @@ def _like(*names: str, shapes: tuple[tuple[int, ...], ...] = ((4, 3), (), (0, 2)
 
 def _scores(make: Make) -> list[tuple[Tensor, ...]]:
     return [(make(4, 3, signs=True),), (make(4, 3, low=3.0, high=9.0),)]
+
+
+def _linear(make: Make) -> list[tuple[Tensor, ...]]:
+    return [(make(4, 2, signs=True), make(3, 2, signs=True), make(3))]
+
+
+def _linear_cross_entropy(options: LinearCrossEntropyOptions | None = None) -> Callable[..., Tensor]:
+    return lambda x, weight, bias: F.linear_cross_entropy(x, weight, CLASSES, linear_bias=bias, options=options)
 
 
 def _check(name: str, function: Callable[..., Any], samples: Samples, **options: Any) -> OpCheck:
@@ -63,6 +73,10 @@ CHECKS = [
         _like("x", "p", shapes=((4, 3), (2, 3, 2), (3,))),
         dtypes=("float16", "float32", "float64"),
     ),
+    OpCheck("linear_cross_entropy", _linear_cross_entropy(), _linear),
+    OpCheck(
+        "linear_cross_entropy:chunks", _linear_cross_entropy(LinearCrossEntropyOptions(batch_chunk_size=3)), _linear
+    ),
     _check("nll_loss", _of_target(F.nll_loss, CLASSES), _scores),
     _check("multi_margin_loss", _of_target(F.multi_margin_loss, CLASSES), _scores, p=2, margin=9.0),
     _check("multilabel_margin_loss", _of_target(F.multilabel_margin_loss, tensor([[0, 2, -1]] * 4)), _scores),
@@ -97,6 +111,22 @@ CHECKS = [
     _check("pixel_unshuffle", F.pixel_unshuffle, lambda make: [(make(1, 1, 2, 4),)], downscale_factor=2),
     _check("channel_shuffle", F.channel_shuffle, lambda make: [(make(1, 6, 2),)], groups=2),
     _check("affine_grid", F.affine_grid, lambda make: [(make(1, 2, 3),)], size=(1, 1, 2, 3), align_corners=False),
+    _check(
+        "grid_sampler_2d",
+        grid_sampler_2d,
+        lambda make: [(make(1, 2, 3, 3), make(1, 2, 2, 2, low=0.1, high=0.3, signs=True))],
+        interpolation_mode=2,
+        padding_mode=1,
+        align_corners=True,
+    ),
+    _check(
+        "grid_sampler_3d",
+        grid_sampler_3d,
+        lambda make: [(make(1, 1, 3, 3, 3), make(1, 2, 1, 2, 3, low=0.1, high=0.3, signs=True))],
+        interpolation_mode=0,
+        padding_mode=0,
+        align_corners=False,
+    ),
     _check(
         "grid_sample",
         F.grid_sample,

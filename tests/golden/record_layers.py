@@ -264,6 +264,14 @@ LOSS = [
     case("CrossEntropyLoss", x(2, 3, 2, 2), classes(3, 2, 2, 2), kwargs={"ignore_index": 0, "weight": FEW}),
     case("CrossEntropyLoss", x(2, 3, 2), x(2, 3, 2, kind=C), kwargs={"label_smoothing": 0.1, "weight": FEW}),
     case("CrossEntropyLoss", x(3), given(2)),
+    *(
+        case("LinearCrossEntropyLoss", x(4, 5), CLASSES, args=(5, 3), kwargs=each)
+        for each in ({}, {"bias": True, "weight": FEW}, {"ignore_index": 1}, {"label_smoothing": 0.3}, *REDUCTIONS)
+    ),
+    case("LinearCrossEntropyLoss", x(4, 5), classes(3, 4, 2), args=(5, 3), kwargs={"out_features": (2,), "bias": True}),
+    case("LinearCrossEntropyLoss", x(4, 5), x(4, 3, kind=C), args=(5, 3)),
+    case("LinearCrossEntropyLoss", x(5), given(2), args=(5, 3)),
+    case("linear_cross_entropy", x(4, 5), x(3, 5), CLASSES, kwargs={"linear_bias": x(3), "weight": FEW}),
     *(case("NLLLoss", N, CLASSES, kwargs=each) for each in ({}, {"weight": FEW, "ignore_index": 2}, *REDUCTIONS)),
     *(
         case("KLDivLoss", N, x(4, 3, kind=C), kwargs=each)

@@ -17,6 +17,7 @@ from ..table.nodes import keep, keep_result, record, record_fitted, records
 from ..table.operation import operation, published
 from ..table.rows import Row
 from ..table.views import view_of
+from .conversion import to
 
 
 def _angle_rule(xp: Any, g: Any, a: Any) -> Any:
@@ -183,6 +184,16 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     result = Tensor(parts)
     saved = (keep(angle), keep_result(result))
     return record_fitted(_POLAR, result, (abs, angle), saved)
+
+
+@published(function=False, method=True)
+def chalf(input: Tensor, memory_format: Any = None) -> Tensor:
+    """Return complex numbers with parts of the precision of float16; ``memory_format`` has no effect.
+
+    NumPy has no complex numbers of two halves, so the dtype is ``complex64``.
+    """
+    parts = to(view_as_real(input) if input.dtype.kind == "c" else input, np.float16)
+    return view_as_complex(to(parts, np.float32)) if input.dtype.kind == "c" else to(parts, np.complex64)
 
 
 @published(method=True)

@@ -12,7 +12,7 @@ from ...types import Array, Scalar
 from ..table.array_functions import signs
 from ..table.factories import Binary, binary, declared, same_dtype, zero_gradient
 from ..table.operands import real_only
-from ..table.operation import operation
+from ..table.operation import operation, published
 from ..table.rows import ARRAYS, TENSORS
 from .conversion import to
 
@@ -266,6 +266,12 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None, out
     if rounding_mode == "trunc":
         return _divided_to_zero(input, other)
     raise ValueError(f'rounding_mode must be "floor", "trunc" or None, and you gave {rounding_mode!r}')
+
+
+@published(function=False, method="__rdiv__")
+def rdiv(input: Tensor, other: Operand) -> Tensor:
+    """Return ``other / input``: the name that the reflected operator had in Python 2, which PyTorch keeps."""
+    return quotient(other, input)
 
 
 def integers_divide(function: Any, x: Any, y: Any) -> Any:

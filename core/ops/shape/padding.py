@@ -34,6 +34,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         ValueError: an odd number of lengths, too many of them, an unknown mode, a ``value`` in another mode than
             "constant", or more elements than the input has to give.
     """
+    return _padded(input, pad, mode, value)
+
+
+def _padded(input: Tensor, pad: Sequence[int], mode: str, value: float | None) -> Tensor:
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise ValueError(
             f"pad must be pairs of lengths, at most {input.ndim} for shape {input.shape}, not {tuple(pad)}"
@@ -56,6 +60,18 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         if pair != (0, 0):
             input = input[(slice(None),) * axis + (_INDICES[mode](input.shape[axis], *pair),)]
     return input
+
+
+@operation(function=True)
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """Return ``input`` with constants on the sides of its last dimensions: ``pad`` in "constant" mode. Errors: ``pad``'s.
+
+    Args:
+        input: any shape and dtype.
+        pad: number of elements before and after, in pairs, from the last dimension on; removed if negative.
+        value: the constant.
+    """
+    return _padded(input, pad, "constant", value)
 
 
 def _constant(input: Tensor, around: dict[int, tuple[int, int]], value: float) -> Tensor:
