@@ -21,7 +21,7 @@ from .reduction import chosen_reduction
 __all__ = ["linear_cross_entropy"]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class LinearCrossEntropyOptions:
     """Options of ``linear_cross_entropy``, which let it compute a few samples at a time.
 

@@ -89,13 +89,15 @@ class Unpickler(pickle.Unpickler):
         return rest[0] if kind == "device" else found(rest[0])
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return a class of NumPy or Python.
+        """Return a class of NumPy or Python, or the class that has the name of one of PyTorch's layers or options.
 
         Raises:
             Missing: it is another class.
         """
         if module.split(".")[0] in ("numpy", "builtins", "collections", "_codecs"):
             return super().find_class(module, name)
+        if module.startswith("torch.nn.modules."):
+            return found(f"{module}.{name}")
         raise Missing(f"{module}.{name}")
 
 
