@@ -81,5 +81,6 @@ def sampled_product(pattern: SparseTensor, a: Tensor, b: Tensor) -> SparseTensor
     ):
         raise ValueError(f"a sparse tensor of shape {pattern.shape} does not fit matrices {a.shape} and {b.shape}")
     *batch, row, column = pattern._places
-    products = a[(*batch, row)] * b.mT[(*batch, column)]
+    rows, columns = (*batch, row), (*batch, column)
+    products = a[rows] * b.mT[columns]
     return SparseTensor(pattern._places, products.sum(-1), pattern.shape, coalesced=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...dtypes import is_floating
@@ -10,6 +12,8 @@ from ...types import Dims
 from ..table.dims import all_dims
 from ..table.operation import operation
 from .extremes import not_empty
+
+_xor: Any = np.bitwise_xor.reduce
 
 
 @operation(method=True)
@@ -37,4 +41,4 @@ def hash_tensor(
     dims = all_dims(dim, x.ndim)
     not_empty("hash_tensor", x, dims)
     bits = x.astype(np.float64 if is_floating(x.dtype) else np.int64).view(np.uint64)
-    return Tensor(np.asarray(np.bitwise_xor.reduce(bits, dims, keepdims=keepdim)))
+    return Tensor(np.asarray(_xor(bits, dims, keepdims=keepdim)))
