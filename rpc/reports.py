@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import chain
 from typing import NamedTuple
 
-from ..proto.rpc_pb2 import MembershipReport
+from ..proto.rpc_pb2 import MembershipReport, Question
 from .intervals import IntervalSet
 
 
@@ -47,12 +47,16 @@ class Report:
         links: by rank, the author's finding about its link to that worker, if a worker suspects that worker.
         lost: by rank, why the author counts a worker as lost. Only the latest losses: many may leave a dynamic group.
         gone: ranks of all workers that the author counts as lost. They are few intervals, because no rank is used again.
+        asks: by rank of a worker that the author is about to lose, the version of its report that asked the others first.
+        heard: by rank of a worker that asks, the version of its latest question that the author knows.
     """
 
     version: int = 0
     links: dict[int, Evidence] = field(default_factory=dict)
     lost: dict[int, Loss] = field(default_factory=dict)
     gone: IntervalSet = field(default_factory=IntervalSet)
+    asks: dict[int, int] = field(default_factory=dict)
+    heard: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for rank in self.lost:
@@ -71,12 +75,17 @@ class Report:
 
     def copy(self) -> Report:
         """Return a copy that does not change when this report does."""
-        return Report(self.version, dict(self.links), dict(self.lost), self.gone.copy())
+        lost, gone = dict(self.lost), self.gone.copy()
+        return Report(self.version, dict(self.links), lost, gone, dict(self.asks), dict(self.heard))
 
     def suspects(self, rank: int) -> bool:
         """Return whether the author cannot reach that worker."""
         link = self.links.get(rank)
         return link is not None and link.finding is not Finding.REACHED
+
+    def confirms(self, asker: int, rank: int, version: int) -> bool:
+        """Return whether the author suspects ``rank`` and knew that version of the asker's report when it said so."""
+        return self.suspects(rank) and self.heard.get(asker, 0) >= version
 
 
 class Reports(dict[int, Report]):
@@ -145,6 +154,8 @@ def encode_report(report: Report) -> bytes:
         out.links.add(rank=rank, finding=evidence.finding, reason=evidence.reason)
     for rank, loss in report.lost.items():
         out.lost.add(rank=rank, reason=loss.reason, left=loss.left)
+    out.asks.extend(Question(rank=rank, version=version) for rank, version in report.asks.items())
+    out.heard.extend(Question(rank=rank, version=version) for rank, version in report.heard.items())
     out.gone.extend(chain.from_iterable(report.gone.intervals()))
     return out.SerializeToString()
 
@@ -156,4 +167,6 @@ def decode_report(data: bytes) -> Report:
     report = Report(given.version, links, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})
     for first, end in zip(given.gone[::2], given.gone[1::2], strict=True):
         report.gone.add_range(first, end)
+    report.asks = {question.rank: question.version for question in given.asks}
+    report.heard = {question.rank: question.version for question in given.heard}
     return report

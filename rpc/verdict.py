@@ -30,12 +30,13 @@ Reports may arrive in any order, and through other workers where a link is cut. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ..core.errors import IllegalEventError
 from .intervals import IntervalSet
+from .pieces import Piece
 from .reports import Evidence, Finding, Loss, Report, Reports
 
 # -- events
@@ -137,6 +138,7 @@ class Verdicts:
         self._reports = Reports({me: Report()})  # those that have arrived, and its own
         # Suspected workers that this one has asked for a sign of life, and the version of the first report that asked them.
         self._asked: dict[int, int] = {}
+        self._held: set[int] = set()  # workers that it has reached, whose suspicion it must not withdraw yet
         self._dead_since: dict[int, float] = {}  # when this worker found others dead that no worker has reached since
         self._passed_on = 0  # losses of which the others were told
         self.awake_since = 0.0  # when this process last went on after a suspension
@@ -224,6 +226,9 @@ class Verdicts:
         suspecting = self._reports.suspecting(rank)
         if not suspecting or version < self._asked.get(rank, 0) or (known and known.finding is Finding.REACHED):
             return
+        if self._bound(rank):
+            self._held.add(rank)
+            return
         if suspecting == [self.me]:
             del self.report.links[rank]
         else:
@@ -275,6 +280,8 @@ class Verdicts:
             self._lose(rank, report.loss(rank))
         for rank in [rank for rank in report.links if report.suspects(rank) and not before.suspects(rank)]:
             self._answer_suspicion(sender, rank)
+        if report.suspects(self.me) and not before.suspects(self.me):
+            self._ask(sender)
         self._conclude(now)
 
     # -- suspension of this process
@@ -333,6 +340,7 @@ class Verdicts:
             self._lose_dead(now)
         if not self.closed:
             self._withdraw_answers()
+            self._answer_questions()
             self._pass_on_losses()
 
     def _pass_on_losses(self) -> None:
@@ -343,25 +351,60 @@ class Verdicts:
             self._send_report(uninformed)
 
     def _resolve_split(self, now: float) -> None:
-        """Lose the members to which no path leads, or close if they are the majority."""
-        here = self._reports.paths(self.me, self.members).keys() | {self.me}
-        outside = {rank for rank in self.members if rank not in here}
-        if not outside:
-            return
-        dead = {rank for rank in outside if any(self._reports.finding(other, rank) is Finding.DEAD for other in here)}
-        live = {*self.members} - dead
-        there = ", ".join(repr(self._name(rank)) for rank in sorted(live - here))
-        if there and self._woke is not None:
+        """Lose the members to which no path leads, once the piece has confirmed it, or close if that does not go on."""
+        piece = Piece(self.me, self.members, self._reports)
+        self._lose_all(piece, piece.dead)
+        there = ", ".join(repr(self._name(rank)) for rank in sorted(piece.silent))
+        speaks = bool(there) and self._woke is None and piece.goes_on and piece.speaks
+        self._question(piece.silent if speaks else set())
+        if speaks:
+            if piece.confirms(self.report.asks):
+                self._lose_all(piece, piece.silent)
+        elif there and self._woke is not None:
             if now >= self._woke + 2 * self._timeout:
                 self._close(f"it was suspended for more than {self._timeout:g} s, and cannot reach {there} since")
-        elif 2 * len(here) > len(live) or (2 * len(here) == len(live) and min(live) in here):
-            reasons = {rank: self._reports.reason(rank, here, self._name) for rank in sorted(outside)}
-            for rank, reason in reasons.items():
-                self._lose(rank, Loss(reason))
-        else:
+        elif not piece.goes_on and piece.suspects:
             self._close(
                 f"it cannot reach {there}, and the side with the majority, or at a tie the lowest rank, goes on"
             )
+
+    def _lose_all(self, piece: Piece, ranks: Set[int]) -> None:
+        reasons = {rank: self._reports.reason(rank, piece.here, self._name) for rank in sorted(ranks)}
+        for rank, reason in reasons.items():
+            self._lose(rank, Loss(reason))
+
+    # -- questions before a loss
+
+    def _question(self, ranks: Set[int]) -> None:
+        """Ask all members to confirm that these workers cannot be reached, and withdraw other questions."""
+        asks = {rank: self.report.asks.get(rank, self.report.version + 1) for rank in ranks}
+        if asks != self.report.asks:
+            self.report.asks = asks
+            self._send_report(sorted(self.members))
+
+    def _answer_questions(self) -> None:
+        """Answer new questions, and ask the workers again whose suspicions were held for earlier ones."""
+        heard = self.report.heard
+        questions = {asker: max(report.asks.values()) for asker, report in self._reports.items() if report.asks}
+        for asker in heard.keys() - questions.keys():
+            del heard[asker]
+        fresh = [asker for asker in sorted(questions) if asker != self.me and heard.get(asker, 0) < questions[asker]]
+        for asker in fresh if self._woke is None else []:
+            if not self._bound(asker):
+                heard[asker] = questions[asker]
+                self._send_report([asker])
+        for rank in [rank for rank in self._held if not self._bound(rank)]:
+            self._held.discard(rank)
+            if self.report.suspects(rank):
+                self._ask(rank)
+
+    def _bound(self, rank: int) -> bool:
+        """Return whether this worker has confirmed to another that it cannot reach ``rank``, which may be lost since."""
+        return self.report.suspects(rank) and any(
+            self.report.confirms(asker, rank, report.asks[rank])
+            for asker, report in self._reports.items()
+            if asker != self.me and rank in report.asks
+        )
 
     def _lose_dead(self, now: float) -> None:
         """Lose the members that this worker found dead ``timeout`` seconds ago, if no worker has reached them since."""
@@ -386,6 +429,7 @@ class Verdicts:
         self._reports.pop(rank, None)
         self._dead_since.pop(rank, None)
         self.report.links.pop(rank, None)
+        self.report.asks.pop(rank, None)
         self.report.lose(rank, loss)
         self._instructions.append(Lose(rank, loss))
 
