@@ -116,6 +116,8 @@ class Connections(LaneListener):
 
     def close(self) -> None:
         """Stop listening and free what the lanes hold."""
+        for peer in self._peers.met():
+            self.peer_lost(peer)
         for lane in (*self.lanes.values(), self._own_lane):
             lane.close()
 
@@ -176,6 +178,13 @@ class Connections(LaneListener):
         if peer.redial_at is not None and peer.redial_at <= self._timers.now() and not self._state.closed:
             peer.redial_at = None
             self.dial(peer)
+
+    def peer_lost(self, peer: Peer) -> None:
+        """Drop the calls to a peer that is gone which are queued on a connection that ended before it was open."""
+        with peer.lock:
+            unopened, peer.unopened = peer.unopened, None
+        if unopened is not None:
+            self._flows.of(unopened).close()
 
     # -- events of lanes (lanes.base.LaneListener)
 

@@ -209,7 +209,7 @@ class Peer:
                 return False
             self.gone = reason
             self.cut = ""
-            self.redial_at = self.trouble = self.unopened = self.latest = None
+            self.redial_at = self.trouble = self.latest = None
             self.control.peer_lost()
             return True
 

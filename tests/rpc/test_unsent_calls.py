@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import RpcTimeoutError
+from telegrad.core.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.lanes import grpc as grpc_lane
 from telegrad.rpc.lanes.grpc import GrpcLane
@@ -95,6 +95,23 @@ def test_a_connection_that_was_open_loses_what_it_carried(late, until):
     peer = a.peers.at(1)
     peer.dialed.fail(SILENT)
     assert peer.unopened is None
+
+
+@pytest.mark.parametrize("end", ["lost", "closed"])
+async def test_a_connection_that_never_opened_keeps_no_call(late, end):
+    """The worker is lost, or this one closes, while the calls wait for the next connection."""
+    a, fail, _ = late
+    calls = [rpc.rpc_async("b", note, (number,)) for number in range(5)]  # more than there is room for
+    flow = a.flows.of(a.peers.at(1).dialed)
+    a.connections.on_ended.append(
+        lambda peer: a.losses.left(peer, "it ended", False, b"") if end == "lost" else a.close("it ends")
+    )
+    fail()
+    for call in calls:
+        with pytest.raises(WorkerLostError if end == "lost" else AgentClosedError, match="'b'"):
+            await call
+    assert flow.closed and not flow.queued and not flow._due._items
+    assert a.peers.at(1).unopened is None
 
 
 @contextmanager
