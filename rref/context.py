@@ -174,7 +174,10 @@ class RRefContext:
                 self._fail(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost)))
             case p.NeverCreated(rref_id, future) | p.NeverMade(rref_id, future):
                 if future is not None:
-                    error = RpcError(f"RRef {rref_id} was never created: the call of remote() did not arrive")
+                    owner = self.agent.name
+                    error = RpcError(
+                        f"RRef {rref_id} of worker {owner!r} was never created: remote() did not arrive there"
+                    )
                     self._complete(future, error)
 
     def _fail(self, fork: Fork, error: Exception) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
@@ -104,8 +103,6 @@ async def fetch_one(worker: Worker, reference: RRef, key: int) -> None:
         value = await reference._fetch()
     except Exception as error:
         counts["fetches failed"] += 1
-        with suppress(RpcError):
-            await reference._fork.settled  # if its creating call never arrived, the owner may say so first
         if reference._fork.error is not None:
             return  # its creating call never arrived, or its owner is lost
         check_error(worker.simulation, f"to_here() of {reference} at {worker.name}", error)
