@@ -84,7 +84,13 @@ class Report:
         return link is not None and link.finding is not Finding.REACHED
 
     def confirms(self, asker: int, rank: int, version: int) -> bool:
-        """Return whether the author suspects ``rank`` and knew that version of the asker's report when it said so."""
+        """Return whether the author suspects a worker, and knew the question about it when it said so.
+
+        Args:
+            asker: rank of the worker that asked.
+            rank: rank of the suspected worker.
+            version: of the asker's report that asked first.
+        """
         return self.suspects(rank) and self.heard.get(asker, 0) >= version
 
 

@@ -7,8 +7,12 @@ of them are linked unless one of them suspects the other. From this graph each w
 * Members to which no path leads are *lost*. If one link is cut, its two ends are still connected through others: no worker is
   lost.
 * If the graph is in several pieces, the piece with the majority of the live members goes on. If there are two halves, the one
-  with the lowest rank goes on. A worker in any other piece closes itself. A member is dead, and does not count, if it is
-  known that no process listens at its address.
+  with the lowest rank goes on. A worker in any other piece closes itself, once all workers of its piece say that they cannot
+  reach the others. A member is dead, and does not count, if it is known that no process listens at its address.
+* Reports may be outdated, so a member that may be alive is lost only by the word of all others of a piece. The lowest rank of
+  the piece asks them, and each answers with a report that it has made since. One that has confirmed that it cannot reach a
+  worker must not take it back before the question is withdrawn, and answers no question of that worker until then.
+  ``docs/design/failures.md`` shows why two pieces cannot both go on.
 * Silence proves nothing about the links of others: a worker that has reported nothing about another counts as linked to it. A
   worker that is told of a suspicion asks the suspected worker for a sign of life, and reports the answer or its absence. The
   question is the worker's report, the answer its acknowledgement; one of an older report may come from a worker that has died.
@@ -19,9 +23,7 @@ of them are linked unless one of them suspects the other. From this graph each w
 * A refused connection proves more: the suspected worker is lost after ``timeout`` seconds unless a worker reaches it, even if
   some of the members report nothing meanwhile.
 
-A loss is final. Every worker that is told of it tells the others, so that all workers that stay end with the same losses. If
-the network splits in two different ways within the time that a report needs to travel, both sides may go on. A split that
-lasts longer cannot do this.
+A loss is final. Every worker that is told of it tells the others, so that all workers that stay end with the same losses.
 
 A worker that joins later is a member from then on. A report about it may come before the news that it has joined.
 
@@ -390,7 +392,7 @@ class Verdicts:
             del heard[asker]
         fresh = [asker for asker in sorted(questions) if asker != self.me and heard.get(asker, 0) < questions[asker]]
         for asker in fresh if self._woke is None else []:
-            if not self._bound(asker):
+            if asker not in self.report.asks and not self._bound(asker):
                 heard[asker] = questions[asker]
                 self._send_report([asker])
         for rank in [rank for rank in self._held if not self._bound(rank)]:

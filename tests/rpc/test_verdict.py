@@ -181,6 +181,7 @@ def test_a_suspended_worker_goes_on_once_it_heard_from_a_member():
     job.kill(2)
     job.failed(0, 2, SILENT)
     job.failed(1, 2, SILENT)
+    job.pass_time(TIMEOUT / 2)
     assert job.lost() == {0: [2], 1: [2]}
 
 
@@ -356,6 +357,90 @@ def test_a_worker_that_others_count_as_lost_closes():
     assert job.closed() == []  # it was not told: it said goodbye
     job.handle(2, Received(1, job.machines[1].report))
     assert job.closed() == [2] and "'w1'" in job.machines[2].closed
+
+
+def test_reports_that_were_withdrawn_since_expel_no_worker():
+    """Worker 2 stood still: 1 and 3 had suspected it and reach it again; 0 still suspects it, and hears the news late."""
+
+    def scenario(choices):
+        judge, others = Verdicts(0, range(4), "w{}".format, TIMEOUT), {}
+        flying = [Failed(2, SILENT)]
+        for rank in (1, 3):
+            others[rank] = Verdicts(rank, range(4), "w{}".format, TIMEOUT)
+            (suspicion,) = others[rank].handle(Failed(2, SILENT), 0.0)
+            flying.append(Received(rank, suspicion.report))
+        late = [(rank, others[rank].handle(Reached(2, 1), 0.0)[-1].report) for rank in others]
+        while flying:
+            event = choices.pick(flying)
+            flying.remove(event)
+            for said in judge.handle(event, 0.0):
+                assert isinstance(said, SendReport)
+                for rank in others.keys() & said.to:
+                    answers = others[rank].handle(Received(0, said.report), 0.0)
+                    flying += [Received(rank, answer.report) for answer in answers if 0 in answer.to]
+        assert judge.witness(2) in others or not judge.report.asks
+        assert not judge.report.gone and late
+
+    assert every_order(scenario) >= 6
+
+
+def test_a_silent_worker_is_lost_when_all_confirm_it_after_they_were_asked():
+    speaker, other = machine_of_three(0), machine_of_three(1)
+    (early,) = other.handle(Failed(2, SILENT), 0.0)
+    speaker.handle(Failed(2, SILENT), 0.0)
+    asked = speaker.handle(Received(1, early.report), 0.0)[-1]
+    assert asked.to == [1, 2] and asked.report.asks == {2: asked.report.version} and not speaker.report.gone
+    (answer,) = other.handle(Received(0, decode_report(encode_report(asked.report))), 0.0)
+    assert answer.to == [0] and answer.report.heard == {0: asked.report.version}
+    lost, told = speaker.handle(Received(1, decode_report(encode_report(answer.report))), 0.0)
+    assert isinstance(lost, Lose) and lost.rank == 2 and told.report.asks == {} and 2 in told.report.gone
+
+
+def test_a_confirmed_suspicion_is_not_withdrawn_before_the_question():
+    """The worker that asked may count the suspected one as lost since."""
+    machine = machine_of_three(1)
+    machine.handle(Failed(2, SILENT), 0.0)
+    (answer,) = machine.handle(Received(0, Report(5, {2: SILENT}, asks={2: 5})), 0.0)
+    assert machine.handle(Reached(2, answer.report.version), 0.0) == []
+    assert machine.report.suspects(2)
+    (question,) = machine.handle(Received(0, Report(6)), 0.0)  # it reaches the worker again
+    assert question.to == [2] and question.report.suspects(2) and not question.report.heard
+    (told,) = machine.handle(Reached(2, question.report.version), 0.0)
+    assert not told.report.links
+
+
+def test_no_worker_answers_a_question_of_one_whose_loss_it_has_confirmed():
+    """Of two workers that ask about each other, each other worker helps one."""
+    machine = Verdicts(2, range(4), "w{}".format, TIMEOUT)
+    for rank in (0, 1):
+        machine.handle(Failed(rank, SILENT), 0.0)
+    machine.handle(Received(1, Report(5, {0: SILENT}, asks={0: 5})), 0.0)
+    machine.handle(Received(0, Report(5, {1: SILENT}, asks={1: 5})), 0.0)
+    assert machine.report.heard == {1: 5}
+    machine.handle(Received(1, Report(6)), 0.0)
+    assert machine.report.heard == {0: 5}
+
+
+def test_a_worker_that_asks_answers_no_question_of_the_suspected_one():
+    machine = Verdicts(1, range(4), "w{}".format, TIMEOUT)
+    machine.handle(Failed(0, SILENT), 0.0)
+    for rank in (2, 3):
+        machine.handle(Received(rank, Report(1, {0: SILENT})), 0.0)
+    assert 0 in machine.report.asks
+    machine.handle(Received(0, Report(5, {3: SILENT}, asks={3: 5})), 0.0)
+    assert not machine.report.heard
+
+
+def test_a_worker_does_not_close_because_others_suspect_it():
+    """It asks them first: they may reach it again."""
+    machine = machine_of_three(2)
+    for rank in (0, 1):
+        (question,) = machine.handle(Received(rank, Report(1, {2: SILENT})), 0.0)
+        assert question.to == [rank]
+    assert not machine.closed
+    for rank in (0, 1):
+        machine.handle(Failed(rank, SILENT), 0.0)
+    assert "cannot reach 'a', 'b'" in machine.closed
 
 
 def test_everyone_agrees_in_every_order_of_evidence():

@@ -244,3 +244,20 @@ def test_all_who_stay_agree_in_every_schedule():
         stayed += len(world.alive())
         lost += len(world.machines) - len(world.alive())
     print(f"\n{len(chosen)} jobs, {stayed} workers stayed, {lost} were lost")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_two_halves_one_at_most_goes_on_whatever_they_heard_before(seed):
+    """Half of the workers cannot reach worker 1, and say so to all. They reach it again as the job is cut into halves."""
+    world = World(random.Random(seed), 8)
+    near, far = [0, 1, 2, 3], [4, 5, 6, 7]
+    for rank in (0, 2, 3):
+        world.cut(rank, 1)
+    world.run(1.5 * TIMEOUT + 0.5)
+    for rank in (0, 2, 3):
+        world.mend(rank, 1)
+    for one, other in itertools.product(near, far):
+        world.cut(one, other)
+    world.run(10 * TIMEOUT)
+    assert world.alive() == near
+    check(world)
