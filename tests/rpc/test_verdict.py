@@ -432,7 +432,7 @@ def test_a_worker_that_asks_answers_no_question_of_the_suspected_one():
 
 
 def test_a_worker_does_not_close_because_others_suspect_it():
-    """It asks them first: they may reach it again."""
+    """Ask them first: they may reach it again."""
     machine = machine_of_three(2)
     for rank in (0, 1):
         (question,) = machine.handle(Received(rank, Report(1, {2: SILENT})), 0.0)
