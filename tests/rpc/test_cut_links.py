@@ -307,7 +307,7 @@ def test_evidence_that_a_worker_is_dead_counts_from_its_first_proof(doubting):
 def test_time_in_which_the_system_of_a_worker_answers_a_dialer_is_no_silence(doubting):
     """A handshake may take long, and the link be cut for a moment meanwhile."""
     _, peer, _ = doubting
-    dial = SimpleNamespace(opened=False)
+    dial = SimpleNamespace(opened=False, flow=None)
 
     def ends(now):
         peer.dialed = dial
