@@ -121,9 +121,7 @@ class Server(CallServer):
             if call.method not in self._quick or key in self.waiting:
                 self._resume_in_time(call)  # without effect if it was started
             elif self.serving.get(key) is call:
-                call.fail(
-                    RpcError(f"the thread of worker {self._state.name!r} that served the request was interrupted")
-                )
+                call.fail(RpcError("the thread that served the request was interrupted"))
             raise
 
     def _resume_in_time(self, call: ServerCall) -> None:
