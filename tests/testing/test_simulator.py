@@ -19,6 +19,7 @@ from telegrad.rpc.dispatch import CallTable
 from telegrad.rpc.gathering import Rounds
 from telegrad.rpc.intervals import IntervalSet
 from telegrad.rpc.losses import Losses
+from telegrad.rpc.pieces import Piece
 from telegrad.rpc.reports import Reports
 from telegrad.rpc.server_call import ServerCall
 from telegrad.rref import protocol as p
@@ -241,6 +242,8 @@ def test_a_loss_of_a_worker_that_others_reach_is_found(monkeypatch):
         return {rank: rank for rank in members if rank != start and self.linked(start, rank)}
 
     monkeypatch.setattr(Reports, "paths", direct)
+    monkeypatch.setattr(Piece, "confirms", lambda *_: True)
+    monkeypatch.setattr(Piece, "speaks", True)
     plan = FaultPlan(pauses={"cut": 5.0}, longest=12.0)
     found = [Simulation(seed, agents=6, events=6000, plan=plan).run().violations for seed in SEEDS]
     assert any("though it could reach the majority" in violation for violations in found for violation in violations)
