@@ -45,17 +45,18 @@ class Bucket:
         return [self.part(row, place) for place in range(len(self.members))]
 
 
-def make_buckets(parameters: Sequence[Tensor], limit: float) -> list[Bucket]:
+def make_buckets(parameters: Sequence[Tensor], limit: float, places: Sequence[int]) -> list[Bucket]:
     """Return buckets of the parameters from the last to the first, which is about the order of a backward pass.
 
     Args:
         parameters: of the module, in its order.
         limit: bytes of a bucket; a larger parameter has one of its own.
+        places: of the parameters that get a bucket, in ascending order.
     """
     open_members: dict[Any, list[int]] = {}
     sizes: dict[Any, int] = {}
     closed: list[list[int]] = []
-    for index in reversed(range(len(parameters))):
+    for index in reversed(places):
         parameter = parameters[index]
         members = open_members.setdefault(parameter.dtype, [])
         members.append(index)

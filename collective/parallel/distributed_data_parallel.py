@@ -9,12 +9,13 @@ from typing import Any
 
 from ...core.extend import check_device, is_grad_enabled
 from ...core.futures import Future
-from ...nn import Module, UninitializedParameter
+from ...nn import Embedding, EmbeddingBag, Module, UninitializedParameter
 from ..joining import Join, Joinable, JoinHook
 from ..registry import find
 from .agreement import check_equal, copy_from
-from .buckets import DEFAULT_MIB, MIB, GradBucket, make_buckets
+from .buckets import DEFAULT_MIB, MIB, Bucket, GradBucket, make_buckets
 from .reducer import Reducer
+from .sparse_bucket import SparseBucket
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -26,6 +27,9 @@ class DistributedDataParallel(Module, Joinable):
     the mean is what the context gets, as if the module were on one worker.
 
     All uses of the parameters after a call count, up to the end of the backward. Hooks of parameters see the mean.
+
+    The gradient of an embedding table with ``sparse=True`` is the mean as well: a coalesced sparse tensor, of the rows that any
+    rank looked up. It is gathered from all ranks, and communication hooks do not get it.
 
     Args:
         module: the module; its parameters and buffers must be the same on all ranks, in shape, dtype and order.
@@ -75,7 +79,7 @@ class DistributedDataParallel(Module, Joinable):
         self._divide_by_all = True
         named = _trained(module)
         self._trained = [parameter for _, parameter in named]
-        buckets = make_buckets(self._trained, _bytes(DEFAULT_MIB if bucket_cap_mb is None else bucket_cap_mb))
+        buckets = _buckets(module, self._trained, DEFAULT_MIB if bucket_cap_mb is None else bucket_cap_mb)
         names = [name for name, _ in named]
         self._reducer = Reducer(names, self._trained, buckets, self._group, find_unused_parameters)
         if init_sync:
@@ -239,6 +243,17 @@ def _trained(module: Module) -> list[tuple[str, Any]]:
             f"no parameter of the {type(module).__name__} requires grad, so there is nothing to reduce; call the module itself"
         )
     return named
+
+
+def _buckets(module: Module, parameters: list[Any], mib: float) -> list[Bucket]:
+    """Return buckets of dense gradients of some MiB, and after these one for each parameter with sparse gradients."""
+    tables = [each for each in module.modules() if isinstance(each, (Embedding, EmbeddingBag)) and each.sparse]
+    sparse = {id(table.weight) for table in tables}
+    buckets = make_buckets(parameters, _bytes(mib), [i for i, each in enumerate(parameters) if id(each) not in sparse])
+    for index, each in enumerate(parameters):
+        if id(each) in sparse:
+            buckets.append(SparseBucket(len(buckets), [index], [each]))
+    return buckets
 
 
 def _bytes(mib: float) -> float:

@@ -25,6 +25,7 @@ from ..collectives import all_reduce
 from ..group import ProcessGroup
 from ..reduction import ReduceOp
 from .buckets import Bucket, GradBucket
+from .sparse_bucket import SparseBucket
 
 CommHook = Callable[[Any, GradBucket], Future[Any]]
 
@@ -71,7 +72,7 @@ class Reduced(Node):
         super().__init__(tuple((leaf, 0) for leaf in leaves))
         self._reducer = reducer
 
-    def apply(self, grads: tuple[Any, ...]) -> Sequence[Array | None]:
+    def apply(self, grads: tuple[Any, ...]) -> Sequence[Any]:
         """Return the mean gradient of each parameter."""
         return self._reducer.finish()
 
@@ -87,7 +88,7 @@ class Reduction:
 
     def __init__(self, parameters: int, buckets: int, own: bool) -> None:
         self.own = own
-        self.rows: list[Array | None] = [None] * buckets
+        self.rows: list[Any] = [None] * buckets  # the gradients of each, in an array; of a SparseBucket, its gradient
         self.arrived = [False] * parameters
         self.filled = [False] * buckets
         self.started: list[Future[Any]] = []  # communication of the buckets, in their order
@@ -99,7 +100,7 @@ class Reducer:
     Args:
         names: of the parameters, for errors.
         parameters: those that require grad, in the same order on all ranks.
-        buckets: of these parameters.
+        buckets: of these parameters, those with sparse gradients last.
         group: the ranks.
         find_unused: allow parameters without a gradient; whether any rank has one is found by one more ``all_reduce``.
     """
@@ -121,6 +122,7 @@ class Reducer:
         self._buckets = buckets
         self._group = group
         self._find_unused = find_unused
+        self._last_dense = max((b.index for b in buckets if not isinstance(b, SparseBucket)), default=None)
         self._leaves = [AccumulateGrad(parameter) for parameter in parameters]
         reduced = Reduced(self, self._leaves)
         self._place = {i: (b.index, place) for b in buckets for place, i in enumerate(b.members)}
@@ -151,12 +153,14 @@ class Reducer:
 
         Raises:
             AutogradError: it came already in this pass: two passes run at the same time.
-            TypeError: it is sparse.
+            TypeError: it is sparse, and the parameter is not the table of an embedding with ``sparse=True``.
         """
-        if isinstance(grad, Tensor):
+        bucket = self._buckets[self._place[index][0]]
+        if isinstance(grad, Tensor) and not isinstance(bucket, SparseBucket):
             raise TypeError(
-                f"parameter {self._names[index]!r} got a sparse gradient, which DistributedDataParallel does not reduce: make "
-                "the embedding with sparse=False, or keep it out of the module, on a worker of its own"
+                f"parameter {self._names[index]!r} got a sparse gradient, which DistributedDataParallel reduces only for the "
+                "weight of an nn.Embedding or nn.EmbeddingBag with sparse=True; use one of these, or call to_dense() on the "
+                "gradient"
             )
         current = self._current
         if current.arrived[index]:
@@ -165,7 +169,10 @@ class Reducer:
                 "DistributedDataParallel module at a time"
             )
         current.arrived[index] = True
-        np.copyto(self._part(current, index), grad, casting="same_kind")
+        if isinstance(bucket, SparseBucket):
+            current.rows[bucket.index] = grad
+        else:
+            np.copyto(self._part(current, index), grad, casting="same_kind")
 
     def filled(self, bucket: int) -> None:
         """Start the communication of a bucket, or leave it to the last before it that is still to come."""
@@ -175,8 +182,10 @@ class Reducer:
         while len(current.started) < len(self._buckets) and current.filled[len(current.started)]:
             self._start(current)
 
-    def finish(self) -> list[Array | None]:
-        """Return the mean gradients, in the order of the parameters; ``None`` where no rank has one.
+    def finish(self) -> list[Any]:
+        """Return the mean gradients, in the order of the parameters: arrays and sparse tensors.
+
+        ``None`` stands where no rank has a gradient.
 
         Raises:
             AutogradError: a parameter got no gradient, and ``find_unused`` was not given.
@@ -201,18 +210,21 @@ class Reducer:
         """Take part in a backward of the others, with zeros; ``.grad`` becomes their mean."""
         means = self._complete(self._new(own=False))
         for parameter, mean in zip(self._parameters, means, strict=True):
-            parameter.grad = parameter.grad if mean is None else Tensor(mean)
+            if mean is not None:
+                parameter.grad = mean if isinstance(mean, Tensor) else Tensor(mean)
 
-    def _complete(self, current: Reduction) -> list[Array | None]:
+    def _complete(self, current: Reduction) -> list[Any]:
         while len(current.started) < len(self._buckets):
             self._start(current)
         anywhere = self._used_anywhere(current) if self._find_unused else [True] * len(self._parameters)
-        means: list[Array | None] = [None] * len(self._parameters)
+        means: list[Any] = [None] * len(self._parameters)
         for bucket, future in zip(self._buckets, current.started, strict=True):
-            row = self._result(bucket, future.wait())
-            for index, part in zip(bucket.members, bucket.parts(row), strict=True):
+            for index, part in zip(bucket.members, self._parts(bucket, future.wait()), strict=True):
                 means[index] = part if anywhere[index] else None
         return means
+
+    def _parts(self, bucket: Bucket, value: Any) -> Sequence[Any]:
+        return [value * self.scale] if isinstance(bucket, SparseBucket) else bucket.parts(self._result(bucket, value))
 
     def _give_up(self, first: int, error: Exception) -> None:
         """Let the buckets that were not started fail on all ranks: others may have started them, and wait."""
@@ -220,18 +232,25 @@ class Reducer:
             self._group.give_up(self._group.begin(f"all_reduce of gradients, bucket {bucket.index}", None), error)
 
     def _start(self, current: Reduction) -> None:
-        """Give the next bucket to the communication hook. What has not arrived is zero."""
+        """Start the communication of the next bucket."""
         bucket = self._buckets[len(current.started)]
+        begin = self._begin_sparse if isinstance(bucket, SparseBucket) else self._begin_dense
+        current.started.append(begin(current, bucket))
+
+    def _begin_sparse(self, current: Reduction, bucket: Any) -> Future[Any]:
+        given = (current.rows[bucket.index], self._former(current, bucket.members[0]))
+        return bucket.begin(self._group, [gradient for gradient in given if gradient is not None])
+
+    def _begin_dense(self, current: Reduction, bucket: Bucket) -> Future[Any]:
+        """Give a bucket to the communication hook. What has not arrived is zero."""
         for index in bucket.members:
             former = self._former(current, index)
             if not current.arrived[index]:
                 self._part(current, index)[...] = 0 if former is None else former._array
             elif former is not None:
                 self._part(current, index)[...] += former._array
-        last = bucket.index == len(self._buckets) - 1
         row = current.rows[bucket.index]
-        assert row is not None
-        current.started.append(self.hook(self.hook_state, GradBucket(bucket, row, last)))
+        return self.hook(self.hook_state, GradBucket(bucket, row, bucket.index == self._last_dense))
 
     def _former(self, current: Reduction, index: int) -> Tensor | None:
         """Return the gradient that earlier backwards left in ``.grad``, if it is this rank's alone."""

@@ -277,15 +277,6 @@ def test_a_parameter_that_comes_later_is_an_error(ranks):
         assert isinstance(error, ValueError) and "parameter 'later' was added" in str(error)
 
 
-def test_a_sparse_gradient_is_an_error(ranks):
-    def body(group):
-        ddp = DistributedDataParallel(tg.nn.Embedding(5, 2, sparse=True), process_group=group)
-        ddp(tg.tensor([1, 2])).sum().backward()
-
-    for error in ranks.run(ranks.groups(), body):
-        assert isinstance(error, TypeError) and "'weight' got a sparse gradient" in str(error)
-
-
 def test_a_rank_without_a_backward_is_named_and_one_that_is_lost_too(ranks):
     x, y = whole_batch(3)
 

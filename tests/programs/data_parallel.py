@@ -90,6 +90,25 @@ def in_a_context(rank, size):
     dist.barrier()
 
 
+def sparse(rank, size, in_context):
+    """Sparse gradients become their mean, outside of a context and in one; the first rank looks nothing up."""
+    ddp = DistributedDataParallel(tg.nn.Embedding(8, 3, sparse=True).double())
+    rows = [tg.arange(2 * each) % 8 for each in range(size)]
+    weights = copy.deepcopy(ddp.module)  # those of the first rank, everywhere
+    (sum((weights(each) ** 2).sum() for each in rows) / size).backward()
+    if in_context:
+        with tg.autograd_dist.context() as context:
+            there = tg.rpc.rpc_sync(f"rank{(rank + 1) % size}", tg.sum, (ddp(rows[rank]) ** 2,))
+            tg.autograd_dist.backward(context, [there])
+            mean = tg.autograd_dist.get_gradients(context)[ddp.module.weight]
+    else:
+        (ddp(rows[rank]) ** 2).sum().backward()
+        mean = ddp.module.weight.grad
+    assert mean.is_sparse and mean.is_coalesced()
+    np.testing.assert_allclose(mean.to_dense().numpy(), weights.weight.grad.to_dense().numpy(), rtol=0, atol=1e-14)
+    dist.barrier()
+
+
 if __name__ == "__main__":
     dist.init_process_group(sys.argv[1], timeout=60)
     arguments = dist.get_rank(), dist.get_world_size()
@@ -97,9 +116,11 @@ if __name__ == "__main__":
     train(*arguments, tg.float64, 1e-12)
     train(*arguments, tg.float64, 1e-12, accumulate=4)
     compressed(*arguments)
+    sparse(*arguments, in_context=False)
     if sys.argv[1] == "rpc":
         tg.rpc.init_rpc(f"rank{dist.get_rank()}")
         in_a_context(*arguments)
+        sparse(*arguments, in_context=True)
         tg.rpc.shutdown()
     dist.destroy_process_group()
     print("all right")
