@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,14 @@ from .hooks import call_with_hooks, global_hooks
 from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
+R = TypeVar("R", covariant=True)
+
+
+class _Forward(Protocol[R]):
+    """Module whose ``forward`` returns an ``R``, for type checkers."""
+
+    @property
+    def forward(self) -> Callable[..., R]: ...
 
 
 def _no_forward(self: Module, *args: Any, **kwargs: Any) -> Any:
@@ -35,9 +43,16 @@ class Module(Hooked):
     pickled and deep-copied; a tensor that is shared inside stays shared.
     """
 
-    # Attributes and not methods, so that a subclass may give forward any signature.
+    # An attribute and not a method, so that a subclass may give forward any signature.
     forward: Callable[..., Any] = _no_forward
-    __call__: Callable[..., Any] = _call
+
+    # Only the result is typed: hooks may change the arguments, so that a call may take others than forward.
+    if TYPE_CHECKING:
+
+        def __call__(self: _Forward[R], *args: Any, **kwargs: Any) -> R: ...
+
+    else:
+        __call__ = _call
 
     # -- all modules inside
 

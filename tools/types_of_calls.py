@@ -9,8 +9,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import assert_type
 
+    from ..core import Tensor
     from ..core.futures import Future, wait_all
-    from ..nn import Linear
+    from ..nn import LSTM, Linear, Module, Sequential
     from ..rpc import functions, rpc_async, rpc_sync, stream
     from ..rpc import map as map_calls
     from ..rref import RRef, remote
@@ -39,6 +40,24 @@ if TYPE_CHECKING:
         """Yield numbers, one after the other."""
         yield most
 
+    class Model(Module):
+        """Module of a user, with annotations."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = Linear(2, 2)
+
+        def forward(self, x: Tensor, twice: bool = False) -> tuple[Tensor, bool]:
+            """Return a tensor and the argument."""
+            return self.layer(x), twice
+
+    class Bare(Module):
+        """Module of a user, without annotations."""
+
+        def forward(self, x):  # type: ignore[no-untyped-def]
+            """Return anything."""
+            return x
+
     def untyped() -> Any:
         """Return anything."""
 
@@ -58,7 +77,15 @@ if TYPE_CHECKING:
     assert_type(list(map_calls(["w"], text, [1, 2])), list[str])
     assert_type(list(map_calls(["w"], later, [1, 2])), list[str])
     assert_type(wait_all([rpc_async("w", text, (1,)), rpc_async("w", later, (1,))]), list[str])
-    assert_type(Linear(2, 2)(1.0), Any)
+
+    def modules(x: Tensor, any_module: Module) -> None:
+        """Call modules."""
+        assert_type(Linear(2, 2)(x), Tensor)
+        assert_type(LSTM(2, 2)(x)[1], tuple[Tensor, Tensor])
+        assert_type(Model()(x, twice=True), tuple[Tensor, bool])
+        assert_type(Bare()(x), Any)
+        assert_type(Sequential(Linear(2, 2))(x), Any)
+        assert_type(any_module(x), Any)
 
     async def awaited() -> None:
         """Await calls."""
