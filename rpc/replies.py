@@ -64,15 +64,21 @@ class Replies:
         try:
             parts = encode(reply)
             flow: Flow = connection.flow or self._flows.of(connection)
-            if flow.take(reply):
-                sent = connection.send(parts)
-            elif reply.size > COPIED_BYTES and self._may_wait():
-                sent = self._wait(reply, parts, flow)
-            else:
-                sent = self._queue(reply, parts, flow)
+            try:
+                sent = self._send(reply, parts, connection, flow)
+            except MemoryError:  # nothing of it arrives: the room that it took is for the error that is sent instead
+                flow.put_back(reply)
+                raise
         finally:
             if not sent:
                 self._codec.not_delivered(reply)
+
+    def _send(self, reply: Reply, parts: list[Any], connection: Connection, flow: Flow) -> bool:
+        if flow.take(reply):
+            return connection.send(parts)
+        if reply.size > COPIED_BYTES and self._may_wait():
+            return self._wait(reply, parts, flow)
+        return self._queue(reply, parts, flow)
 
     def _may_wait(self) -> bool:
         """Return whether this thread may wait for room. If so it has taken a place, which ``_wait`` gives back."""

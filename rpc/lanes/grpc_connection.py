@@ -105,13 +105,24 @@ class GrpcConnection(Connection):
             call_on_loop(self._loop, self._keep_memory)
         waits = len(parts) > 1 and may_block()  # a control frame, which is one part, does not wait: locks may be held
         # Chunk by chunk, so that the first is on its way while the next is copied.
-        for chunk in chunks(number, parts):
-            if waits:
-                transfer.wait_for_room(lambda: self._bulk.leaves)
-            if not transfer.add(chunk):
-                break
-            self._bulk.put(transfer)  # once for each chunk, so that transfers take turns
+        try:
+            for chunk in chunks(number, parts):
+                if waits:
+                    transfer.wait_for_room(lambda: self._bulk.leaves)
+                if not transfer.add(chunk):
+                    break
+                self._bulk.put(transfer)  # once for each chunk, so that transfers take turns
+        except MemoryError:  # there is none for a copy
+            self._cut_short(transfer, handle)
+            raise
         return not self._came_late(transfer, handle)
+
+    def _cut_short(self, transfer: Transfer, handle: FrameHandle | None) -> None:
+        """End a transfer that cannot be completed; its sender then counts the frame as not sent."""
+        if transfer.withdraw():
+            self._bulk.put(transfer)  # if it has begun, the receiver must be told that it ends here
+            if handle is not None:
+                handle.waiting, handle.in_hand = None, True
 
     def withdraw(self, handle: FrameHandle) -> bool:
         if not handle.withdraw():

@@ -1,18 +1,25 @@
 """The gRPC lane's streams: how often the loop is woken for small calls, and which stream ends first."""
 
 import asyncio
+import itertools
+from functools import partial
 from types import SimpleNamespace
 
 import grpc
+import numpy as np
 import pytest
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
+from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.lanes import grpc_connection
 from telegrad.rpc.lanes.base import SCATTERED
+from telegrad.rpc.lanes.bulk import chunks
 from telegrad.rpc.lanes.grpc import DialedConnection, GrpcLane
 from telegrad.rpc.lanes.outbox import Outbox, next_chunk
 from telegrad.testing.cluster import in_process_cluster
 
 CALLS = 100
+LARGE = np.zeros(5 << 20, np.uint8)
 
 
 def test_frames_leave_without_the_loop(monkeypatch):
@@ -72,3 +79,25 @@ def test_a_frame_whose_segments_went_with_its_connection_is_dropped():
     connection.closed = False
     with pytest.raises(SerializationError):
         connection._received_small(bytes([SCATTERED]))
+
+
+def give():
+    return LARGE
+
+
+@pytest.mark.parametrize("after", [0, 1], ids=["before", "after its first chunk"])
+@pytest.mark.parametrize(("function", "args"), [(give, ()), (len, (LARGE,))], ids=["answer", "request"])
+def test_a_message_for_whose_copy_there_is_no_memory_takes_no_room(monkeypatch, function, args, after):
+    def fail(number, parts):
+        yield from itertools.islice(chunks(number, parts), after)
+        raise MemoryError("no room")
+
+    options = GrpcRpcBackendOptions(rpc_timeout=20, window_bytes=2 * LARGE.nbytes)
+    with in_process_cluster("a", "b", options=options, make_lane=partial(GrpcLane, ())) as (a, _), a.use():
+        rpc.rpc_sync("b", len, (LARGE,))
+        with monkeypatch.context() as patch:
+            patch.setattr(grpc_connection, "chunks", fail)
+            for _ in range(4):  # as many as two windows
+                with pytest.raises(MemoryError, match="no room"):
+                    rpc.rpc_sync("b", function, args)
+        assert len(rpc.rpc_sync("b", give)) == rpc.rpc_sync("b", len, (LARGE,)) == LARGE.nbytes
