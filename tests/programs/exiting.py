@@ -3,6 +3,7 @@
 Argument: how it shuts down: "graceful", "at once", or "" for not at all.
 """
 
+import contextvars
 import gc
 import os
 import signal
@@ -87,7 +88,8 @@ in_cycle = Thing(*make())
 local.kept = make()
 sys.modules["a module of ours"] = Thing(*make())
 ready = threading.Event()
-threading.Thread(target=keep_in_thread, args=(ready, threading.Event()), daemon=True).start()
+in_context = contextvars.copy_context()  # of autograd
+threading.Thread(target=in_context.run, args=(keep_in_thread, ready, threading.Event()), daemon=True).start()
 assert ready.wait(20)
 gc.collect()
 gc.freeze()  # nothing is collected any more before the very end
