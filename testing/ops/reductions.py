@@ -50,6 +50,7 @@ def _values(function: Any) -> Any:
     return lambda a, dim: function(a, dim)[0]
 
 
+EXEMPT = {"hash_tensor": "integers; tests/core/test_native_functions.py"}
 CHECKS = [
     OpCheck("sum", tg.sum, SIGNED, reference=np.sum),
     OpCheck("sum:dim", tg.sum, LINES, reference=np.sum),
