@@ -26,7 +26,7 @@ def telegrad(monkeypatch):
     """Return a function that runs the command without workers: its exit code, its output, and the specs of the jobs."""
     jobs = []
 
-    def launch(spec, node=None):
+    def launch(spec, node=None, tell=None):
         jobs.append(spec)
         return JobResult(0, None, None, (), Path("logs"), 0.0, ())
 

@@ -57,7 +57,7 @@ def test_one_machine_needs_no_rendezvous(told, options, ignored):
 
 def test_the_address_of_the_master_is_the_rendezvous_of_several_machines(told):
     several = ["--nnodes=2", "--node_rank=1"]
-    assert "machine 1 of 2: 1 workers; rendezvous of the launchers at a:29500" in told(*several, "--master-addr", "a")
+    assert "machine 1 of 2: 1 worker; rendezvous of the launchers at a:29500" in told(*several, "--master-addr", "a")
     output = told(*several, "--master_addr=::1", "--master_port=9", "--local_addr=127.0.0.1")
     assert "at ::1:9" in output and "no effect" not in output
     output = told(*several, "--rdzv-endpoint=b:8", "--master_port=9")
