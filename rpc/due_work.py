@@ -9,33 +9,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+
+Work = Callable[[], bool | None]  # returns True if it is still to be done
 
 
 class DueWork:
-    """Queue of work. For any thread; no lock is held while an item is done.
+    """Queue of work. For any thread; no lock is held while work is done.
 
-    An item stays in the queue until it is done. If ``do`` raises (Ctrl-C may interrupt it), it is called once more.
-
-    Args:
-        do: does one item; returns False if the item is still to be done.
+    Work stays in the queue until it is done. If it raises (Ctrl-C may interrupt it), it is called once more.
 
     Attributes:
         stopped: while True, nothing is done.
     """
 
-    def __init__(self, do: Callable[[Any], bool]) -> None:
-        self._do = do
-        self._items: deque[Any] = deque()
-        self._doing = False  # a thread is doing items
+    def __init__(self) -> None:
+        self._items: deque[Work] = deque()
+        self._doing = False  # a thread is doing work
         self.stopped = False
 
-    def add(self, *items: Any) -> None:
-        """Add items; the next ``run`` does them."""
+    def add(self, *items: Work) -> None:
+        """Add work; the next ``run`` does it."""
         self._items.extend(items)
 
     def run(self) -> None:
-        """Do the items, unless another thread is doing them."""
+        """Do the work, unless another thread is doing it."""
         # After a thread has cleared ``_doing`` it looks again, so that items which came meanwhile are not forgotten.
         while self._items and not self.stopped:
             if not self._doing:
@@ -52,13 +49,13 @@ class DueWork:
             self._do_first()
 
     def _do_first(self) -> None:
-        item, done = self._items[0], True
+        work, undone = self._items[0], None
         try:
             try:
-                done = self._do(item)
+                undone = work()
             except BaseException:  # such as Ctrl-C
-                done = self._do(item)
+                undone = work()
                 raise
         finally:
-            if done:
+            if undone is not True:
                 self._items.popleft()

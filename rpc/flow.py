@@ -8,12 +8,13 @@ copies as the window, and ``QUEUE_FACTOR`` times as many messages; the next one 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from ..core.errors import RpcError
 from ..core.futures import Future, complete_once
 from .credits import Amount, Receipts, Window
-from .due_work import DueWork
+from .due_work import DueWork, Work
 from .lanes.base import Connection
 from .lanes.ioloop import may_block
 from .messages import Outgoing
@@ -42,10 +43,9 @@ class Flow:
         self._window = Window(limit)
         self.receipts = Receipts(self._send_credit)
         self._lock = self._window.lock  # never held while a frame is sent
-        self._held: list[Any] = []  # requests that start when no more answers are queued
-        # Messages to send now, gates of threads that can send theirs now, and requests that can start now. It is stopped if
-        # the connection has ended before it was open: then all this goes by the next connection.
-        self._due = DueWork(self._do)
+        self._held: list[Work] = []  # starts of requests, for when no more answers are queued
+        # It is stopped if the connection has ended before it was open: then the work is done with the next connection.
+        self._due = DueWork()
         self.queued = self._window.queue  # not empty if messages are queued
         # Methods of the machines themselves: every message calls both, and most need nothing else.
         self.take = self._window.take
@@ -198,7 +198,7 @@ class Flow:
         with self._lock:
             held = bool(self.queued) and not self.closed
             if held:
-                self._held.append(request)
+                self._held.append(partial(self._resume, request))
         return held
 
     # -- the end
@@ -232,21 +232,11 @@ class Flow:
     def _close(self) -> None:
         with self._lock:
             self.closed = True
-            self._due.add(*self._window.going, *self._window.queue, *self._held)
+            self._due.add(*map(self._start_of, [*self._window.going, *self._window.queue]), *self._held)
             self._window.clear()
             self._held = []
             self._due.stopped = False
         self._due.run()
-
-    def _drop(self, each: Any) -> None:
-        gate = each.gate if isinstance(each, Outgoing) else each
-        if isinstance(gate, Future):
-            complete_once(gate, False)
-        elif isinstance(each, Outgoing):
-            each.connection, each.parts = None, []
-            each.unsent(each)
-        else:
-            self._resume(each)
 
     def counts(self) -> dict[str, Any]:
         """Return bytes and messages in flight and queued, for ``debug_info``."""
@@ -274,7 +264,7 @@ class Flow:
             while going:
                 message = going[0]
                 message.in_hand = True
-                self._due.add(message if message.gate is None else message.gate)
+                self._due.add(self._start_of(message))
                 going.popleft()
             if not self.queued:
                 self._due.add(*self._held)
@@ -286,32 +276,36 @@ class Flow:
         self._ask()
         self._due.run()
 
-    def _do(self, due: Any) -> bool:
-        """Do one item that is due; return False if it is still to be done. Called again if it was interrupted."""
+    def _start_of(self, message: Outgoing) -> Work:
+        # lock held; the gate is taken now: the message has none any more when its thread, cancelled or interrupted, has left
+        gate = message.gate
+        return partial(self._start, message) if gate is None else partial(self._open, gate)
+
+    def _open(self, gate: Future[bool]) -> None:
+        complete_once(gate, not self.closed)
+
+    def _start(self, message: Outgoing) -> bool:
+        """Send a message that has room now, or drop it; return True if that is still to be done."""
         if self.closed:
-            self._drop(due)
-        elif isinstance(due, Future):
-            complete_once(due, True)
-        elif not isinstance(due, Outgoing):
-            self._resume(due)
-        elif due.in_hand and due.done():
-            due.parts = []
-            self.put_back(due)
-        elif due.in_hand and not self._go(due):
-            return self._not_sent(due)
-        return True
+            message.connection, message.parts = None, []
+            message.unsent(message)
+        elif message.in_hand and message.done():
+            message.parts = []
+            self.put_back(message)
+        elif message.in_hand and not self._go(message):
+            return self._not_sent(message)
+        return False
 
     def _not_sent(self, message: Outgoing) -> bool:
-        """Fail a message whose connection has ended; return False if that was never open: it goes by the next connection."""
+        """Fail a message whose connection has ended; return True if that was never open: it goes by the next connection."""
         with self._lock:
             tried = message.connection
-            fails = self.closed or tried is None or tried.opened
-            message.in_hand = not fails
-            if not fails:
+            moves = message.in_hand = not (self.closed or tried is None or tried.opened)
+            if moves:
                 self._due.stopped = tried is self._connection  # else the next connection is there already
-        if fails:
+        if not moves:
             message.unsent(message)
-        return fails
+        return moves
 
     def _ask(self) -> None:
         """Ask the peer to tell when it has used enough for more room, unless that is asked already."""
