@@ -154,8 +154,8 @@ class Window:
 
     def _fits(self, size: int) -> bool:
         in_flight = self._bytes - self._returned.bytes
-        if in_flight <= 0:
-            return True  # also for a message that is larger than the window; repeated messages are used more than once
+        if not in_flight:
+            return True  # also for a message that is larger than the window
         room = in_flight + size <= self.limit.bytes
         return room and self._messages - self._returned.messages < self.limit.messages
 

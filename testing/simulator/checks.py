@@ -61,8 +61,7 @@ def flow(worker: Worker, end: Any) -> dict[str, int]:
     if not flow.closed:
         held["not sent"] = len(end._waiting or ())
         if end.other is not None and end.other.flow is not None and not end.other.flow.closed:
-            # The receiver may have used more: of messages that were repeated.
-            held["under way"] = max(0, flow._window._messages - end.other.flow.receipts.messages)
+            held["under way"] = flow._window._messages - end.other.flow.receipts.messages
     return held
 
 

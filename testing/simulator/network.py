@@ -164,6 +164,8 @@ class Network:
         target.enqueue(label, deliver)
         if self._rng.random() < self.rates.repeat and (kind in CONTROL or carries_references(frame)):
             self.counts["repeat"] += 1
+            if kind not in CONTROL:
+                _count_as_sent(target, len(frame))
             again = partial(target.take, bytearray(frame))
             self.queue.after(self._rng.random() * LATE_SECONDS, target.process, f"repeated {label}", again)
 
@@ -177,6 +179,16 @@ class Network:
             self.queue.after(self._rng.random() * LATE_SECONDS, target.process, f"reordered {label}", deliver)
             return True
         return False
+
+
+def _count_as_sent(target: SimulatedConnection, size: int) -> None:
+    """Count a repeated message in its sender's window: a worker repeats a message by sending it, and each copy is used."""
+    sender = target.other
+    assert sender is not None and sender.flow is not None
+    window = sender.flow._window
+    with window.lock:
+        window._bytes += size
+        window._messages += 1
 
 
 def carries_references(frame: bytearray) -> bool:

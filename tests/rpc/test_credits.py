@@ -148,21 +148,6 @@ def test_a_message_larger_than_the_window_goes_alone():
     assert gone(window) == ["another"]
 
 
-def test_a_repeated_message_takes_no_room_from_later_ones():
-    """Its receiver has used more than was sent."""
-    window, told = Window(Amount(1, 1)), []
-    receipts = Receipts(told.append)
-    assert window.offer("first", 40) and not window.offer("second", 60)
-    receipts.asked(window.ask())
-    receipts.used(40)
-    receipts.used(40)
-    window.returned(Amount(80, 2))
-    assert gone(window) == ["second"] and not window.queued.messages
-    assert not window.offer("third", 100)
-    window.returned(Amount(140, 3))
-    assert gone(window) == ["third"]
-
-
 def test_what_was_withdrawn_is_not_waited_for():
     told = []
     window, receipts = Window(Amount(10, 10)), Receipts(told.append)
