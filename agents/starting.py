@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from ..core.allocator import share_arenas
 from ..core.errors import RpcError
 from ..core.futures import Future, in_thread
 from ..core.process_title import title_worker
@@ -138,6 +139,7 @@ def open_agent(
         title_worker(name)
     if plan.tls is not None and options.tls is None and not options.insecure:
         options = replace(options, tls=plan.tls)
+    share_arenas()
     lanes = make_lanes(options.lanes or DEFAULT_LANES)
     try:
         agent = Agent(name, plan.rank, options, lanes=lanes, secret=plan.secret, private=private)

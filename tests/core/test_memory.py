@@ -242,3 +242,39 @@ def test_freed_memory_is_kept_on_request_only(run_python, setting, environment, 
     own = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     faults = int(run_python("-c", FAULTS.format(setting=setting), env=own | environment))
     assert (faults < 10 * 16 * 128) is kept, "page faults for 160 arrays of 256 pages"
+
+
+RESERVES = """
+import resource, sys, threading
+from pathlib import Path
+from telegrad.core.allocator import share_arenas
+if sys.argv[1] == "limited":
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
+def size():
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+share_arenas()
+threading.stack_size(1 << 20)
+before, over = size(), threading.Event()
+started = threading.Barrier(7)
+def run():
+    bytes(1000)
+    started.wait()
+    over.wait()
+for _ in range(6):
+    threading.Thread(target=run).start()
+started.wait()
+print((size() - before) >> 20)
+over.set()
+"""
+
+
+@pytest.mark.parametrize(
+    "limit, environment, shared",
+    [("limited", {}, True), ("limited", {"MALLOC_ARENA_MAX": "8"}, False), ("unlimited", {}, False)],
+)
+def test_threads_share_arenas_if_the_address_space_is_limited(run_python, limit, environment, shared):
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("another allocator")
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    grown = int(run_python("-c", RESERVES, limit, env=own | environment))
+    assert (grown < 3 * 64) is shared, "six threads, of which each may reserve 64 MiB"

@@ -10,6 +10,7 @@ from helpers.lines import Line
 from helpers.threads import until
 from telegrad.launcher.environment import reserve_port
 from telegrad.rpc.lanes.ioloop import LoopThread
+from telegrad.rpc.lanes.large import starter
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def loop():
 
 @pytest.fixture
 def no_first_thread(monkeypatch):
-    """``no_first_thread(module)``: the system refuses the first thread that a module starts; returns a list that gets it."""
+    """List that gets the first thread that is started for large frames: the system refuses it."""
     refused = []
 
     class Refused(threading.Thread):
@@ -56,8 +57,5 @@ def no_first_thread(monkeypatch):
                 raise RuntimeError("can't start new thread")
             super().start()
 
-    def refuse(module):
-        monkeypatch.setattr(module, "threading", SimpleNamespace(Thread=Refused))
-        return refused
-
-    return refuse
+    monkeypatch.setattr(starter, "threading", SimpleNamespace(Thread=Refused))
+    return refused

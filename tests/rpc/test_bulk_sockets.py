@@ -4,8 +4,10 @@ import os
 import socket
 import threading
 import weakref
+from types import SimpleNamespace
 
-from telegrad.rpc.lanes.large import reader
+import pytest
+from telegrad.rpc.lanes.large import reader, starter
 from telegrad.rpc.lanes.large.reader import BulkReader
 from telegrad.rpc.lanes.large.transfer import HEAD as UNIT
 from telegrad.rpc.lanes.large.transfer import Kind, Offer
@@ -52,6 +54,43 @@ def test_a_thread_that_reads_ends_although_another_socket_gets_its_sockets_numbe
     os.close(number)
     for each in (near, one, two):
         each.close()
+
+
+class NoThread:
+    """Thread that the system does not start, as under a limit of memory."""
+
+    def __init__(self, **_):
+        pass
+
+    def start(self):
+        raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("comes", [False, True])
+def test_a_missing_thread_is_told_once_and_ends_the_connection_after_a_while(loop, until, monkeypatch, caplog, comes):
+    monkeypatch.setattr(reader, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(reader, "GIVE_UP_SECONDS", 20.0 if comes else 0.05)
+    monkeypatch.setattr(starter, "threading", SimpleNamespace(Thread=NoThread))
+    (near, far), errors = socket.socketpair(), []
+    far.setblocking(False)
+
+    async def read():
+        return BulkReader(far, loop.loop, None, None, None, errors.append)
+
+    async def close():
+        reading.close()
+        far.close()
+
+    reading = loop.run(read())
+    near.close()
+    if comes:
+        until(lambda: caplog.messages)
+        monkeypatch.setattr(starter, "threading", threading)
+    until(lambda: errors)
+    assert errors == [None] if comes else isinstance(errors[0], MemoryError)
+    assert [message for message in caplog.messages if "no thread can be started to read" in message] == caplog.messages
+    assert len(caplog.messages) == 1
+    loop.run(close())
 
 
 class Closing:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from telegrad.rpc.lanes.ioloop import LoopThread
 from telegrad.rpc.lanes.large import helper as module
+from telegrad.rpc.lanes.large import starter
 from telegrad.rpc.lanes.large.helper import HelperThread
 
 SECONDS = 30
@@ -78,7 +79,7 @@ def test_a_thread_that_ends_does_not_end_the_next_one(loop, monkeypatch):
     helper = HelperThread(loop)
     helper._actions = Actions()
     other = threading.Thread(target=lambda: found.append(run(helper)))
-    monkeypatch.setattr(module, "threading", SimpleNamespace(Thread=InTurn))
+    monkeypatch.setattr(starter, "threading", SimpleNamespace(Thread=InTurn))
     assert run(helper) is threads[0]
     threads[0].join(SECONDS)
     other.join(SECONDS)
@@ -99,7 +100,6 @@ def test_an_action_that_fails_is_logged_and_the_next_one_runs(loop, caplog):
 
 
 def test_a_thread_that_cannot_be_started_is_tried_again(loop, no_first_thread, caplog):
-    refused = no_first_thread(module)
     helper = HelperThread(loop)
-    assert run(helper) is not refused[0] and "it is tried again" in caplog.text
+    assert run(helper) is not no_first_thread[0] and "it is tried again" in caplog.text
     helper.close()

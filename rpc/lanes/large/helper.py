@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from ....core.futures import Waiter
 from ..ioloop import call_on_loop
+from .starter import ThreadStarter
 
 logger = logging.getLogger("telegrad.rpc")
 LINGER_SECONDS = 1.0  # the thread waits so long for the next action, and then ends
@@ -27,6 +27,7 @@ class HelperThread:
         self._loop = loop
         self._actions: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._runs = False
+        self._starter = ThreadStarter("write a large frame")
 
     def do(self, action: Callable[[], object], needless: Callable[[], bool]) -> None:
         """Let the thread run an action, and wait until it has ended; an exception is logged.
@@ -52,11 +53,8 @@ class HelperThread:
         if self._runs:
             return
         self._runs = True
-        try:
-            threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
-        except RuntimeError:  # the system gives no thread; the next look of ``do`` tries again
+        if not self._starter.start(self._run):  # the next look of ``do`` tries again
             self._runs = False
-            logger.warning("no thread can be started to write a large frame; it is tried again", exc_info=True)
 
     def _run(self) -> None:
         while True:

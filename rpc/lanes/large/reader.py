@@ -7,10 +7,9 @@ nothing has come for a while, the thread ends and the loop watches the socket.
 from __future__ import annotations
 
 import asyncio
-import logging
 import select
 import socket
-import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +18,12 @@ from ..bulk import new_memory
 from ..ioloop import call_on_loop
 from ..tls_socket import TlsSocket
 from .arrival import Arrival
+from .starter import ThreadStarter
 from .transfer import DESCRIPTOR, HEAD, Kind
 
-logger = logging.getLogger("telegrad.rpc")
 LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer, and then ends
 RETRY_SECONDS = 0.2  # until the thread is started again, if the system has given none
+GIVE_UP_SECONDS = 10.0  # the connection ends if the system gives no thread for so long
 Begin = Callable[[memoryview], Arrival]
 Offered = Callable[[int, "int | None"], object]
 Ended = Callable[["Exception | None"], object]
@@ -61,6 +61,8 @@ class BulkReader:
         self._offered = offered
         self._ended = ended
         self._closed = False
+        self._starter = ThreadStarter("read large frames")
+        self._latest: float | None = None  # when the connection ends if there is still no thread
         self._left = 0  # bytes of the chunk that is being read
         self._rights = socket.CMSG_SPACE(DESCRIPTOR.size) if source.family == socket.AF_UNIX else 0
         self._poll = select.poll()
@@ -85,11 +87,17 @@ class BulkReader:
         self._start()
 
     def _start(self) -> None:
-        try:
-            threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
-        except RuntimeError:
-            logger.warning("no thread can be started to read large frames; it is tried again", exc_info=True)
+        if self._starter.start(self._run):
+            self._latest = None
+            return
+        now = time.monotonic()
+        if self._latest is None:
+            self._latest = now + GIVE_UP_SECONDS
+        if now < self._latest:
             self._loop.call_later(RETRY_SECONDS, self._watch)
+        else:
+            seconds = f"{GIVE_UP_SECONDS:g} s"
+            self._ended(MemoryError(f"the system has given no thread to read large frames for {seconds}"))
 
     def _run(self) -> None:
         try:
