@@ -9,7 +9,7 @@ from functools import partial
 
 from ..core.allocator import share_arenas
 from ..core.errors import RpcError
-from ..core.futures import Future, in_thread
+from ..core.futures import Future, in_thread, shield
 from ..core.process_title import title_worker
 from ..core.worker_reports import reporter
 from ..rpc.extend import (
@@ -91,6 +91,7 @@ def init_rpc_async(
     Args:
         name, backend, rank, world_size, rpc_backend_options: as for ``init_rpc``.
     """
+    shield.install()  # only the main thread can
     return in_thread(init_rpc, name, backend, rank, world_size, rpc_backend_options)
 
 

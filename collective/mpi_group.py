@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.errors import CollectiveError, CollectiveTimeoutError
 from ..core.extend import Array
+from ..core.futures import interruptible
 from ..core.mpi import load
 from .group import ProcessGroup, Work
 from .reduction import ReduceOp, combine
@@ -140,7 +141,7 @@ class MpiGroup(ProcessGroup):
         deadline = time.monotonic() + self.timeout
         while not (matched := self._communicator.improbe(source, tag)):
             self._check(deadline, what)
-        return matched.recv()
+        return interruptible(matched.recv)
 
     def close(self) -> None:
         self._background.shutdown()
@@ -163,7 +164,7 @@ class MpiGroup(ProcessGroup):
                 f"{what} of group {self.name!r} took longer than {self.timeout:g} s: call it on all ranks of the group, in the "
                 "same order, or give the group a longer timeout="
             )
-        time.sleep(POLL_SECONDS if now > deadline - self.timeout + POLL_SECONDS else 0)
+        interruptible(time.sleep, POLL_SECONDS if now > deadline - self.timeout + POLL_SECONDS else 0)
 
 
 def _bytes(row: Array) -> Array:

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core.extend import Array
+from ..core.futures import interruptible
 from ..core.shared_memory import Address, Segment, create_segment, open_segment
 from .reduction import ReduceOp, combine_into
 
@@ -193,7 +194,7 @@ class SharedReduction:
                 checked = now
                 check(members, now - start)
             # A thirtieth of the time so far: short waits end soon, and long ones cost nothing.
-            time.sleep(min(max((now - start) / 30, SLEEP_SECONDS[0]), SLEEP_SECONDS[1]))
+            interruptible(time.sleep, min(max((now - start) / 30, SLEEP_SECONDS[0]), SLEEP_SECONDS[1]))
         with self._fence:
             pass
 

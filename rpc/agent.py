@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from ..core.futures import shield
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .caller import Caller
@@ -189,6 +190,7 @@ class Agent:
         self.losses.watch()
         self.connections.known.set_result(None)
         running_agents.append(self)
+        shield.install()
         if launcher := reporter():
             launcher.joined(self.name)
 
@@ -225,6 +227,8 @@ class Agent:
             except Exception:
                 logger.exception("worker %r closes; a part of it could not be closed", self.name)
         self._stop_threads()
+        if not running_agents:
+            shield.uninstall()
 
     def _stop_threads(self) -> None:
         self.timers.close()

@@ -8,7 +8,7 @@ import threading
 import time
 
 from ..core.errors import AgentClosedError, RpcError, RpcTimeoutError
-from ..core.futures import Future, complete_once
+from ..core.futures import Future, complete_once, interruptible
 from . import quiescence as q
 from .agent import Agent
 from .messages import Topic
@@ -174,7 +174,7 @@ def _wait_for_own_work(agent: Agent, timeout: float) -> None:
                 f"worker {agent.name!r} waited {timeout:g} s in shutdown for {agent.open_work()} calls and messages of its own "
                 f"that are under way; rpc.debug_info() says which, give them longer, or shutdown(graceful=False)"
             )
-        time.sleep(PAUSE_SECONDS)
+        interruptible(time.sleep, PAUSE_SECONDS)
     for action in agent.on_leave:
         action()
 

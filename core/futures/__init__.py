@@ -3,7 +3,9 @@
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .future import Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
-from .signal_handlers import raised_by_handler, refuse_in_handler, sleeps
+from .protection import interruptible, sleeps
+from .shield import shield
+from .signal_handlers import raised_by_handler, refuse_in_handler
 from .threaded import in_thread
 
 __all__ = [
@@ -18,9 +20,11 @@ __all__ = [
     "copy_error",
     "copy_outcome",
     "in_thread",
+    "interruptible",
     "raised_by_handler",
     "refuse_in_handler",
     "run_callbacks",
+    "shield",
     "sleeps",
     "thread_role",
     "wait_all",

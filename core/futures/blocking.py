@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from .signal_handlers import check_may_wait, sleeps
+from .protection import sleeps
+from .shield import shield
+from .signal_handlers import check_may_wait
 
 
 class Blocker(Protocol):
@@ -72,6 +74,8 @@ class Waiter:
     @sleeps
     def sleep(self, seconds: float) -> bool:
         """Block up to ``seconds`` (-1: without limit); return whether it was woken."""
+        if shield.noted:
+            shield.deliver()
         return self._gate.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
 
 

@@ -6,13 +6,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
-F = TypeVar("F", bound=Callable[..., Any])
+from .protection import protects
 
 
 def _folders(*packages: str) -> tuple[str, ...]:
@@ -24,13 +24,6 @@ LOCKING = _folders(
     "agents", "autograd_dist", "collective", "core/futures", "core/shared_memory", "pipelining", "rpc", "rref"
 )
 COMPUTING = _folders("core", "data", "distributions", "func", "nn", "optim")  # called by those while no lock is held
-_asleep: set[CodeType] = set()  # functions that sleep, and hold no lock meanwhile that other threads need
-
-
-def sleeps(function: F) -> F:
-    """Mark a function that sleeps: a signal handler that interrupts it may wait."""
-    _asleep.add(function.__code__)
-    return function
 
 
 def raised_by_handler(error: BaseException) -> bool:
@@ -88,7 +81,7 @@ def _may_hold_lock(frame: FrameType | None) -> bool:
     """Return whether the innermost code of this library, from a frame outwards, may hold a lock that is needed elsewhere."""
     while frame is not None:
         if _locks(path := frame.f_code.co_filename):
-            return frame.f_code not in _asleep
+            return protects(frame) is not False
         if path.startswith(COMPUTING):
             return False
         frame = frame.f_back

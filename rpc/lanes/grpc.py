@@ -21,6 +21,7 @@ from typing import Any
 import grpc
 
 from ...core.errors import RendezvousError
+from ...core.futures import interruptible
 from ...proto.rpc_pb2 import WorkerRecord
 from ..joiners import HANDSHAKE_SECONDS
 from ..security import AcceptorHandshake, DialerHandshake, SocketTokens
@@ -230,7 +231,7 @@ class GrpcLane(Lane):
             closing.add_done_callback(lambda _: release_loop())
             return
         try:
-            closing.result()
+            interruptible(closing.result)
         finally:
             release_loop()  # also if Ctrl-C ended the wait, so that the loop can end
 

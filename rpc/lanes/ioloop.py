@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from ...core.futures import refuse_in_handler, thread_role
+from ...core.futures import interruptible, refuse_in_handler, thread_role
 from . import forking
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class LoopThread:
         """Run a coroutine to its end, from another thread."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         try:
-            return future.result(timeout)
+            return interruptible(future.result, timeout)
         finally:
             future.cancel()
 
@@ -111,7 +111,7 @@ class LoopThread:
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.loop.stop)
             if not self.is_current():
-                self._thread.join(timeout)
+                interruptible(self._thread.join, timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from ...core.futures import block, sleeps
+from ...core.futures import block, shield, sleeps
 
 
 class Sleeper:
@@ -72,6 +72,8 @@ class Sleeper:
 
     @sleeps
     def _wait(self, poll: select.poll, seconds: float) -> bool:
+        if shield.noted:
+            shield.deliver()
         ready = poll.poll(None if seconds < 0 else math.ceil(min(seconds, 1e6) * 1000))
         for descriptor, _ in ready:
             if descriptor == self._alarm:

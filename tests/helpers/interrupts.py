@@ -147,3 +147,8 @@ class _Steps:
 def _instructions_that_look(code):
     """Return the places of instructions after which Python runs signal handlers."""
     return {each.offset for each in dis.get_instructions(code) if each.opname.startswith(("CALL", "JUMP_BACKWARD"))}
+
+
+def function_of(ident):
+    """Return the name of the function in which a thread is."""
+    return sys._current_frames()[ident].f_code.co_name
