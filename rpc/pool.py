@@ -3,15 +3,7 @@
 At most ``size`` of them *run* at a time. A thread that blocks in ``Future.wait`` gives its place to another one, and does not
 queue to come back. So nested calls of any depth cannot starve each other, up to ``ceiling`` threads in all.
 
-To wake a thread costs more than most tasks, and threads that run at the same time contend for the interpreter. So a new task
-does not always get a thread of its own. It waits for a thread that runs already in three cases:
-
-* The thread has begun its task less than ``RECENT_SECONDS`` ago.
-* The thread *lingers*: it has ended its task, and looks for the next one before it idles.
-* Another task came less than ``RECENT_SECONDS`` ago.
-
-A timer checks on tasks that wait although there is a place: if the tasks that run take long, it lets as many more threads
-run. A thread whose task was short leaves the tasks that wait to another thread, if that has begun tasks meanwhile.
+Whether a task gets a thread of its own at once ``pool_policy.py`` decides.
 """
 
 from __future__ import annotations
@@ -26,17 +18,13 @@ from typing import Any, Protocol
 
 from ..core.errors import RpcError
 from ..core.futures import thread_role
+from .pool_policy import BACKLOG_LOOK_SECONDS, MOST_DOZING, PoolPolicy
 from .stuck import place_of
 
 logger = logging.getLogger("telegrad.rpc")
 Idle = Callable[[Callable[[], object]], None]  # gets a function that returns whether there is a task
 Task = Callable[[], Any]  # may return an ``Idle``
 CEILING = 4096
-RECENT_SECONDS = 100e-6
-LOOK_SECONDS = 1e-3
-FEW = 4  # tasks take long if fewer than these begin between two looks
-QUICK_SECONDS = LOOK_SECONDS / FEW
-MOST_DOZING = 4  # threads
 
 
 class Executor(Protocol):
@@ -93,9 +81,7 @@ class ThreadPool:
         self._call_later = call_later
         self._lingering = 0  # threads that linger; they hold their places
         self._dozing = 0  # threads that sleep at the connection from which the next task may come; they hold no places
-        self._began = 0.0  # when a thread last began a task, in monotonic seconds
-        self._came = 0.0  # when a task last came
-        self._tasks = self._seen = 0  # how many tasks have begun until now, and until the last look
+        self._policy = PoolPolicy(looks=call_later is not None)
         self._looking = False  # a timer is set
         self._as_dozing = Dozing(self)
 
@@ -103,7 +89,12 @@ class ThreadPool:
         with self._lock:
             if self._closed:
                 raise RpcError(f"the thread pool {self.name!r} is closed")
-            if self._lingering > len(self._backlog) or self._running >= self.size or self._is_soon_free():
+            policy, lingering = self._policy, self._lingering
+            if (
+                lingering > len(self._backlog)
+                or self._running >= self.size
+                or policy.waits(monotonic(), self._running, lingering)
+            ):
                 self._backlog.append(task)
                 if len(self._backlog) > self._lingering:
                     self._look_later()
@@ -170,29 +161,19 @@ class ThreadPool:
         with self._lock:
             return len(self._threads) - self._idle - self._dozing + len(self._backlog)
 
-    def _is_soon_free(self) -> bool:
-        # lock held
-        if self._call_later is None:
-            return len(self._backlog) < self._lingering
-        if self._lingering:
-            return True
-        latest, self._came = self._came, monotonic()
-        return self._running > 0 and self._came - max(latest, self._began) < RECENT_SECONDS
-
     def _look_later(self) -> None:
         # lock held
         if self._looking or self._call_later is None:
             return
         if len(self._backlog) > self._lingering and self._running < self.size:
-            self._call_later(LOOK_SECONDS, self._look)  # first: Ctrl-C may come before it has done so
+            self._call_later(BACKLOG_LOOK_SECONDS, self._look)  # first: Ctrl-C may come before it has done so
             self._looking = True
 
     def _look(self) -> None:
         """Let more threads run if those that run do not take the tasks that wait."""
         with self._lock:
             self._looking = False
-            few, self._seen = self._tasks - self._seen < FEW, self._tasks
-            if few and monotonic() - self._began >= RECENT_SECONDS:
+            if self._policy.is_slow(monotonic()):
                 self._fill_places(max(self._running, 1))
             self._look_later()
 
@@ -239,13 +220,13 @@ class ThreadPool:
         with self._lock:  # so that ``_make_thread`` has ended
             if threading.current_thread() not in self._threads:
                 return
-        thread_role.blocker = self
+        thread_role.blocker, policy = self, self._policy
         task = self._ready.get()
         while task is not None:
             idle: Idle | None = None
             lingered = False
-            self._began = began = monotonic()
-            self._tasks = number = self._tasks + 1
+            policy.began = began = monotonic()
+            policy.tasks = number = policy.tasks + 1
             try:
                 idle = task()
             except BaseException:
@@ -254,16 +235,10 @@ class ThreadPool:
             if idle is not None and not self._backlog:
                 self._linger(idle)
                 idle, lingered = None, True
-                number = self._tasks
+                number = policy.tasks
             task = self._next(number, began, lingered)
         with self._lock:
             self._threads.discard(threading.current_thread())
-
-    def _leaves_it_to_others(self, number: int, began: float) -> bool:
-        # lock held
-        if self._call_later is None:
-            return False  # without a timer the tasks would wait for as long as the other threads block
-        return self._tasks > number and monotonic() - began < QUICK_SECONDS
 
     def _linger(self, idle: Idle) -> None:
         """Run what a thread does before it idles. ``_next`` then counts it as lingering no longer."""
@@ -281,9 +256,9 @@ class ThreadPool:
         with self._lock:
             if lingered:
                 self._lingering -= 1
-                self._came = monotonic()  # for tasks that came meanwhile the time was not noted
+                self._policy.came = monotonic()  # for tasks that came meanwhile the time was not noted
             surplus = self._running > self.size
-            leaves = self._running > 1 and self._leaves_it_to_others(number, began)
+            leaves = self._running > 1 and self._policy.leaves(monotonic(), number, began)
             if self._backlog and not surplus and not leaves:
                 task = self._backlog.popleft()
                 if self._backlog:

@@ -75,7 +75,7 @@ class GrpcConnection(Connection):
         if size < SEGMENT_BYTES and self._stream is not None:
             return self._stream.send(parts, size, handle)
         if size >= SEGMENT_BYTES and self._large is not None and self._stream is not None:
-            self._stream.reading.spinning.allow_for(size)
+            self._stream.reading.policy.allow_for(size)
             return self._large.send(parts, size, handle)
         if size > BULK_BYTES:
             return self._send_bulk(parts, size, handle)

@@ -1,120 +1,118 @@
 """Turns of reading a stream: the loop reads, or a thread that waits for what the stream will bring (leader/follower).
 
 A hand-over between threads costs more than all the rest of a small call, because the thread that is woken sleeps on a halted
-core. So a thread that waits for an answer becomes the stream's reader, if nobody is: it takes every frame that comes, those of
-others too, until its own answer is there, and gives reading back to the loop. It reads without blocking for ``SPIN_SECONDS``,
-with ``sched_yield`` between, so that it keeps neither core nor GIL from others; only then it sleeps (``spinning.py``).
+core. So a thread that waits for an answer becomes the stream's reader, if no thread is: it takes every frame that comes, those
+of others too, until its own answer is there, and gives reading back to the loop. For how long it reads without blocking, with
+``sched_yield`` between, so that it keeps neither core nor GIL from others, before it sleeps, ``SpinPolicy`` decides.
 
 The thread that holds ``_turn`` reads. Otherwise the loop watches the socket, and changes to that are made with the turn held.
 While calls follow one another closely, a thread that has its answer, or a request to serve, does not give the
 socket back at once: it will read again in a moment, and the loop's thread would only contend for the interpreter. ``look``,
-which the loop then calls now and then, gives it back when nobody has read for a moment.
+which the loop then calls now and then, gives it back when no thread has read for a moment.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
 from os import sched_yield
-from typing import Any
+from time import monotonic
+from typing import Any, Protocol
 
 from ...core.futures import Future, Waiter, block, raised_by_handler, thread_role
+from . import spinning
 from .ioloop import READER, RefusesToBlock
 from .sleeping import Sleeper
-from .spinning import CONFIDENCE, REQUEST_SPIN_SECONDS, SOON_SECONDS, SPIN_SECONDS, Spinning
+from .ticker import Ticker
 
-READS_IN_A_ROW = 16  # by the loop, before it does its other work
-OFTEN_SECONDS = 1e-3  # between two turns of reading, of calls that follow one another: echoes of 1 MiB, say
-AWAY_SECONDS = 1e-3  # after its turn, until the loop takes the socket back
-LEAVING_SECONDS = 0.2e-3  # that the loop waits for the turn of a thread that leaves
-DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
-QUICK_SECONDS = 0.5e-3  # a request that takes longer is not waited for by those that come after it
-MANY = 4  # threads that wait for the one that reads: fewer write themselves
 NEVER = float("inf")
+
+
+class Readable(Protocol):
+    """Stream that is read in turns.
+
+    Attributes:
+        crowded: returns whether so much is under way that frames come together.
+        progress: returns how many of the frames that were delivered have been used so far.
+    """
+
+    crowded: Callable[[], bool]
+    progress: Callable[[], int]
+
+    @property
+    def unsent(self) -> Sized:
+        """Return the frames that wait to be written; ``flush_waiting`` is not called if there are none."""
+
+    def deliver(self, frame: Any) -> None:
+        """Take a frame that was read."""
+
+    def watch_input(self, wanted: bool) -> None:
+        """Have the loop call ``by_loop`` when there is something to read, or no longer."""
+
+    def end(self, error: Exception | None) -> None:
+        """Hear, once, why there is nothing more to read: an error, or ``None`` at the peer's end."""
+
+    def flush_waiting(self) -> None:
+        """Write what waits to be written, before a thread waits for what is to be read."""
 
 
 class SharedReading:
     """Reading of one stream, in whatever thread (``base.Reading``).
 
     Args:
-        descriptor: of the socket.
+        stream: the stream.
+        descriptor: descriptor of its socket.
         read: reads once, without waiting (``StreamReader.read``).
-        deliver: gets each frame.
-        watch: told whether the loop is to call ``by_loop`` when there is something to read.
-        end: told, once, why there is nothing more to read: an error, or ``None`` at the peer's end.
-        flush: writes what waits to be written, before a thread waits for what is to be read.
-        unsent: what waits to be written; looked at before ``flush`` is called.
-        keep: asked when a thread leaves: True if the loop need not watch meanwhile, because it will ``look``. Gets whether
-            threads read often, and whether what they serve is quick; ``None`` if this one has waited for an answer.
+        loop: watches the socket while no thread reads.
 
     Attributes:
-        spinning: whether a thread that reads spins; changed with the turn held.
+        policy: decides how long to spin and when to give the socket back; used with the turn held.
     """
 
     def __init__(
-        self,
-        descriptor: int,
-        read: Callable[[], Sequence[Any]],
-        deliver: Callable[[Any], None],
-        watch: Callable[[bool], None],
-        end: Callable[[Exception | None], None],
-        flush: Callable[[], None],
-        unsent: Sized,
-        keep: Callable[[bool, bool | None], bool] = lambda often, quick: False,
+        self, stream: Readable, descriptor: int, read: Callable[[], Sequence[Any]], loop: asyncio.AbstractEventLoop
     ) -> None:
+        self.policy = spinning.SpinPolicy()
+        self._stream = stream
         self._read = read
-        self._deliver = deliver
-        self._watch = watch
-        self._end = end
-        self._flush = flush
-        self._unsent = unsent
-        self._keep = keep
+        self._deliver = stream.deliver
+        self._unsent = stream.unsent
+        self._looker = Ticker(loop, self.look, spinning.READING_LOOK_SECONDS)
         self._watched: bool | None = True  # by the loop; changed with the turn held
-        self._left = 0.0  # when a thread last left, in monotonic seconds
-        self._looked = 0.0  # when the loop last did, and the progress that it saw
-        self._progress = 0
-        self._quick = False  # what was served last took a moment only
-        self._asleep = False  # a thread sleeps with the turn
-        self._led = False  # a thread reads that looks after those that wait when it leaves
         self._turn = threading.RLock()  # knows its owner, also when the acquiring of it was interrupted
+        self._led = False  # a thread reads that looks after those that wait when it leaves
+        self._asleep = False  # it sleeps with the turn
         self._busy = False  # between the beginning of a read and the end of its deliveries
         self._ended = False
         self._sleeper = Sleeper(descriptor)
         self._followers: deque[Waiter] = deque()
         self._closing: list[Callable[[], object]] = []
-        self.spinning = Spinning()
 
     def by_loop(self) -> None:
         """Read what there is, unless another thread reads."""
         # A thread that leaves has the loop watch just before it releases the turn: the loop would be told again and again.
-        if not self._turn.acquire(timeout=LEAVING_SECONDS):
+        if not self._turn.acquire(timeout=spinning.LEAVING_SECONDS):
             return
         try:
-            spinning = self.spinning
-            if spinning.confidence < CONFIDENCE and time.monotonic() - spinning.gave_up < SOON_SECONDS:
-                spinning.confidence += 1
-            for _ in range(READS_IN_A_ROW):
+            if self.policy.confidence < spinning.CONFIDENCE:
+                self.policy.read_by_loop(monotonic())
+            for _ in range(spinning.READS_IN_A_ROW):
                 if not self._read_once():
                     break
         finally:
             self._give_up_turn()
 
-    def look(self, progress: int = 0) -> bool:
-        """Give the socket back to the loop if no thread has read for a moment; return whether to look again. On the loop.
-
-        Args:
-            progress: how much of what was read has been used so far: if that goes on, there is no need to read more.
-        """
-        before, self._looked = self._looked, time.monotonic()
+    def look(self) -> bool:
+        """Give the socket back to the loop if no thread has read for a moment; return whether to look again. On the loop."""
+        policy = self.policy
         if not self._turn.acquire(blocking=False):
-            return not self._asleep or self._left > before  # the thread that reads gives it back when it leaves
+            return policy.looks_again(monotonic(), self._asleep)
         try:
             if self._watched or self._ended:
                 return False
-            if self._looked - self._left < AWAY_SECONDS or self._progress != progress:
-                self._progress = progress
+            if policy.keeps(monotonic(), self._stream.progress()):
                 return True
             self._let_loop_watch(True)
             return False
@@ -131,18 +129,14 @@ class SharedReading:
         # turn held
         if wanted is not self._watched:
             self._watched = None  # an interrupted change is made again
-            self._watch(wanted)
+            self._stream.watch_input(wanted)
             self._watched = wanted
 
-    def pause(self, progress: int = 0) -> None:
-        """Have the loop not watch until it looks, because more comes together then. On the loop.
-
-        Args:
-            progress: as for ``look``.
-        """
-        if self._turn.acquire(blocking=False):
+    def pause(self) -> None:
+        """Have the loop not watch until it looks, because more comes together then. On the loop."""
+        if self._looker.start() and self._turn.acquire(blocking=False):
             try:
-                self._progress = progress
+                self.policy.paused(self._stream.progress())
                 self._let_loop_watch(False)
             finally:
                 self._give_up_turn()
@@ -152,14 +146,14 @@ class SharedReading:
 
         While others want the interpreter, each system call costs a turn of waiting for it, so one writes for all.
         """
-        return self._led and not self._asleep and len(self._followers) >= MANY
+        return self._led and not self._asleep and len(self._followers) >= spinning.MANY_FOLLOWERS
 
     def drive(self, future: Future[Any], until: float) -> None:
         """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
         if isinstance(thread_role.blocker, RefusesToBlock):
             return
         if self._unsent and not self.writes_soon():
-            self._flush()
+            self._stream.flush_waiting()
         if not self._lead(future.done, until, future):
             self._follow(future, until)
 
@@ -171,10 +165,8 @@ class SharedReading:
     def linger(self, enough: Callable[[], object]) -> None:
         """Read for a moment, and then sleep at the socket, until there is enough to do: it comes without a hand-over."""
         if self._unsent:
-            self._flush()
-        now = time.monotonic()
-        self._quick = now - self._left < QUICK_SECONDS
-        self._lead(enough, now + DOZE_SECONDS, None)
+            self._stream.flush_waiting()
+        self._lead(enough, monotonic() + spinning.DOZE_SECONDS, None)
 
     def close(self, then: Callable[[], object]) -> None:
         """Read no more, and call ``then``, once no thread does."""
@@ -217,7 +209,10 @@ class SharedReading:
                     found = self._read_until(done, until, awaited, blocker)
                 else:
                     self._read_once()
-                self._leave(found, awaited is None)
+                looker = self._looker
+                keeps = self.policy.end(monotonic(), found, awaited is None, bool(self._followers), looker.ticking)
+                if not (keeps or (found and self._stream.crowded())) or not (looker.ticking or looker.start()):
+                    self._let_loop_watch(not self._ended)
             except BaseException:
                 held = held or turn._is_owned()  # type: ignore[attr-defined]
                 if held:
@@ -239,7 +234,7 @@ class SharedReading:
     def _after_turn(self) -> None:
         """Do what had to wait until this thread has left: closing, what completes its future, and others' reading."""
         if self._unsent:
-            self._flush()  # others have left it to this thread
+            self._stream.flush_waiting()  # others have left it to this thread
         if self._closing:
             self._close()
         if (task := thread_role.task) is not None:
@@ -248,50 +243,34 @@ class SharedReading:
         if self._followers:
             self._pass_on()
 
-    def _leave(self, found: bool, serves: bool) -> None:
-        # turn held
-        now = time.monotonic()
-        often, self._left = bool(self._followers) or now - self._left < OFTEN_SECONDS, now
-        if not (found and self._keep(often, self._quick if serves else None)):
-            self._let_loop_watch(not self._ended)
-
     def _read_until(self, done: Callable[[], object], until: float, awaited: Future[Any] | None, blocker: Any) -> bool:
-        """Do the reading of ``_lead``; return False if it ends in vain."""
-        now = time.monotonic()
-        role, spinning = thread_role, self.spinning
-        spins = spinning.confidence > 0
-        spin_for = REQUEST_SPIN_SECONDS if awaited is None else SPIN_SECONDS
-        spin_until = now + spin_for + spinning.copying if spins else now
-        spinning.copying = 0.0
-        yielded = now if spins else NEVER  # when this thread last did, and nothing else since
-        if spins:  # nothing is there yet: a read in vain costs more, and the peer may need this core
+        """Do the reading of ``_lead``; return False if the time is up."""
+        role, policy, serves = thread_role, self.policy, awaited is None
+        now = begun = monotonic()
+        spin_seconds = policy.begin(now, serves)
+        yielded = NEVER  # when this thread last did, and nothing else since
+        if spin_seconds:  # nothing is there yet: a read that finds nothing costs more, and the peer may need this core
+            yielded = now
             sched_yield()
         while not (done() or self._ended):
             if self._unsent:
-                self._flush()
+                self._stream.flush_waiting()
             if self._read_once():
                 if role.task is not None:
                     return True
                 yielded = NEVER
-                if awaited is None and spins:  # what came was done at once, as with some requests
-                    now = time.monotonic()
-                    spin_until = now + spin_for
+                if serves and spin_seconds:  # what came was done at once, as with some requests
+                    begun = monotonic()
                 continue
-            now = time.monotonic()
-            if now < spin_until:
+            now = monotonic()
+            if now - begun < spin_seconds:
                 yielded = now
                 sched_yield()
                 continue
-            spinning.was_vain(now, now - yielded)
+            policy.nothing_came(now, now - yielded)
             if now >= until or not self._sleep(done, awaited, until, blocker):
                 return False
             yielded = NEVER
-            if not spins and time.monotonic() - now < SOON_SECONDS:
-                spinning.confidence += 1  # not by a method: a small call that sleeps comes here at both ends
-        if spinning.confidence < CONFIDENCE and now < spin_until:
-            spinning.confidence += 1
-            if spinning.confidence == CONFIDENCE:
-                spinning.trust()
         return True
 
     def _read_once(self) -> bool:
@@ -307,7 +286,7 @@ class SharedReading:
                 raise
             self._busy = False
             self._ended = True
-            self._end(None if isinstance(error, EOFError) else error)
+            self._stream.end(None if isinstance(error, EOFError) else error)
             return False
         for frame in frames:
             self._deliver(frame)
@@ -315,7 +294,7 @@ class SharedReading:
         return True
 
     def _sleep(self, done: Callable[[], object], awaited: Future[Any] | None, until: float, blocker: Any) -> bool:
-        """Sleep until there is something to read, or it is done in another way; return False if it was in vain."""
+        """Sleep until there is something to read, or it is done in another way; return False if the time is up."""
         role, sleeper = thread_role, self._sleeper
         if awaited is not None and not awaited.add_waiter(sleeper):
             return True
@@ -323,7 +302,7 @@ class SharedReading:
             role.blocker = blocker  # a pool lets another thread run meanwhile
             self._asleep = True
             if self._unsent:
-                self._flush()
+                self._stream.flush_waiting()
             woken = sleeper.sleep(lambda: bool(done()) or self._ended, until)
         finally:
             self._asleep = False
@@ -333,11 +312,11 @@ class SharedReading:
         return woken or awaited is not None
 
     def _interrupted(self) -> None:
-        """Ctrl-C, say. If it came while frames were read, nobody knows which were, and the connection is given up."""
+        """Leave after Ctrl-C, say. If it came while frames were read, some may be lost, and the connection is given up."""
         # turn held
         if self._busy:
             self._ended = True
-            self._end(ConnectionResetError("the thread that read the socket was interrupted"))
+            self._stream.end(ConnectionResetError("the thread that read the socket was interrupted"))
         self._let_loop_watch(not self._ended)
 
     # -- threads that wait for it

@@ -20,9 +20,7 @@ from .stream_writer import TOGETHER, StreamWriter
 from .ticker import Ticker
 from .tls_socket import TlsSocket
 
-STEADY = 4  # turns of reading in a row that follow one another closely, before the loop is woken to look now and then
 LONG_BYTES = 512  # a frame that is longer waits for no others
-LOOK_SECONDS = 4e-3  # between two looks, at most, whether threads still read
 Deliver = Callable[[Any], None]
 Crowded = Callable[[], bool]
 Progress = Callable[[], int]
@@ -39,7 +37,9 @@ class Stream:
         progress: returns how many of the messages that arrived here have been used.
 
     Attributes:
-        reading: who reads it.
+        reading: its turns of reading.
+        deliver, crowded, progress: the arguments.
+        unsent: frames that wait to be written.
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
@@ -57,22 +57,13 @@ class Stream:
         self._descriptor = connected.fileno()
         self._poller = poller
         self._flusher = Ticker(self.loop, self._flush_late)
-        self._looker = Ticker(self.loop, self._look, LOOK_SECONDS)
         self._writer = StreamWriter(connected, self._watch_room, self._flusher.start)
-        self._crowded = crowded
-        self._progress = progress
-        self._calm = 0  # turns of reading in a row that followed one another closely, and whose requests were quick
+        self.deliver = deliver
+        self.crowded = crowded
+        self.progress = progress
+        self.unsent = self._writer.waiting
         self._unread = 0  # calls that were sent since their thread looked for answers
-        self.reading = SharedReading(
-            self._descriptor,
-            reader_of(connected).read,
-            deliver,
-            self._watch_input,
-            self._end,
-            self._flush_waiting,
-            self._writer.waiting,
-            self._keeps_turn,
-        )
+        self.reading = SharedReading(self, self._descriptor, reader_of(connected).read, self.loop)
         self._watching = threading.RLock()  # guards what follows
         self._events = EPOLLIN  # what to watch for
         self._told: int | None = EPOLLIN  # what the poller was told; None when it has forgotten this stream
@@ -93,7 +84,7 @@ class Stream:
             False if this stream has ended.
         """
         short = size < LONG_BYTES
-        crowded = short and self._crowded()
+        crowded = short and self.crowded()
         try:
             if short and self.reading.writes_soon():
                 sent = self._leave(parts, handle)
@@ -133,7 +124,7 @@ class Stream:
 
     def fail(self, error: Exception) -> None:
         """Break this stream: something that belongs to it broke. Any thread."""
-        self._end(error)
+        self.end(error)
 
     def _watch_room(self, wanted: bool) -> None:
         if wanted:
@@ -141,7 +132,7 @@ class Stream:
         else:
             self._watch(0, EPOLLOUT)
 
-    def _flush_waiting(self) -> None:
+    def flush_waiting(self) -> None:
         """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread.
 
         Raises:
@@ -160,10 +151,10 @@ class Stream:
         If that came while this thread wrote, nobody knows how much has left, and the connection is given up.
         """
         if isinstance(error, OSError) and not raised_by_handler(error):
-            self._end(error)
+            self.end(error)
             return
         if self._writer.interrupted:
-            self._end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
+            self.end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
         self._on_loop(self._flush)  # else what waits may wait for ever
         raise error
 
@@ -172,7 +163,7 @@ class Stream:
             if self._writer.flush():
                 return
         except OSError as error:
-            self._end(error)
+            self.end(error)
         if self._flushed is not None and not self._flushed.done():
             self._flushed.set_result(None)
 
@@ -184,23 +175,12 @@ class Stream:
             self._flush()
         return waits
 
-    def _look(self) -> bool:
-        """Watch the socket again if no thread reads it any more; return whether to look again."""
-        return self.reading.look(self._progress())
-
-    def _keeps_turn(self, often: bool, quick: bool | None) -> bool:
-        """Return whether the loop need not watch the socket for a moment (``SharedReading``)."""
-        self._calm = self._calm + 1 if often and quick is not False else 0
-        if self._looker.ticking:
-            return self._calm > 0 or self._crowded()
-        return (self._calm >= STEADY or self._crowded()) and self._looker.start()
-
     def ready(self, events: int) -> None:
         """Read and write what can be (``Poller``)."""
         if events & ~EPOLLOUT:
             self.reading.by_loop()
-            if self._crowded() and self._looker.start():
-                self.reading.pause(self._progress())
+            if self.crowded():
+                self.reading.pause()
         if events & EPOLLOUT:
             self._flush()
 
@@ -208,7 +188,7 @@ class Stream:
 
     def close(self) -> None:
         """Drop what waits, and close the socket. On the loop."""
-        self._end(None)
+        self.end(None)
         self._writer.clear()
         self._flush()
         with self._watching:
@@ -216,7 +196,7 @@ class Stream:
             self._closed = True
         self.reading.close(self._socket.close)
 
-    def _end(self, error: Exception | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """Read no more, and tell the connection why, once."""
         if error is not None:
             # Its traceback holds the frames of the thread that used the socket: those of a waiting user, and all in them.
@@ -239,7 +219,7 @@ class Stream:
         if not self.over.done():
             self.over.set_result(error)
 
-    def _watch_input(self, wanted: bool) -> None:
+    def watch_input(self, wanted: bool) -> None:
         if wanted:
             self._watch(EPOLLIN, 0)
         else:

@@ -3,6 +3,7 @@
 import contextvars
 import socket
 import threading
+from types import SimpleNamespace
 
 from telegrad.core.futures import Future
 from telegrad.rpc.lanes.reading import SharedReading
@@ -20,10 +21,11 @@ class Line:
         self.futures = [Future() for _ in range(4)]
         self.readers, self.watched, self.ended = [], [], []
         self.writer = StreamWriter(self.far, lambda wanted: None, int)
-        read = StreamReader(self.near).read
-        self.reading = SharedReading(
-            self.near.fileno(), read, self.deliver, self.watched.append, self.ended.append, int, self.writer.waiting
-        )
+        self.unsent, self.watch_input, self.end = self.writer.waiting, self.watched.append, self.ended.append
+        self.flush_waiting = self.progress = int
+        self.crowded = bool
+        loop = SimpleNamespace(call_soon_threadsafe=lambda *args, context: None)
+        self.reading = SharedReading(self, self.near.fileno(), StreamReader(self.near).read, loop)
         for future in self.futures:
             future.driver = self.reading
 

@@ -183,7 +183,7 @@ def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until,
         until(lambda: kept[0]() is None)
         assert "broke during the call" in failures[0]
         poller, stream = connection._poller, connection._stream
-        stream._watch_input(True)  # as a thread that leaves the reading late
+        stream.watch_input(True)  # as a thread that leaves the reading late
         until(lambda: stream._closed)
         assert stream not in poller._owners.values()
 
@@ -211,7 +211,7 @@ def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_connecti
         writer._target, target = Interrupted(), writer._target
         writer.waiting.append(SmallFrame(b"", None))
         with pytest.raises(KeyboardInterrupt):
-            stream._flush_waiting()
+            stream.flush_waiting()
         writer._target = target
         until(answers)
         assert a.peers.at(1).dialed._stream is not stream

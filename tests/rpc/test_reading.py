@@ -8,7 +8,7 @@ from helpers.interrupts import first_signal, interrupt
 from helpers.lines import Line, in_thread, is_asleep
 from helpers.threads import until as wait_until
 from telegrad.core.futures import thread_role
-from telegrad.rpc.lanes import reading
+from telegrad.rpc.lanes import spinning
 
 
 def test_a_thread_that_waits_reads_until_its_own_future_is_done(line):
@@ -127,8 +127,8 @@ def test_one_thread_writes_for_all_while_many_wait(line, queue, monkeypatch):
         flushes.append(threading.current_thread())
         line.reading._unsent.clear()
 
-    line.reading._unsent, line.reading._flush = [], flush
-    monkeypatch.setattr(reading, "MANY", 2)
+    line.reading._unsent, line.flush_waiting = [], flush
+    monkeypatch.setattr(spinning, "MANY_FOLLOWERS", 2)
     assert not line.reading.writes_soon(), "the thread that reads sleeps"
 
     def deliver(frame):

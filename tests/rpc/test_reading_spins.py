@@ -1,59 +1,54 @@
-"""A thread that reads spins before it sleeps, as long as that pays."""
+"""A thread that reads spins before it sleeps, for as long as its policy says (``test_spin_policy.py``)."""
 
 import threading
 import time
 
+import pytest
 from telegrad.rpc.lanes import reading, spinning
-from telegrad.rpc.lanes.spinning import CONFIDENCE, DISTRUST, MOST_DISTRUST
+from telegrad.rpc.lanes.spinning import CONFIDENCE
 
 
-def test_spinning_ends_when_it_does_not_pay_and_begins_again_when_it_would(line, monkeypatch):
-    monkeypatch.setattr(spinning, "LONG_SECONDS", 60.0)
+@pytest.fixture
+def yields(monkeypatch):
+    """Return the times that the yields of readers take; each takes as long as the last item says."""
+    seconds = [0.0]
+    monkeypatch.setattr(reading, "sched_yield", lambda: seconds.append(seconds[-1]) or time.sleep(seconds[-1]))
+    monkeypatch.setattr(spinning, "DOZE_SECONDS", 0.001)
+    return seconds
+
+
+def test_a_thread_spins_and_then_does_not_when_that_was_useless(line, yields):
     for _ in range(CONFIDENCE):
+        line.reading.policy.confidence = 1
         line.reading.linger(lambda: False)
-    yields = []
-    monkeypatch.setattr(reading, "sched_yield", lambda: yields.append(1))
-    monkeypatch.setattr(reading, "REQUEST_SPIN_SECONDS", 60.0)
+    before = len(yields)
     line.reading.linger(lambda: False)
-    assert not yields, "it still spins"
-    monkeypatch.setattr(reading, "SOON_SECONDS", 60.0)
-    line.send(0)
-    line.reading.by_loop()
-    line.reading.linger(lambda: bool(yields))
+    assert before > CONFIDENCE and len(yields) == before
 
 
-def test_spinning_ends_at_once_when_others_need_the_core(line, monkeypatch):
-    yields = []
-    monkeypatch.setattr(reading, "sched_yield", lambda: yields.append(time.sleep(2 * spinning.LONG_SECONDS)))
+def test_a_yield_that_takes_long_ends_the_spinning_at_once(line, yields):
+    yields[0] = 2 * spinning.LONG_SECONDS
     for _ in range(5):
         line.reading.linger(lambda: False)
-    assert len(yields) == 1
-
-
-def test_one_long_yield_ends_spinning_for_a_moment_and_several_for_long(line, monkeypatch):
-    spins = []
-    monkeypatch.setattr(reading, "sched_yield", lambda: spins.append(time.sleep(2 * spinning.LONG_SECONDS)))
-
-    def sleeps_until_it_spins():
-        before, sleeps = len(spins), 0
-        while len(spins) == before:
-            line.reading.spinning.confidence += 1  # as a short sleep does
-            line.reading.linger(lambda: False)
-            sleeps += 1
-        return sleeps
-
-    line.reading.linger(lambda: False)
-    waits = [sleeps_until_it_spins() for _ in range(4)]
-    assert waits == [DISTRUST + 1, 4 * DISTRUST + 1, 16 * DISTRUST + 1, MOST_DISTRUST + 1]
+    assert len(yields) == 2
 
 
 def test_what_a_thread_does_with_a_frame_is_no_long_yield(line, monkeypatch):
     monkeypatch.setattr(spinning, "LONG_SECONDS", 0.0)  # every yield would be
-    monkeypatch.setattr(reading, "SPIN_SECONDS", 0.0)
+    monkeypatch.setattr(spinning, "SPIN_SECONDS", 1e-9)
     monkeypatch.setattr(reading, "sched_yield", int)
     line.send(1)
     thread = threading.Timer(0.05, line.send, [0])
     thread.start()
     assert line.futures[0].wait() == 0  # it read the other frame, then nothing, and slept
     thread.join()
-    assert line.reading.spinning.confidence == CONFIDENCE - 1
+    assert line.reading.policy.confidence == CONFIDENCE - 1
+
+
+def test_the_loop_tells_the_policy_what_it_reads_once_spinning_has_not_paid(line, monkeypatch):
+    monkeypatch.setattr(spinning, "SOON_SECONDS", 60.0)
+    line.reading.policy.confidence = 0
+    line.reading.policy.nothing_came(time.monotonic(), 0.0)
+    line.send(0)
+    line.reading.by_loop()
+    assert line.reading.policy.confidence == 1

@@ -6,13 +6,12 @@ import socket
 import struct
 import threading
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.poller import Poller
-from telegrad.rpc.lanes.stream import STEADY, Stream
+from telegrad.rpc.lanes.stream import Stream
 from telegrad.rpc.lanes.stream_reader import READ_BYTES, WIDE_BYTES, StreamReader
 from telegrad.rpc.lanes.stream_writer import MOST_PARTS, TOGETHER, StreamWriter
 
@@ -241,26 +240,6 @@ def test_an_interrupted_writer_is_known_to_the_thread_that_wrote():
     other.start()
     other.join(20)
     assert writer.interrupted and seen == [(True, False)]
-
-
-def test_the_loop_is_woken_to_look_only_when_calls_follow_one_another_for_a_while(ends):
-    """To wake it costs as much as a small call, and calls beside other work often pause for a moment."""
-    started = []
-
-    async def leave(turns):
-        poller = Poller(asyncio.get_running_loop())
-        stream = Stream(ends[0], poller, lambda frame: None, lambda: False, lambda: 0)
-        stream._looker = SimpleNamespace(ticking=False, start=lambda: not started.append(None))
-        kept = [stream._keeps_turn(often, None) for often in turns]
-        stream._looker.ticking = True
-        kept += [stream._keeps_turn(often, None) for often in (False, True)]
-        stream.close()
-        poller.close()
-        return kept
-
-    turns = [True] * (STEADY - 1) + [False] + [True] * STEADY
-    assert asyncio.run(leave(turns)) == [False] * (len(turns) - 1) + [True, False, True]
-    assert len(started) == 1
 
 
 def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):
