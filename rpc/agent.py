@@ -160,7 +160,7 @@ class Agent:
         self.connections.on_opened.append(self.losses.opened)
         self.connections.on_ended.append(self.losses.ended)
         self.connections.on_dialed += [self.caller.redialed, lambda peer, _: self.control.flush(peer)]
-        self.losses.on_cut += [self.caller.link_cut, self.control.reroute]
+        self.losses.on_cut += [self.caller.link_cut, self.control.reroute, self.connections.redial_in_time]
         self.losses.on_lost += [self.caller.peer_lost, self.server.caller_lost, self.connections.peer_lost]
 
     # -- from start to end

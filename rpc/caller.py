@@ -15,6 +15,7 @@ from .dispatch import CallTable, PendingCall
 from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
+from .link import LinkState
 from .messages import Incoming, Method, Outgoing, Topic
 from .peer import Peer
 from .peers import Peers
@@ -28,7 +29,7 @@ from .wire.frames import encode
 from .wire.header import Flag
 from .wire.payload import Labels
 
-ROUTES = 3  # a connection may close just before we use it; a call that did not go out may go out on the next one
+OPEN, GONE = LinkState.OPEN, LinkState.GONE
 
 
 class Caller:
@@ -114,7 +115,8 @@ class Caller:
         self._state.check_open()
         call = self.table.new_call(method, timeout, peer.number, what)
         call.future.canceller = self
-        if peer.gone:
+        link = peer.link
+        if link.state is GONE:
             call.future.set_exception(peer.lost_error())
             return call
         if notes:
@@ -131,7 +133,7 @@ class Caller:
                 raise  # for example Ctrl-C, while it waited for room
         finally:
             call.pickled = call.tensors = call.references = call.buffers = ()  # ``drop_content``, without a call
-        if peer.gone or self._state.closed or not sent:
+        if link.state is GONE or self._state.closed or not sent:
             self._not_sent(call, peer)
         return call
 
@@ -172,17 +174,21 @@ class Caller:
             complete_once(call.future, error=problem)
 
     def _transmit(self, call: PendingCall, peer: Peer) -> bool:
-        parts = encode(call)
-        for _ in range(ROUTES):
-            connection = call.connection = peer.latest = self._connections.route(peer)
-            call.future.driver = connection.reading
+        parts, link, tried = encode(call), peer.link, 0
+        while True:
+            connection = link.dialed if link.state is OPEN else None
+            if connection is None:
+                connection = self._connections.route(peer)
+            call.connection = link.latest = connection
             flow: Flow = connection.flow or self._flows.of(connection)
+            call.future.driver = connection.reading
             if connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
                 return True
             flow.put_back(call)  # that flow control may go on with the next connection
-            peer.forget(connection)
             call.connection = None
-        return False
+            tried += 1
+            if not peer.found_closed(connection, self._timers.now(), tried):
+                return False
 
     def _interrupted(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call whose sending raised an error."""
@@ -380,4 +386,6 @@ class Caller:
     def _whereabouts(self, call: PendingCall) -> str:
         if call.to < 0:
             return ""  # it waits for an event at this worker, or for several workers
-        return " (it may still run there)" if self._peers.at(call.to).open else " (no connection was open)"
+        return (
+            " (it may still run there)" if self._peers.at(call.to).link.state is OPEN else " (no connection was open)"
+        )

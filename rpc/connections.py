@@ -12,6 +12,7 @@ from .addresses import check_exposure, host_of, join_address, port_of
 from .flows import Flows
 from .lanes.base import Connection, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
+from .link import ROUTES, LinkAction, LinkState
 from .options import GrpcRpcBackendOptions
 from .peer import Peer
 from .peers import Peers
@@ -128,29 +129,37 @@ class Connections(LaneListener):
 
         Raises:
             LinkCutError: the link is cut.
+            WorkerLostError: the worker is gone.
         """
-        if peer.cut:
+        if peer.link.state is LinkState.CUT:
             raise peer.cut_error()
-        return peer.dialed or self.dial(peer)
+        connection = peer.link.dialed or self.dial(peer)
+        if connection is None:
+            raise peer.lost_error()
+        return connection
 
     def dial_missing(self, peer: Peer) -> None:
         """Dial ``peer`` unless there is a connection, or one is being made."""
-        if not peer.linked and peer.dialed is None:
+        if not peer.linked and peer.link.dialed is None:
             self.dial(peer)
 
-    def dial(self, peer: Peer) -> Connection:
-        """Return a new connection to ``peer``, or the one that another thread dialed at the same time."""
-        fresh = self._new_connection(peer)
+    def dial(self, peer: Peer) -> Connection | None:
+        """Return a new connection to ``peer``, or the one that another thread dialed at the same time.
+
+        Returns:
+            ``None`` if the worker is gone.
+        """
+        fresh, link = self._new_connection(peer), peer.link
         try:
             with peer.lock:
-                if peer.dialed is not None:
-                    return peer.dialed
-                if peer.unopened is not None:  # the calls that are queued there were never sent
-                    self._flows.of(peer.unopened).move(fresh)
-                peer.dialed, peer.unopened = fresh, None
+                if not link.dials:
+                    return link.dialed
+                if link.kept is not None:  # the calls that are queued there were never sent
+                    self._flows.of(link.kept).move(fresh)
+                link.dial(fresh)
             fresh.start()
         except BaseException:  # such as Ctrl-C: no other thread would start it, and the next call dials again
-            peer.forget(fresh)
+            peer.found_closed(fresh, self._timers.now(), ROUTES)
             fresh.close()
             raise
         self._close_if_late(fresh)
@@ -173,18 +182,23 @@ class Connections(LaneListener):
             f"({', '.join(self.lanes)}) reaches; give every worker the same lanes="
         )
 
+    def redial_in_time(self, peer: Peer) -> None:
+        """Dial a peer when that is due, if it is."""
+        if peer.link.redial_at is not None:
+            self._timers.call_at(peer.link.redial_at, self._redial, peer)
+
     def _redial(self, peer: Peer) -> None:
-        """Dial a peer whose connection broke, unless it was dialed already or is to be dialed later."""
-        if peer.redial_at is not None and peer.redial_at <= self._timers.now() and not self._state.closed:
-            peer.redial_at = None
+        """Dial a peer whose connection ended, unless it was dialed already or is to be dialed later."""
+        due = peer.link.redial_at
+        if due is not None and due <= self._timers.now() and not self._state.closed:
             self.dial(peer)
 
     def peer_lost(self, peer: Peer) -> None:
         """Drop the calls to a peer that is gone which are queued on a connection that ended before it was open."""
         with peer.lock:
-            unopened, peer.unopened = peer.unopened, None
-        if unopened is not None:
-            self._flows.of(unopened).close()
+            kept, peer.link.kept = peer.link.kept, None
+        if kept is not None:
+            self._flows.of(kept).close()
 
     # -- events of lanes (lanes.base.LaneListener)
 
@@ -229,7 +243,8 @@ class Connections(LaneListener):
 
     def connected(self, connection: Connection) -> None:
         peer = self._peers.at(connection.number)
-        peer.connected()
+        if LinkAction.ANNOUNCE not in peer.opened(connection):
+            return
         _call(self.on_opened, peer)
         for handler in self.on_dialed:
             handler(peer, connection)
@@ -239,9 +254,9 @@ class Connections(LaneListener):
 
     def disconnected(self, connection: Connection, error: Exception) -> None:
         peer = None if self._state.closed or connection.number < 0 else self._peers.at(connection.number)
-        if peer is not None and not peer.gone:
-            peer.disconnected(connection, error, self._timers.now(), self._reconnect_timeout)
-        if peer is None or peer.gone or connection.opened:
+        if peer is not None:
+            peer.ended(connection, error, self._timers.now(), self._reconnect_timeout)
+        if peer is None or peer.gone or connection.opened:  # else what waits in it goes by the next one
             self._flows.of(connection).close()
         if peer is None or peer.gone:
             return
@@ -250,8 +265,7 @@ class Connections(LaneListener):
             return
         if connection.opened:
             _call(self.on_broken, peer)
-        if peer.redial_at is not None:
-            self._timers.call_at(peer.redial_at, self._redial, peer)
+        self.redial_in_time(peer)
 
 
 def _call(handlers: list[PeerHandler], peer: Peer) -> None:

@@ -2,7 +2,8 @@
 
 It drives the control queues: it sends the messages that are due, delivers those that arrive, and acknowledges them. Control
 messages never wait behind user functions. They travel on any connection to the peer and are delivered in the thread that
-reads (or the loop's, see ``received``). They are repeated until acknowledged; nothing else in the package retries.
+reads (or the loop's, see ``received``). They are repeated until acknowledged. The only other retries of an agent are those of
+its links (``link.py``).
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any
 from ..core.futures import Future, complete_once
 from .control_queue import ControlMessage
 from .lanes.ioloop import may_block
+from .link import LinkState
 from .peer import Peer
 from .timers import Alarm, Timers
 from .wire.control import decode_acknowledgement, decode_control, encode_acknowledgement, encode_control
 from .wire.frames import Parts
 
 logger = logging.getLogger("telegrad.rpc")
+GONE = LinkState.GONE
 ControlHandler = Callable[[Peer, bytes], None]
 
 
@@ -152,7 +155,7 @@ class ControlChannel:
     def _send_batch(self, peer: Peer, messages: list[ControlMessage], due: float | None) -> None:
         if due is not None:
             self._repeat_at(peer, due)
-        if messages and not peer.gone:
+        if messages and peer.link.state is not GONE:
             self._send(peer, encode_control(messages))
 
     def _repeat_at(self, peer: Peer, due: float) -> None:

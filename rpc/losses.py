@@ -11,6 +11,7 @@ from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .control_channel import ControlChannel
 from .control_queue import ControlMessage
+from .link import LinkState
 from .messages import Topic
 from .options import GrpcRpcBackendOptions
 from .peer import Peer
@@ -171,7 +172,7 @@ class Losses:
         self._give(event, self._timers.now())
         self._carry_out()
         for peer in self._peers.met():
-            if peer.trouble is not None:
+            if peer.suspicion.trouble is not None:
                 self._update_cut(peer, None)
 
     def _give(self, event: Event, now: float) -> None:
@@ -251,25 +252,27 @@ class Losses:
             peer: the worker at the other end.
             now: the time, if the machine has handled it already; ``None`` if not.
         """
-        trouble = peer.trouble
-        if trouble is None or peer.gone or peer.cut:
+        trouble, accepted = peer.suspicion.trouble, peer.link.accepted
+        if trouble is None or peer.link.state in (LinkState.GONE, LinkState.CUT):
             return
         # A connection that is open for two keepalives has answered one. Before that, its end may not have been noticed.
         # Time in which this process was suspended does not count: no keepalive was sent or answered.
         answered = max(trouble.since, self._awake_since()) + 2 * self._keepalive
-        until = answered if peer.accepted else answered + self._timeout
+        until = answered if accepted else answered + self._timeout
         if (witness := self._witness(peer)) is not None:
             alive = f"worker {witness!r} reaches it"
         elif now is None or now < until:
             self._alarm.set(until)
             return
-        elif peer.accepted:
+        elif accepted:
             alive = f"it is connected to worker {self._state.name!r}"
         else:
             alive = "nobody knows whether it is alive"
         # With this worker's name, because the error may travel to other workers, whose users must see which link is cut.
-        peer.cut = f"{trouble.evidence.reason}, says worker {self._state.name!r}, but {alive}"
-        logger.warning("the link of worker %r to worker %r is cut: %s", self._state.name, peer.info.name, peer.cut)
+        reason = f"{trouble.evidence.reason}, says worker {self._state.name!r}, but {alive}"
+        if not peer.cut_off(reason, self._timers.now()):
+            return  # it opened or ended meanwhile
+        logger.warning("the link of worker %r to worker %r is cut: %s", self._state.name, peer.info.name, reason)
         for handler in self.on_cut:
             handler(peer)
 

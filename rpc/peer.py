@@ -1,48 +1,21 @@
-"""Peer: one worker as this worker sees it, with the connections to it and the evidence that it is lost.
-
-When a connection breaks, its dialer dials again. If the same incarnation of the worker answers, only the connection was lost.
-Otherwise the failure is evidence against the worker: nobody or another process listens at its address, or nothing has
-answered for ``reconnect_timeout``. A failure of this worker's own (no descriptors, no memory) is no evidence.
-All workers together decide what follows from the evidence (``verdict.py``).
-"""
+"""Peer: one worker as this worker sees it, with the link to it and the suspicion that it is lost."""
 
 from __future__ import annotations
 
-import errno
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..core.errors import AuthenticationError, LinkCutError, WorkerLostError
+from ..core.errors import LinkCutError, WorkerLostError
 from ..proto.rpc_pb2 import WorkerRecord
 from .control_queue import ControlQueue
 from .lanes.base import Connection
+from .link import Actions, Link, LinkAction, LinkState
 from .messages import Topic
-from .reports import Evidence, Finding
+from .reports import Evidence
+from .suspicion import Suspicion
 from .worker_info import info_of
 
-REDIAL_SECONDS = 0.1
-REDIAL_CAP_SECONDS = 2.0
-# Errors that prove the worker dead: nobody listens at its address, or another process does, or another incarnation.
-PROOF = (ConnectionRefusedError, ConnectionAbortedError, AuthenticationError)
-OWN_ERRORS = frozenset(
-    (
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOMEM,
-        errno.ENOBUFS,
-        errno.EADDRNOTAVAIL,
-        errno.EAGAIN,
-        errno.EPERM,
-        errno.EACCES,
-    )
-)
-
-
-class Trouble(NamedTuple):
-    """Evidence from failed dialing of a worker, and the time since which there is some."""
-
-    evidence: Evidence
-    since: float
+CUT, GONE, OPEN = LinkState.CUT, LinkState.GONE, LinkState.OPEN
 
 
 class Peer:
@@ -64,20 +37,18 @@ class Peer:
         # its thread holds the lock.
         self.lock = threading.RLock()
         self.control = ControlQueue(uncounted=(Topic.QUIESCENCE, Topic.MEMBERSHIP))
-        self.dialed: Connection | None = None
-        self.open = False  # the dialed connection has proven itself
-        # The last dialed connection, if it ended before that: its frames can go by the next one.
-        self.unopened: Connection | None = None
-        self.accepted: list[Connection] = []
-        self.latest: Connection | None = None  # that of the latest request in either direction: threads may read there
-        self.broken_since: float | None = None  # moved on by the time in which the worker's system answered a dialer
-        # When its system first answered on the connection that is being dialed.
-        self.answered_since: float | None = None
-        self.redial_at: float | None = None
-        self.redials = 0
-        self.trouble: Trouble | None = None
-        self.cut = ""  # why calls to it fail although it stays in the job
-        self.gone: str = ""  # why it is lost, or that it left
+        self.link = Link()
+        self.suspicion = Suspicion()
+
+    @property
+    def gone(self) -> str:
+        """Return why the worker is lost, or that it left; empty while it is in the job."""
+        return self.link.reason if self.link.state is GONE else ""
+
+    @property
+    def cut(self) -> str:
+        """Return why calls to the worker fail although it stays in the job; empty if they do not."""
+        return self.link.reason if self.link.state is CUT else ""
 
     def check_present(self) -> None:
         """Raise if the worker is gone.
@@ -85,7 +56,7 @@ class Peer:
         Raises:
             WorkerLostError: it is gone.
         """
-        if self.gone:
+        if self.link.state is GONE:
             raise self.lost_error()
 
     def lost_error(self) -> WorkerLostError:
@@ -107,29 +78,30 @@ class Peer:
     @property
     def linked(self) -> bool:
         """Return whether there is an open connection, dialed by either side."""
-        return self.open or bool(self.accepted)
+        return self.link.state is OPEN or bool(self.link.accepted)
 
     def evidence(self) -> Evidence | None:
         """Return the evidence against the worker; ``None`` while a connection is open."""
-        trouble = self.trouble
+        trouble = self.suspicion.trouble
         return None if trouble is None or self.linked else trouble.evidence
 
     def where_it_reads(self) -> Connection | None:
         """Return the connection of the latest request if it is open: if a thread of the peer reads, it reads there."""
-        latest = self.latest  # it may have ended: a thread may set it after the end of the connection
-        return latest if latest in self.accepted or (self.open and latest is self.dialed) else None
+        link = self.link
+        latest = link.latest  # it may have ended: a thread may set it after the end of the connection
+        return latest if latest in link.accepted or (link.state is OPEN and latest is link.dialed) else None
 
-    def forget(self, connection: Connection) -> None:
-        """Drop a connection that was found closed before the lane reported it: the next call dials again."""
+    # -- events of the link
+
+    def found_closed(self, connection: Connection, now: float, tried: int) -> bool:
+        """Note that a message could not go by a connection; return whether it may try another (``Link.found_closed``)."""
         with self.lock:
-            if self.dialed is connection:
-                self.unopened = None if connection.opened else connection
-                self.dialed, self.open = None, False
+            return self.link.found_closed(connection, now, tried)
 
     def answered(self, now: float) -> None:
         """Note that its system answers a dialer: the worker is not silent, even if the handshake takes long."""
         with self.lock:
-            self.answered_since = now
+            self.suspicion.answered(now)
 
     def admitted(self, connection: Connection) -> bool:
         """Note that the peer has dialed. So its last connection has ended, even if this worker has not noticed yet.
@@ -137,24 +109,24 @@ class Peer:
         Returns:
             False if the worker is gone, and the connection was not noted.
         """
-        with self.lock:  # whoever marks it as gone closes the connections that were noted
-            if not self.gone:
-                self.accepted.append(connection)
-                self.latest = None
-            return not self.gone
+        with self.lock:  # the thread that marks it as gone closes the connections that were noted
+            present = self.link.state is not GONE
+            if present:
+                self.link.accepted.append(connection)
+                self.link.latest = None
+            return present
 
-    def connected(self) -> None:
+    def opened(self, connection: Connection) -> Actions:
         """Note that the dialed connection is open."""
         with self.lock:
-            self.open = True
-            self.latest = None
-            self.broken_since = self.answered_since = self.redial_at = self.trouble = None
-            self.cut = ""
-            self.redials = 0
-            self.control.reconnected()
+            actions = self.link.opened(connection)
+            if LinkAction.ANNOUNCE in actions:
+                self.suspicion.cleared()
+                self.control.reconnected()
+            return actions
 
-    def disconnected(self, connection: Connection, error: Exception, now: float, timeout: float) -> None:
-        """Note that a connection ended; set ``evidence`` and ``redial_at``.
+    def ended(self, connection: Connection, error: Exception, now: float, timeout: float) -> Actions:
+        """Note that a connection ended.
 
         Args:
             connection: the connection that ended.
@@ -163,61 +135,32 @@ class Peer:
             timeout: seconds of silence after which the peer counts as unreachable.
         """
         with self.lock:
-            if connection in self.accepted:
-                self.accepted.remove(connection)
-                dialing = False
-            else:
-                dialing = connection is self.dialed
-            if dialing:
-                self.unopened = None if connection.opened else connection
-                self.dialed, self.open = None, False
-                self._leave_answered_out(now)
-                self._note(error, now, timeout)
-            if self.dialed is None and (dialing or self.redial_at is None):
-                self.redial_at = now + self._pause()
+            if connection is self.link.dialed and self.link.state is not GONE:
+                self.suspicion.failed(error, now, timeout)
+            return self.link.ended(connection, now)
 
-    def _leave_answered_out(self, now: float) -> None:
-        # lock held
-        if self.answered_since is not None and self.broken_since is not None:
-            self.broken_since += now - self.answered_since
-        self.answered_since = None
-
-    def _note(self, error: Exception, now: float, timeout: float) -> None:
-        # lock held
-        if _is_own(error):
-            self.broken_since = None
-        elif isinstance(error, PROOF):
-            # The time counts from the first proof, as in the verdicts, not from the silence before it.
-            proven = self.trouble is not None and self.trouble.evidence.finding is Finding.DEAD
-            since = self.trouble.since if self.trouble is not None and proven else now
-            self.trouble = Trouble(Evidence(Finding.DEAD, _proof(error)), since)
-        elif self.broken_since is None:
-            self.broken_since = now
-        elif now - self.broken_since >= timeout and self.trouble is None:
-            self.trouble = Trouble(Evidence(Finding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
-
-    def _pause(self) -> float:
-        # The exponent is bounded: a link may be cut for days.
-        pause = 0.0 if self.redials == 0 else min(REDIAL_SECONDS * 2.0 ** min(self.redials, 10), REDIAL_CAP_SECONDS)
-        self.redials += 1
-        return pause
+    def cut_off(self, reason: str, now: float) -> bool:
+        """Mark the link as cut; return False if it is open, was cut before, or the worker is gone."""
+        with self.lock:
+            return LinkAction.FAIL in self.link.cut_off(reason, now)
 
     def leave(self, reason: str) -> bool:
         """Mark the worker as gone; return False if it already was."""
         with self.lock:
-            if self.gone:
-                return False
-            self.gone = reason
-            self.cut = ""
-            self.redial_at = self.trouble = self.latest = None
-            self.control.peer_lost()
-            return True
+            left = LinkAction.DROP in self.link.lost(reason)
+            if left:
+                self.suspicion.cleared()
+                self.control.peer_lost()
+            return left
 
     def describe(self) -> dict[str, Any]:
         """Return rank, state, lane, why it is no faster lane, and number of unacknowledged messages, for ``debug_info``."""
+        dialed = self.link.dialed
         cut = f"cut: {self.cut}" if self.cut else ""
-        state = self.gone or cut or ("connected" if self.open else "connecting" if self.dialed else "not dialed")
-        lane, note = (self.dialed.scheme, self.dialed.lane_note) if self.dialed else (None, "")
+        state = (
+            self.gone or cut or ("connected" if self.link.state is OPEN else "connecting" if dialed else "not dialed")
+        )
+        lane, note = (dialed.scheme, dialed.lane_note) if dialed else (None, "")
         return {
             "rank": self.info.id,
             "state": state,
@@ -229,17 +172,4 @@ class Peer:
     def connections(self) -> list[Connection]:
         """Return every connection to and from the worker."""
         with self.lock:
-            return ([self.dialed] if self.dialed else []) + self.accepted
-
-
-def _is_own(error: Exception) -> bool:
-    """Return whether an error has its cause in this process, and so says nothing about a peer."""
-    if isinstance(error, OSError):
-        return error.errno in OWN_ERRORS
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
-
-
-def _proof(error: Exception) -> str:
-    if isinstance(error, ConnectionRefusedError):
-        return "its process died, or ended without rpc.shutdown() (connection refused)"
-    return f"what answers at its address does not prove to be this worker ({error})"
+            return ([self.link.dialed] if self.link.dialed else []) + self.link.accepted

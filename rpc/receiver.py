@@ -14,6 +14,7 @@ from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
 from .lanes.large.scattered import ScatteredFrame
+from .link import LinkState
 from .losses import Losses
 from .messages import Incoming
 from .peer import Peer
@@ -26,6 +27,7 @@ from .wire.frames import decode
 from .wire.header import Kind
 
 logger = logging.getLogger("telegrad.rpc")
+GONE = LinkState.GONE
 
 
 class Receiver:
@@ -92,10 +94,11 @@ class Receiver:
             connection.close()
 
     def _request(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
-        peer.latest = connection
+        link = peer.link
+        link.latest = connection
         call = decode(frame, owned, connection.number, ServerCall)
         call.flow, call.size = connection.flow or self._flows.of(connection), len(frame)
-        if (call.extras and not self._codec.arrived(call)) or (peer.gone and not call.must_run):
+        if (call.extras and not self._codec.arrived(call)) or (link.state is GONE and not call.must_run):
             call.flow.used(call.size)
         else:
             self._server.accept(call, connection, peer)

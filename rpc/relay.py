@@ -7,6 +7,7 @@ from typing import Any
 
 from .connections import Connections
 from .lanes.base import Connection
+from .link import LinkState
 from .peer import Peer
 from .peers import Peers
 from .state import AgentState
@@ -54,10 +55,11 @@ class Relay:
     def _direct(self, peer: Peer) -> Connection | None:
         if (latest := peer.where_it_reads()) is not None:
             return latest  # if a thread of the peer reads, it reads there: the frame wakes no other
-        if not peer.open and (accepted := peer.accepted[-1:]):
+        link = peer.link
+        if link.state is not LinkState.OPEN and (accepted := link.accepted[-1:]):
             return accepted[0]
-        if peer.trouble is None or peer.open:
-            return peer.dialed or self._connections.dial(peer)
+        if peer.suspicion.trouble is None or link.state is LinkState.OPEN:
+            return link.dialed or self._connections.dial(peer)
         return None
 
     def _pass_on(self, author: int, receiver: Peer, hops: int, frame: bytes) -> None:

@@ -18,6 +18,7 @@ from ..core.futures import Future, complete_once, run_callbacks
 from .codec import Codec
 from .done import DoneAnswers
 from .lanes.base import Connection
+from .link import LinkState
 from .messages import Incoming, Method
 from .peer import Peer
 from .pool import Idle
@@ -30,6 +31,7 @@ from .wire.header import Flag, Kind
 from .worker_info import WorkerInfo
 
 logger = logging.getLogger("telegrad.rpc")
+GONE = LinkState.GONE
 WARNINGS = 4  # number of the extra of an answer that has the warnings
 WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's class, its text, file and line
 CallKey = tuple[int, int]  # rank of the caller, id of the call there
@@ -140,7 +142,7 @@ class ServerCall(Incoming):
         if not server.take(self):
             return None
         late = 0.0 < self.deadline < server.timers.now()  # ``_expired``, without a call
-        if server.state.closed or ((self._peer.gone or late) and not self.must_run):
+        if server.state.closed or ((self._peer.link.state is GONE or late) and not self.must_run):
             server.served(self)
             return None
         server.threads.new_context().run(self._serve)

@@ -20,21 +20,21 @@ def pair(cluster):
 
 def test_they_leave_by_the_connection_of_the_latest_request(pair):
     near, far, _ = pair
-    assert near.where_it_reads() is near.dialed
-    assert far.where_it_reads() is far.accepted[0]
+    assert near.where_it_reads() is near.link.dialed
+    assert far.where_it_reads() is far.link.accepted[0]
 
 
 def test_a_request_that_was_in_hand_as_its_connection_ended_does_not_bring_it_back(pair, until):
     """Else messages would go there, and be lost, until the next request."""
     near, far, b = pair
-    ended, gone = near.dialed, far.accepted[0]
+    ended, gone = near.link.dialed, far.link.accepted[0]
     ended.close()
-    until(lambda: near.dialed is not ended and gone not in far.accepted)
-    near.latest, far.latest = ended, gone
+    until(lambda: near.link.dialed is not ended and gone not in far.link.accepted)
+    near.link.latest, far.link.latest = ended, gone
     assert near.where_it_reads() is None and far.where_it_reads() is None
     reference = rpc.remote("b", number)
     assert reference.to_here() == 1
-    near.latest, far.latest = ended, gone
+    near.link.latest, far.link.latest = ended, gone
     del reference
     gc.collect()
     until(lambda: not any(b.debug_info()["references"].values()))
@@ -48,4 +48,4 @@ def test_nothing_leaves_by_the_former_connection_when_the_peer_has_dialed_again(
     try:
         assert far.where_it_reads() is None
     finally:
-        far.accepted.remove(fresh)
+        far.link.accepted.remove(fresh)

@@ -12,9 +12,9 @@ from telegrad.core.futures import Future
 from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.messages import Topic
-from telegrad.rpc.peer import Trouble
 from telegrad.rpc.reports import Evidence, Finding, Report, decode_report, encode_report
 from telegrad.rpc.shutdown import Shutdown
+from telegrad.rpc.suspicion import Suspicion, Trouble
 from telegrad.rpc.verdict import Failed, Reached, Received
 from telegrad.testing import in_process_cluster
 
@@ -144,7 +144,7 @@ def test_a_failure_of_ones_own_is_no_evidence(agents, network):
     while time.monotonic() < ends:
         with pytest.raises(RpcError, match="not sent"):
             call(a, "b")
-    assert not a.peers.at(1).trouble and not a.peers.at(1).gone
+    assert not a.peers.at(1).suspicion.trouble and not a.peers.at(1).gone
     network.mend()
     assert call(a, "b") == call(c, "b") == 3
 
@@ -185,7 +185,7 @@ def test_a_worker_that_is_lost_by_now_is_not_called_cut_off_when_something_else_
     def doubt(machine, now):
         machine.handle(Failed(1, NOBODY), now - 1000)
         machine._seen = now
-        peer.trouble = Trouble(NOBODY, now - 1000)
+        peer.suspicion.trouble = Trouble(NOBODY, now - 1000)
         a.losses._handle(Reached(2, 0))
 
     change(a, doubt)
@@ -198,7 +198,7 @@ def test_a_suspended_process_does_not_call_a_link_cut_before_others_had_time_to_
 
     def suspend(machine, now):
         machine._seen = now - 1000
-        peer.trouble = Trouble(SILENCE, now - 1000)
+        peer.suspicion.trouble = Trouble(SILENCE, now - 1000)
         a.losses.watch()
 
     change(a, suspend)
@@ -287,35 +287,31 @@ def test_only_the_acknowledgement_of_a_question_is_an_answer(told):
 def test_the_end_of_one_of_two_connections_is_no_answer(told):
     """If the worker has died, the end of the other was not noticed yet."""
     losses, peer = told
-    peer.accepted.append(SimpleNamespace(close=lambda error: None))
+    peer.link.accepted.append(SimpleNamespace(close=lambda error: None))
     losses.ended(peer)
     assert losses._witness(peer) is None
-    peer.accepted.clear()
+    peer.link.accepted.clear()
 
 
-def test_evidence_that_a_worker_is_dead_counts_from_its_first_proof(doubting):
-    _, peer, _ = doubting
+def test_evidence_that_a_worker_is_dead_counts_from_its_first_proof():
+    suspicion = Suspicion()
     for error, now in [(TimeoutError(), 10.0), (TimeoutError(), 13.0)]:
-        peer._note(error, now, 2.0)
-    assert peer.trouble.evidence.finding is Finding.SILENT and peer.trouble.since == 13.0
+        suspicion.failed(error, now, 2.0)
+    assert suspicion.trouble.evidence.finding is Finding.SILENT and suspicion.trouble.since == 13.0
     for now in (20.0, 25.0):
-        peer._note(ConnectionRefusedError(), now, 2.0)
-        assert peer.trouble.evidence.finding is Finding.DEAD and peer.trouble.since == 20.0
-    peer.trouble = None
+        suspicion.failed(ConnectionRefusedError(), now, 2.0)
+        assert suspicion.trouble.evidence.finding is Finding.DEAD and suspicion.trouble.since == 20.0
 
 
-def test_time_in_which_the_system_of_a_worker_answers_a_dialer_is_no_silence(doubting):
+def test_time_in_which_the_system_of_a_worker_answers_a_dialer_is_no_silence():
     """A handshake may take long, and the link be cut for a moment meanwhile."""
-    _, peer, _ = doubting
-    dial = SimpleNamespace(opened=False, flow=None)
+    suspicion = Suspicion()
 
     def ends(now):
-        peer.dialed = dial
-        peer.disconnected(dial, TimeoutError(), now, 2.0)
-        return peer.trouble
+        suspicion.failed(TimeoutError(), now, 2.0)
+        return suspicion.trouble
 
     ends(10.0)
-    peer.answered(10.5)
+    suspicion.answered(10.5)
     assert ends(15.0) is None and ends(16.0) is None
     assert ends(16.6).evidence.finding is Finding.SILENT
-    peer.trouble = None

@@ -30,7 +30,7 @@ def test_a_worker_that_is_lost_as_it_dials_is_told(cluster, before_admission, un
         before_admission(lambda peer: b.losses._remove(peer, "its test says so"))
         with pytest.raises(RpcError):
             rpc.rpc_sync("b", abs, (-1,))
-        until(lambda: "its test says so" in a.closed and not b.peers.at(0).accepted)
+        until(lambda: "its test says so" in a.closed and not b.peers.at(0).link.accepted)
 
 
 def test_a_connection_that_comes_as_the_agent_closes_is_closed(before_admission, until):

@@ -217,7 +217,7 @@ def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch,
     with cluster("a", "b", options=options()) as (a, _), a.use():
         rpc.rpc_sync("b", note, (0,))
         (before,) = (flow["in_flight"] for flow in a.debug_info()["flow"]["b"])
-        monkeypatch.setattr(type(a.peers.find("b").dialed), "withdraw", lambda connection, ticket: True)
+        monkeypatch.setattr(type(a.peers.find("b").link.dialed), "withdraw", lambda connection, ticket: True)
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("b", wait_at_gate, (1,), timeout=0.2)
         until(lambda: [flow["in_flight"] for flow in a.debug_info()["flow"]["b"]] == [before])

@@ -27,7 +27,7 @@ def test_frames_leave_without_the_loop(monkeypatch):
     with in_process_cluster("a", "b", make_lane=GrpcLane) as (a, _), a.use():
         for _ in range(10):
             rpc.rpc_sync("b", abs, (-1,))
-        loop = a.peers.find("b").dialed._loop
+        loop = a.peers.find("b").link.dialed._loop
         wake = loop.call_soon_threadsafe
 
         def count(*args, **kwargs):

@@ -63,7 +63,7 @@ def again(value, to="b"):
 
 def taken(a, b):
     """Return the things that are not given back, by name; ``None`` while a connection is new."""
-    near, accepted = a.peers.find("b").dialed, b.peers.find("a").accepted
+    near, accepted = a.peers.find("b").link.dialed, b.peers.find("a").link.accepted
     if near is None or near.flow is None or len(accepted) != 1 or accepted[0].flow is None:
         return None
     counts = [_difference(near.flow, accepted[0].flow), _difference(accepted[0].flow, near.flow)]
@@ -136,7 +136,7 @@ def test_a_dial_that_is_interrupted_anywhere_is_made_again(lane, to):
         while place is not None:
             again(7, to)
             peer = a.peers.find(to)
-            peer.forget(peer.dialed)
+            peer.found_closed(peer.link.dialed, 0.0, 1)
             place = interrupted(interrupter, partial(rpc.rpc_sync, to, echo, (1,)))
             assert again(7, to) == 7, place
         assert len(interrupter) > 50

@@ -174,10 +174,10 @@ def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until,
     with in_process_cluster("a", "b", make_lane=partial(GrpcLane, ("tcp",))) as (a, b):
         with a.use():
             rpc.rpc_sync("b", abs, (1,))
-        connection = a.peers.at(1).dialed
+        connection = a.peers.at(1).link.dialed
         waiting = thread(wait_in_vain)
         until(lambda: connection.reading._sleeper._asleep)
-        break_socket(b.peers.at(0).accepted[0])
+        break_socket(b.peers.at(0).link.accepted[0])
         waiting.join(30)
         released.set()
         until(lambda: kept[0]() is None)
@@ -206,7 +206,7 @@ def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_connecti
 
     with in_process_cluster("a", "b", make_lane=partial(GrpcLane, ("tcp",))) as (a, _), a.use():
         assert answers()
-        stream = a.peers.at(1).dialed._stream
+        stream = a.peers.at(1).link.dialed._stream
         writer = stream._writer
         writer._target, target = Interrupted(), writer._target
         writer.waiting.append(SmallFrame(b"", None))
@@ -214,4 +214,4 @@ def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_connecti
             stream.flush_waiting()
         writer._target = target
         until(answers)
-        assert a.peers.at(1).dialed._stream is not stream
+        assert a.peers.at(1).link.dialed._stream is not stream

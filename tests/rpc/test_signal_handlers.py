@@ -88,7 +88,7 @@ def test_what_a_handler_raises_while_frames_are_moved_reaches_the_user(
     caller, handle, owner, name, monkeypatch, until, caplog
 ):
     handle(late)
-    done = interrupt_once(monkeypatch, owner(caller.peers.find("b").dialed._stream), name)
+    done = interrupt_once(monkeypatch, owner(caller.peers.find("b").link.dialed._stream), name)
     with pytest.raises(TimeoutError, match="own time limit"):
         while not done:  # another thread may have read the answer
             rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS)
@@ -107,7 +107,7 @@ def test_a_handler_that_waits_in_the_middle_of_a_write_is_refused(caller, handle
             errors.append(str(error))
 
     handle(call)
-    stream = caller.peers.find("b").dialed._stream
+    stream = caller.peers.find("b").link.dialed._stream
     done = interrupt_once(monkeypatch, *((stream._writer, "_write") if stream else (Outbox, "_write_next")))
     assert rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS) == 1
     assert done and len(errors) == 1 and "in the signal handler of SIGUSR1 (call, " in errors[0]
@@ -189,7 +189,7 @@ def test_an_error_of_a_handler_is_known_by_its_traceback(handle, handler):
 def test_a_connection_whose_write_was_interrupted_takes_no_more(caller, handle, monkeypatch):
     """Else a call that follows may go that way, be answered, and another one fail when the loop ends the stream."""
     handle(late)
-    connection = caller.peers.find("b").dialed
+    connection = caller.peers.find("b").link.dialed
     done = interrupt_once(monkeypatch, Outbox, "_write_next")
     with pytest.raises(TimeoutError):
         rpc.rpc_sync("b", len, (bytes(MIB),), timeout=SECONDS)

@@ -173,7 +173,7 @@ def test_a_broken_socket_breaks_its_connection(closes_far, monkeypatch):
 def test_calls_go_on_over_a_new_connection_after_the_socket_broke():
     with agents_with(["unix"], ["unix"]) as (a, _), a.use():
         assert rpc.rpc_sync("w1", abs, (-1,)) == 1
-        a.peers.at(1).dialed._stream._socket.shutdown(socket.SHUT_RDWR)
+        a.peers.at(1).link.dialed._stream._socket.shutdown(socket.SHUT_RDWR)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             try:

@@ -93,8 +93,8 @@ def test_a_connection_that_was_open_loses_what_it_carried(late, until):
     succeed()
     assert first.wait() == 1
     peer = a.peers.at(1)
-    peer.dialed.fail(SILENT)
-    assert peer.unopened is None
+    peer.link.dialed.fail(SILENT)
+    assert peer.link.kept is None
 
 
 @pytest.mark.parametrize("end", ["lost", "closed"])
@@ -102,7 +102,7 @@ async def test_a_connection_that_never_opened_keeps_no_call(late, end):
     """The worker is lost, or this one closes, while the calls wait for the next connection."""
     a, fail, _ = late
     calls = [rpc.rpc_async("b", note, (number,)) for number in range(5)]  # more than there is room for
-    flow = a.flows.of(a.peers.at(1).dialed)
+    flow = a.flows.of(a.peers.at(1).link.dialed)
     a.connections.on_ended.append(
         lambda peer: a.losses.left(peer, "it ended", False, b"") if end == "lost" else a.close("it ends")
     )
@@ -111,7 +111,7 @@ async def test_a_connection_that_never_opened_keeps_no_call(late, end):
         with pytest.raises(WorkerLostError if end == "lost" else AgentClosedError, match="'b'"):
             await call
     assert flow.closed and not flow.queued and not flow._due._items
-    assert a.peers.at(1).unopened is None
+    assert a.peers.at(1).link.kept is None
 
 
 @contextmanager
