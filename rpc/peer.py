@@ -94,7 +94,11 @@ class Peer:
     # -- events of the link
 
     def found_closed(self, connection: Connection, now: float, tried: int) -> bool:
-        """Note that a message could not go by a connection; return whether it may try another (``Link.found_closed``)."""
+        """Note that a message could not go by a connection; return whether it may try another.
+
+        Args:
+            connection, now, tried: as for ``Link.found_closed``.
+        """
         with self.lock:
             return self.link.found_closed(connection, now, tried)
 

@@ -51,7 +51,8 @@ class Block:
             return "left out"
         if self.text.startswith(">>> "):
             return "prompt"
-        return "file" if self.file else {"sh": "commands", "text": "output"}.get(self.language)
+        kinds = {"sh": "commands", "text": "output", "mermaid": "picture"}
+        return "file" if self.file else kinds.get(self.language)
 
     @property
     def changing(self):
