@@ -161,7 +161,7 @@ class ControlChannel:
     def _repeat_at(self, peer: Peer, due: float) -> None:
         alarm = self._alarms.get(peer)
         if alarm is None:
-            alarm = self._alarms[peer] = Alarm(self._timers, partial(self.flush, peer))
+            alarm = self._alarms[peer] = self._timers.alarm(partial(self.flush, peer))
         alarm.set(due)
 
     def _deliver(self, peer: Peer, topic: int, payload: bytes) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 from ..core.futures import Future
 from .messages import Method, Outgoing
-from .timers import NEVER, Alarm, Timers, run_logged
+from .notices import LongWaits
+from .timers import NEVER, Timers, run_logged
 from .wire.header import Kind
 
-LOOK_SECONDS = 1e-5  # pause between two looks at all deadlines, for each call: the looks take a small part of the time
+DEADLINE_LOOK_SECONDS = 1e-5  # for each call, between two looks at all deadlines: looks take a small part of the time
 
 
 class PendingCall(Outgoing):
@@ -47,6 +48,7 @@ class CallTable:
 
     Attributes:
         calls: the calls by id; others only read it.
+        notices: tells of calls that wait for long, if set.
     """
 
     def __init__(self, timers: Timers, expired: Callable[[PendingCall], object]) -> None:
@@ -58,13 +60,9 @@ class CallTable:
         self._ids = itertools.count(self._first)
         self._waits = itertools.count(-1, -1)  # ids of waits, which no message has
         self.calls: dict[int, PendingCall] = {}
-        self._deadlines = Alarm(timers, self._expire)
+        self._deadlines = timers.alarm(self._expire)
         self._latest = self._first - 1
-        self._long = NEVER
-        self._is_long: Callable[[PendingCall], object] | None = None
-        self._told: set[int] = set()  # ids of long calls that ``_is_long`` has been called with
-        self._looks = Alarm(timers, self._look)
-        self._looking = True  # the alarm is set, or ``watch`` was not called
+        self.notices: LongWaits[int] | None = None
 
     @property
     def sent(self) -> int:
@@ -97,8 +95,8 @@ class CallTable:
         # After the call was added: a look at the calls that missed it has reset the alarms before these lines read them.
         if call.timeout and call.deadline < self._deadlines.when:
             self._deadlines.set(call.deadline)
-        if not self._looking:
-            self._look_later()
+        if (notices := self.notices) is not None and not notices.looking:
+            notices.begin()
 
     def expire_in(self, call: PendingCall, seconds: float) -> None:
         """Give a call without a time-out one that begins now; if it has one, nothing changes."""
@@ -123,30 +121,13 @@ class CallTable:
         """Return how many calls are under way, without those for later items of a stream, which nobody waits for."""
         return sum(call.method != Method.PULL for call in self._listed())
 
-    def watch(self, seconds: float, is_long: Callable[[PendingCall], object]) -> None:
-        """Call ``is_long(call)`` once for each call that waits longer than ``seconds``, before it has waited twice as long."""
-        self._long, self._is_long = seconds, is_long
-        self._looking = False
-
-    def _look_later(self) -> None:
-        # One timer while there are calls: one for each call would cost time in every call.
-        self._looks.set(self._timers.now() + self._long / 2)
-        self._looking = True
-
-    def _look(self) -> None:
-        self._looking = False
-        if self.calls:
-            self._look_later()
-        long = self.older_than(self._long)
-        fresh = [call for call in long if call.call_id not in self._told]
-        self._told = {call.call_id for call in long}
-        for call in fresh:
-            if self._is_long is not None:
-                self._is_long(call)
-
     def age(self, call: PendingCall) -> float:
         """Return the seconds since a call was made."""
         return self._timers.now() - call.began
+
+    def since(self) -> list[tuple[int, float]]:
+        """Return the ids of the calls under way, and when they began, without those for items of a stream."""
+        return [(call.call_id, call.began) for call in self._listed() if call.method != Method.PULL]
 
     def older_than(self, seconds: float) -> list[PendingCall]:
         """Return the calls under way that are older than ``seconds``, the oldest first, without those for items of a stream."""
@@ -169,7 +150,7 @@ class CallTable:
             elif 0.0 < call.deadline < first:
                 first = call.deadline
         if first < NEVER:
-            self._deadlines.set(max(first, now + LOOK_SECONDS * len(self.calls)))
+            self._deadlines.set(max(first, now + DEADLINE_LOOK_SECONDS * len(self.calls)))
         for call in due:
             if self.take(call.call_id):
                 run_logged(self._expired, call)  # an error must not keep the other calls from expiring

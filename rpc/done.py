@@ -12,7 +12,7 @@ from .lanes.base import Connection
 from .messages import Outgoing, Topic
 from .peer import Peer
 from .replies import Reply
-from .timers import Batch, Timers
+from .timers import Timers
 from .wire.control import encode_done, encode_ids
 from .wire.header import Kind
 
@@ -34,8 +34,8 @@ class DoneAnswers:
         self._flows = flows
         self._control = control
         self._waiting = waiting
-        self._together = Batch(timers, self._send_together)
-        self._soon = Batch(timers, self._send_soon)
+        self._together = timers.together(self._send_together)
+        self._soon = timers.together(self._send_soon)
 
     def send(self, connection: Connection, call_id: int) -> None:
         """Answer a call on the connection of its request; with others in one message, while many requests wait."""

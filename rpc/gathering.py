@@ -27,16 +27,16 @@ from .calling import async_execution, call_function, resolve_timeout
 from .current import current_agent
 from .intervals import IntervalSet
 from .losses import Losses
-from .notices import FIRST_SECONDS
+from .notices import FIRST_SECONDS, LongWaits, first_of
 from .options import UNSET_RPC_TIMEOUT
 from .peer import Peer
 from .peers import Peers
-from .timers import Alarm, Timers
+from .timers import Timers
 
 logger = logging.getLogger("telegrad.rpc")
 WITHDRAW_SECONDS = 5.0
 NOTICE_SECONDS = FIRST_SECONDS
-NAMES = 8  # of workers in a notice
+GATHERING_NAMES = 8  # of workers in a notice
 T = TypeVar("T")
 Group = tuple[str, ...]  # names of its members; empty for all workers, so that messages do not grow with their number
 collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all", default=None)
@@ -51,13 +51,12 @@ class Offer:
         since: when it was offered, in the agent's seconds.
     """
 
-    __slots__ = ("done", "since", "ticket", "told", "value")
+    __slots__ = ("done", "since", "ticket", "value")
 
     def __init__(self, ticket: int, value: Any, since: float = 0.0) -> None:
         self.ticket = ticket
         self.value = value
         self.since = since
-        self.told = False
         self.done: Future[dict[str, Any]] = Future()
 
 
@@ -133,7 +132,7 @@ class Gathering:
         self._rounds: dict[Group, Rounds] = {}
         self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
         self._timers = timers
-        self._notice = Alarm(timers, self._tell_waiting)
+        self._notices = LongWaits(timers, NOTICE_SECONDS, self._waiting, self._tell)
         losses.on_lost.append(self._lost)
 
     def ticket(self, group: Group) -> int:
@@ -157,7 +156,7 @@ class Gathering:
             _give_up(offer)
             return offer.done
         if not full:
-            self._notice.set(offer.since + NOTICE_SECONDS)
+            self._notices.begin()
         objects = {member: each.value for member, each in full.items()}
         for each in full.values():
             complete_once(each.done, objects)
@@ -184,21 +183,17 @@ class Gathering:
             _give_up(offer)
         return offer is not None
 
-    def _tell_waiting(self) -> None:
-        """Log the rounds that have waited long, each once."""
+    def _waiting(self) -> list[tuple[tuple[Group, float], float]]:
         with self._lock:
-            rounds = [(each.oldest(), each.missing()) for each in self._rounds.values()]
-        for offer, missing in rounds:
-            if offer is None or offer.told:
-                continue
-            if (due := offer.since + NOTICE_SECONDS) > self._timers.now():
-                self._notice.set(due)
-                continue
-            offer.told = True
-            names = ", ".join(map(repr, missing[:NAMES])) + (
-                f" and {len(missing) - NAMES} more" * (len(missing) > NAMES)
-            )
-            logger.warning("a call of _barrier or _all_gather waits for %s; others have called it", names)
+            offers = [(group, rounds.oldest()) for group, rounds in self._rounds.items()]
+        return [((group, offer.since), offer.since) for group, offer in offers if offer is not None]
+
+    def _tell(self, wait: tuple[Group, float], _: bool) -> None:
+        missing = self._step(wait[0], Rounds.missing)
+        logger.warning(
+            "a call of _barrier or _all_gather waits for %s; others have called it",
+            first_of([*map(repr, missing)], GATHERING_NAMES),
+        )
 
     def _lost(self, peer: Peer) -> None:
         with self._lock:

@@ -18,7 +18,7 @@ from .peer import Peer
 from .peers import Peers
 from .reports import Loss, decode_report, encode_report
 from .state import AgentState
-from .timers import Alarm, Timers
+from .timers import Timers
 from .verdict import (
     Close,
     Event,
@@ -80,7 +80,7 @@ class Losses:
         self._due: deque[Instruction] = deque()  # filled with the lock held, emptied by one thread at a time
         self._doing = threading.RLock()  # held by that thread; knows its owner, also when acquiring it was interrupted
         self._quiet = True  # no worker suspects another
-        self._alarm = Alarm(timers, self.watch)
+        self._alarm = timers.alarm(self.watch)
         control.on(Topic.MEMBERSHIP, self._received)
 
     # -- events

@@ -12,7 +12,7 @@ from ..core.futures import Future, complete_once, interruptible
 from . import quiescence as q
 from .agent import Agent
 from .messages import Topic
-from .notices import Notices
+from .notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits, first_of
 from .options import check_timeout
 from .peer import Peer
 from .quiescence_messages import Counts, decode_message, encode_message
@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.02
 DRAIN_SECONDS = 5.0
 INQUIRY_SECONDS = 1.0
 NOTED_SECONDS = 1.0  # calls that wait less are not named
-NAMES = 3  # of calls in a notice
+SHUTDOWN_NAMES = 3  # of calls in a notice
 
 
 class Shutdown:
@@ -34,6 +34,10 @@ class Shutdown:
         self.finished: Future[None] = Future()
         self._lock = threading.Lock()
         self._made: q.Quiescence | None = None
+        self._waits: dict[str, float] = {}  # the wait for the others, and since when
+        self._notices = LongWaits(
+            agent.timers, FIRST_SECONDS, lambda: list(self._waits.items()), self._tell, NEXT_SECONDS
+        )
         agent.control.on(Topic.QUIESCENCE, self._received)
         agent.on_close.append(self._close)
         agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.number)))
@@ -60,16 +64,40 @@ class Shutdown:
     def missing(self) -> str:
         """Return the names of the workers that shutdown waits for."""
         ranks = self._missing()
-        return ", ".join(repr(self.agent.peers.at(rank).info.name) for rank in ranks) or "nobody"
+        return ", ".join(repr(self.agent.peers.at(rank).info.name) for rank in ranks) or "no other worker"
 
     def reasons(self) -> str:
         """Return the names of the workers that shutdown waits for, and the calls of this worker that are under way."""
         calls = self._calls()
-        own = f"; it waits for {', '.join(calls[:NAMES])}" if calls else ""
-        more = f" and {len(calls) - NAMES} more calls" if len(calls) > NAMES else ""
-        return f"{self.missing()}{own}{more}"
+        own = f"; it waits for {first_of(calls, SHUTDOWN_NAMES, 'more calls')}" if calls else ""
+        return f"{self.missing()}{own}"
 
-    def tells(self) -> bool:
+    def wait(self, seconds: float) -> bool:
+        """Wait for all workers, and return whether all were ready in time; 0 waits for as long as they live.
+
+        Now and then it asks which workers are missing, and checks that they still live.
+        """
+        began = time.monotonic()
+        left = seconds or math.inf
+        pause = min(INQUIRY_SECONDS, left / 4)  # several times in a short timeout: its error names the missing workers
+        self._waits["shutdown"] = self.agent.timers.now()
+        self._notices.begin()
+        try:
+            while left > 0:
+                if _completes(self.finished, min(pause, left)):
+                    return True
+                self.dial_missing()
+                self.inquire()
+                left = began + (seconds or math.inf) - time.monotonic()
+        finally:
+            self._waits.clear()
+        return self.finished.done()
+
+    def _tell(self, _: str, again: bool) -> None:
+        level = logging.INFO if again or not self._tells() else logging.WARNING  # again: nothing new to most users
+        logger.log(level, "worker %r waits in shutdown for %s", self.agent.name, self.reasons())
+
+    def _tells(self) -> bool:
         """Return whether this worker tells the user: one does for all that wait, and those do that have calls under way."""
         missing = self._missing()
         waiting = [worker.id for worker in self.agent.peers.live() if worker.id not in missing]
@@ -152,7 +180,7 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
 
 def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
     shutdown.begin()
-    if not _wait(shutdown, timeout):
+    if not shutdown.wait(timeout):
         raise RpcTimeoutError(
             f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
             f"rpc.shutdown() when it has no more to do, or give it longer"
@@ -177,28 +205,6 @@ def _wait_for_own_work(agent: Agent, timeout: float) -> None:
         interruptible(time.sleep, PAUSE_SECONDS)
     for action in agent.on_leave:
         action()
-
-
-def _wait(shutdown: Shutdown, timeout: float) -> bool:
-    """Wait for all workers, and return whether all were ready in time; 0 waits for as long as they live.
-
-    Now and then it asks which workers are missing, and checks that they still live.
-    """
-    began = time.monotonic()
-    left = timeout or math.inf
-    pause = min(INQUIRY_SECONDS, left / 4)  # several times in a short timeout: its error names the missing workers
-    notices, told = Notices(began), False
-    while left > 0:
-        if _completes(shutdown.finished, min(pause, left)):
-            return True
-        shutdown.dial_missing()
-        shutdown.inquire()
-        if notices.due(time.monotonic()):
-            level = logging.INFO if told or not shutdown.tells() else logging.WARNING
-            logger.log(level, "worker %r waits in shutdown for %s", shutdown.agent.name, shutdown.reasons())
-            told = True  # later notices say nothing new to most users
-        left = began + (timeout or math.inf) - time.monotonic()
-    return shutdown.finished.done()
 
 
 def _completes(future: Future[None], seconds: float) -> bool:

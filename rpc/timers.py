@@ -1,8 +1,14 @@
-"""Timers of one agent: a heap of actions, each of which runs once at its time, on the thread of an event loop.
+"""Clock of one agent: actions that run later on the thread of an event loop, and take no time of the thread that adds them.
+
+* ``call_soon``: within a millisecond. The loop is woken once for all of a busy time.
+* ``call_at``, ``call_later``: at a time, unless the timer is cancelled before.
+* ``alarm``: at the earliest of several times.
+* ``together``: items that are handled together, within a millisecond.
+* ``Ticker``: again and again, in growing intervals, until there is nothing more to do.
 
 The loop's own timers are not used, because nearly every timer is the deadline of a call and is cancelled within a
-millisecond. With this heap that does not wake the loop's thread. The loop is woken only for a timer that is earlier than all
-others.
+millisecond. With a heap that does not wake the loop's thread. The loop is woken only for a timer that is earlier than all
+others. What runs on the loop's thread, and waits there for a moment, uses the loop's own.
 """
 
 from __future__ import annotations
@@ -23,7 +29,7 @@ logger = logging.getLogger("telegrad.rpc")
 NEVER = float("inf")
 SMALL_HEAP = 64
 IN_A_ROW = 100  # timers that run before the loop does its other work
-TICK = 0.001  # seconds between two runs of the actions of ``call_soon``
+TICK_SECONDS = 1e-3  # between two runs of the actions of ``call_soon``
 Action = Callable[..., object]
 T = TypeVar("T")
 
@@ -77,10 +83,9 @@ class Timers:
         self._sweep_at = SMALL_HEAP
         self._wake_at = NEVER  # when the loop looks at the heap next
         self._soon: SimpleQueue[Action] = SimpleQueue()
+        self._ticker: Ticker | None = None  # runs those; made with the loop
         self._over = False  # an action that was kept from here on would keep the agent, and what the action is about
-        self._ticking = False  # the loop will look at ``_soon`` within a tick, or was woken to do so
-        self._tick_timer: asyncio.TimerHandle | None = None  # used on the loop's thread only
-        self._alarm: asyncio.TimerHandle | None = None  # used on the loop's thread only
+        self._next_look: asyncio.TimerHandle | None = None  # used on the loop's thread only
         # An empty context: the loop must not keep objects to which a caller's context variables refer.
         self._context = contextvars.Context()
 
@@ -104,9 +109,9 @@ class Timers:
                 if when >= self._wake_at:
                     return timer
                 self._wake_at = when
-            self._wake(self._run)
+            self._wake()
         except BaseException:  # such as Ctrl-C: other threads rely on the wake-up
-            self._wake(self._run)
+            self._wake()
             raise
         return timer
 
@@ -122,13 +127,20 @@ class Timers:
         if self._over:
             return
         self._soon.put(action)
-        if not self._ticking:
-            self._ticking = True
+        if (ticker := self._ticker) is not None and not ticker.ticking:
             try:
-                self._wake(self._tick_later)
+                ticker.start()
             except BaseException:  # such as Ctrl-C: other threads rely on the wake-up
-                self._wake(self._tick_later)
+                ticker.start()
                 raise
+
+    def alarm(self, action: Callable[[], object]) -> Alarm:
+        """Return an alarm, to be set, that runs ``action`` on the loop's thread."""
+        return Alarm(self, action)
+
+    def together(self, handle: Callable[[list[T]], object]) -> Batch[T]:
+        """Return a batch, to be filled, whose items ``handle`` takes."""
+        return Batch(self, handle)
 
     def run_soon(self) -> bool:
         """Run the actions of ``call_soon`` that wait, in this thread; return whether there were any."""
@@ -146,74 +158,51 @@ class Timers:
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run timers on ``loop`` from here on."""
         self._loop = loop
-        self._wake(self._run)
-        self._wake(self._tick_later)
+        self._ticker = Ticker(loop, self.run_soon)
+        self._wake()
+        self._ticker.start()
 
     def close(self) -> None:
         """Run no more timers."""
         self._heap = []
-        self._wake(self._run)  # the loop cancels its alarm and its tick
+        self._wake()  # the loop looks no more
         self.abandon()
-        self._soon = SimpleQueue()
 
     def abandon(self) -> None:
         """Forget the loop, in a forked child: its thread is the parent's. Takes no lock: a thread of the parent may hold it."""
-        self._loop = None
+        self._loop = self._ticker = None
+        self._soon = SimpleQueue()
         self._over = True
         self._wake_at = -NEVER
 
-    def _wake(self, action: Callable[[], object]) -> None:
+    def _wake(self) -> None:
         if (loop := self._loop) is None:
             return
         try:
-            loop.call_soon_threadsafe(action, context=self._context)
+            loop.call_soon_threadsafe(self._run, context=self._context)
         except RuntimeError:
             pass  # the loop is closed, and the agent with it
 
     def _run(self) -> None:
-        if self._loop is not None:
-            self._run_due()
-        elif self._tick_timer is not None:
-            self._tick_timer.cancel()
-            self._tick_timer = None
-        self._set_alarm()
-
-    def _tick_later(self) -> None:
-        if self._tick_timer is None and self._loop is not None:
-            self._tick_timer = self._loop.call_later(TICK, self._tick, context=self._context)
-
-    def _tick(self) -> None:
-        self._tick_timer = None
-        if self._loop is None:
+        """Run the timers that are due, and come back for the next one."""
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
+        if (loop := self._loop) is None:
             return
-        if not self.run_soon():
-            self._ticking = False
-            if self._soon.empty():  # else another thread added an action just before, and did not wake the loop
-                return
-            self._ticking = True
-        self._tick_later()
-
-    def _run_due(self) -> None:
         now = self.now()
         for _ in range(IN_A_ROW):
             if (timer := self._pop(now)) is None:
                 break
             timer.run()
+        with self._lock:
+            self._wake_at = when = self._next_time()
+        if when < NEVER:
+            self._next_look = loop.call_later(max(when - self.now(), 0.0), self._run, context=self._context)
 
     def _pop(self, now: float) -> Timer | None:
         with self._lock:
             return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
-
-    def _set_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        if (loop := self._loop) is None:
-            return
-        with self._lock:
-            self._wake_at = when = self._next_time()
-        if when < NEVER:
-            self._alarm = loop.call_later(max(when - self.now(), 0.0), self._run, context=self._context)
 
     def _next_time(self) -> float:
         # lock held; the entry is removed before the look: a signal handler may add one that comes before it
@@ -236,6 +225,54 @@ class Timers:
             heapq.heapify(self._heap)
             raise
         self._sweep_at = max(SMALL_HEAP, 2 * len(self._heap))
+
+
+class Ticker:
+    """Calls ``action`` on a loop's thread again and again from ``start`` on, until it returns False.
+
+    Each call wakes the loop's thread. In a process that computes, this takes as long as a small remote call.
+
+    Args:
+        loop: the event loop.
+        action: returns whether to call it again.
+        longest: most seconds between two calls. The first call comes after a millisecond, and then the interval doubles.
+
+    Attributes:
+        ticking: it was started and has not ended; ``start`` does nothing then.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, action: Callable[[], bool], longest: float = TICK_SECONDS
+    ) -> None:
+        self._loop = loop
+        self._action = action
+        self._longest = longest
+        self.ticking = False
+        self._context = contextvars.Context()  # empty: see ``Timers``
+
+    def start(self) -> bool:
+        """Let the action be called within two milliseconds; return False if the loop is closed. Any thread."""
+        if not self.ticking:
+            self.ticking = True
+            try:
+                self._loop.call_soon_threadsafe(self._later, context=self._context)
+            except RuntimeError:
+                return False
+            except BaseException:  # such as Ctrl-C: the next caller starts it
+                self.ticking = False
+                raise
+        return True
+
+    def _later(self, seconds: float = TICK_SECONDS) -> None:
+        self._loop.call_later(seconds, self._tick, min(2 * seconds, self._longest), context=self._context)
+
+    def _tick(self, next_seconds: float) -> None:
+        if self._action():
+            self._later(next_seconds)
+            return
+        self.ticking = False
+        if self._action():  # another thread called ``start`` just before, when it was still ticking
+            self.start()
 
 
 class Batch(Generic[T]):
@@ -273,9 +310,8 @@ class Batch(Generic[T]):
         self._waiting = False  # first: an item that is added from here on is handled below, or causes another flush
         items: list[T] = []
         try:
-            with contextlib.suppress(IndexError):  # another thread may flush too
-                # One call in C: between two calls in Python an interrupt could lose an item.
-                items.extend(iter(self.items.popleft, self))
+            with contextlib.suppress(IndexError):
+                items.extend(iter(self.items.popleft, self))  # until there are none: another thread may flush too
             if items:
                 self._handle(items)
         except Exception:
@@ -313,7 +349,7 @@ class Alarm:
 
     def _ring(self) -> None:
         with self._lock:
-            timer = self._timer  # not the one that rings, if a signal handler has set another meanwhile
+            timer = self._timer  # not the one that rings, if another thread has set another meanwhile
             self.when = timer.when if timer is not None and timer.pending else NEVER
         self._action()
 

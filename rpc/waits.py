@@ -16,6 +16,7 @@ from ..core.futures import Future, wait_for_outcomes
 from .caller import Caller
 from .dispatch import PendingCall
 from .messages import Method
+from .notices import LongWaits, first_of
 from .peer import Peer
 from .peers import Peers
 from .pool import ThreadPool
@@ -24,11 +25,11 @@ from .serving import Server
 from .threads import AgentThreads
 
 logger = logging.getLogger("telegrad.rpc")
-LONG_SECONDS = 60.0  # a call that waits longer is logged
-SHORT_SECONDS = 0.5  # calls that wait less are not explained
+LONG_CALL_SECONDS = 60.0  # a call that waits longer is logged
+SHORT_CALL_SECONDS = 0.5  # calls that wait less are not explained
 ASK_SECONDS = 1.0  # how long a callee may take to say why
-MOST = 32  # calls to explain at a time
-NAMES = 3  # functions to name
+MOST_EXPLAINED = 32  # calls to explain at a time
+BUSY_NAMES = 3  # functions to name
 
 
 class Waits:
@@ -46,20 +47,21 @@ class Waits:
         self._caller = caller
         self._server = server
         self._threads = threads
-        caller.table.watch(LONG_SECONDS, self._log)
+        caller.table.notices = LongWaits(server.timers, LONG_CALL_SECONDS, caller.table.since, self._log)
         server.serve(Method.EXPLAIN, self._answer, quick=True)
 
     def explain(self) -> list[str]:
         """Return a sentence for each of the oldest calls under way. Waits at most a second for the callees' answers."""
-        calls = self._caller.table.older_than(SHORT_SECONDS)[:MOST]
+        calls = self._caller.table.older_than(SHORT_CALL_SECONDS)[:MOST_EXPLAINED]
         asked = [self._ask(call) for call in calls]
         wait_for_outcomes(asked)
         return [future.value() for future in asked]
 
     # -- at the caller
 
-    def _log(self, call: PendingCall) -> None:
-        self._ask(call).add_done_callback(lambda done: logger.warning("%s", done.value()))
+    def _log(self, call_id: int, _: bool) -> None:
+        if (call := self._caller.table.calls.get(call_id)) is not None:
+            self._ask(call).add_done_callback(lambda done: logger.warning("%s", done.value()))
 
     def _ask(self, call: PendingCall) -> Future[str]:
         """Return the future of a sentence about a call; it does not fail."""
@@ -109,11 +111,8 @@ class Waits:
         """Return a text that names the functions which the threads run."""
         pool = self._threads.functions
         running = Counter(call.what or "a function" for call in self._running())
-        names = ", ".join(
-            f"{name} ({count} times)" if count > 1 else name for name, count in running.most_common(NAMES)
-        )
-        if len(running) > NAMES:
-            names += f" and {len(running) - NAMES} more"
+        counted = [f"{name} ({count} times)" if count > 1 else name for name, count in running.most_common()]
+        names = first_of(counted, BUSY_NAMES)
         if not isinstance(pool, ThreadPool):
             return f"its executor is busy in {names or 'other work'}"
         counts = pool.counts()

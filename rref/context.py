@@ -50,7 +50,7 @@ class RRefContext:
         self.backward = backward
         self.me = WorkerKey(agent.number, agent.record.incarnation)
         self.ownership = Ownership(self.me, self._name_of)
-        self.dropped: Batch[Fork] = Batch(agent.timers, self._drop)
+        self.dropped: Batch[Fork] = agent.timers.together(self._drop)
         self._lock = threading.Lock()
         self._ignore_leaks = ignore_leaks
         self._leaks = LeakReport()

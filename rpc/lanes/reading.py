@@ -22,10 +22,10 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ...core.futures import Future, Waiter, block, raised_by_handler, thread_role
+from ..timers import Ticker
 from . import spinning
 from .ioloop import READER, RefusesToBlock
 from .sleeping import Sleeper
-from .ticker import Ticker
 
 NEVER = float("inf")
 

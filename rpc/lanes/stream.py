@@ -10,6 +10,7 @@ from select import EPOLLIN, EPOLLOUT
 from typing import Any
 
 from ...core.futures import raised_by_handler
+from ..timers import Ticker
 from .base import FrameHandle
 from .ioloop import READER
 from .outbox import SmallFrame
@@ -17,7 +18,6 @@ from .poller import Poller
 from .reading import SharedReading
 from .stream_reader import reader_of
 from .stream_writer import TOGETHER, StreamWriter
-from .ticker import Ticker
 from .tls_socket import TlsSocket
 
 LONG_BYTES = 512  # a frame that is longer waits for no others

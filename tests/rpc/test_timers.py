@@ -10,44 +10,9 @@ import threading
 import weakref
 
 import pytest
+from helpers.loops import ManualLoop
 from telegrad.rpc.lanes.ioloop import LoopThread
-from telegrad.rpc.timers import TICK, Alarm, Batch, Timers
-
-
-class ManualLoop:
-    """A loop that a test drives, with a clock of its own."""
-
-    def __init__(self):
-        self.time = 0.0
-        self.wake_ups = 0
-        self._soon = []
-        self._later = []
-
-    def call_soon_threadsafe(self, callback, *, context):
-        self.wake_ups += 1
-        self._soon.append(callback)
-
-    def call_later(self, delay, callback, *, context):
-        entry = [self.time + delay, callback]
-        self._later.append(entry)
-        return ManualHandle(self._later, entry)
-
-    def advance(self, seconds=0.0):
-        self.time += seconds
-        while due := self._soon or [each for each in self._later if each[0] <= self.time]:
-            first = due.pop(0)
-            if first in self._later:
-                self._later.remove(first)
-            (first[1] if isinstance(first, list) else first)()
-
-
-class ManualHandle:
-    def __init__(self, later, entry):
-        self._later, self._entry = later, entry
-
-    def cancel(self):
-        if self._entry in self._later:
-            self._later.remove(self._entry)
+from telegrad.rpc.timers import TICK_SECONDS, Timers
 
 
 @pytest.fixture
@@ -162,7 +127,7 @@ def test_an_action_that_raises_does_not_stop_the_others(timers, loop, caplog):
     timers.call_soon(lambda: 1 / 0)
     timers.call_soon(lambda: ran.append("soon"))
     loop.advance(2)
-    loop.advance(TICK)
+    loop.advance(TICK_SECONDS)
     assert ran == ["next", "soon"]
     assert caplog.text.count("an action of an agent failed") == 2
 
@@ -182,7 +147,7 @@ def test_timers_wait_for_their_loop(loop):
     timers.call_soon(lambda: ran.append("soon"))
     timers.start(loop)
     loop.advance(1)
-    loop.advance(TICK)
+    loop.advance(TICK_SECONDS)
     assert ran == ["timer", "soon"]
 
 
@@ -192,35 +157,35 @@ def test_what_is_asked_for_soon_wakes_the_loop_once_in_a_busy_time(timers, loop)
     before = loop.wake_ups
     for number in range(100):
         timers.call_soon(lambda number=number: ran.append(number))
-        loop.advance(TICK / 10)
+        loop.advance(TICK_SECONDS / 10)
     assert loop.wake_ups == before + 1
-    loop.advance(TICK)
+    loop.advance(TICK_SECONDS)
     assert ran == list(range(100))
-    loop.advance(TICK)
+    loop.advance(TICK_SECONDS)
     assert not loop._later  # nothing to do: the loop sleeps
     timers.call_soon(lambda: ran.append("again"))
     loop.advance()
-    loop.advance(TICK)
+    loop.advance(TICK_SECONDS)
     assert loop.wake_ups == before + 2 and ran[-1] == "again"
 
 
 def test_a_batch_is_handled_together(timers, loop):
     handled = []
-    batch = Batch(timers, handled.append)
+    batch = timers.together(handled.append)
     batch.add(1)
     batch.add(2)
     loop.advance()
-    loop.advance(TICK)
+    loop.advance(TICK_SECONDS)
     batch.add(3)
     batch.flush()
     batch.flush()
-    loop.advance(TICK)
+    loop.advance(TICK_SECONDS)
     assert handled == [[1, 2], [3]]
 
 
 def test_a_batch_loses_nothing_that_threads_add(real):
     handled = []
-    batch = Batch(real, handled.extend)
+    batch = real.together(handled.extend)
     threads = [threading.Thread(target=lambda: [batch.add(None) for _ in range(5000)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -255,7 +220,7 @@ def test_a_closed_loop_is_no_error():
 
 def test_an_alarm_rings_at_the_earliest_time_once(timers, loop):
     rings = []
-    alarm = Alarm(timers, lambda: rings.append(loop.time))
+    alarm = timers.alarm(lambda: rings.append(loop.time))
     for when in (3, 1, 2):
         alarm.set(when)
     loop.advance(1)

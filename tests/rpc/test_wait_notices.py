@@ -5,8 +5,11 @@ import logging
 import threading
 
 import pytest
+from helpers.loops import ManualLoop
 from telegrad import rpc
-from telegrad.rpc import gathering, notices
+from telegrad.rpc import gathering
+from telegrad.rpc.notices import LongWaits, first_of
+from telegrad.rpc.timers import Timers
 from telegrad.testing.cluster import in_process_cluster
 
 shutdown = importlib.import_module("telegrad.rpc.shutdown")  # whose name in the package is the function
@@ -21,8 +24,8 @@ def wait_to_go_on():
 
 @pytest.fixture
 def told(caplog, monkeypatch):
-    """Return a function that returns the notices, which come at once."""
-    monkeypatch.setattr(notices, "FIRST_SECONDS", 0.0)
+    """Return a function that returns the notices, which come soon."""
+    monkeypatch.setattr(shutdown, "FIRST_SECONDS", 0.2)
     monkeypatch.setattr(gathering, "NOTICE_SECONDS", 0.0)
     monkeypatch.setattr(shutdown, "INQUIRY_SECONDS", 0.01)
     monkeypatch.setattr(shutdown, "NOTED_SECONDS", 0.0)
@@ -50,6 +53,39 @@ def test_shutdown_names_the_workers_and_calls_that_it_waits_for_once(told, threa
         for end in ends:
             end.join()
     assert len(told()) == 1, "worker 'c' waits for the same"
+
+
+def test_waits_are_told_in_time_and_again_while_they_last():
+    loop = ManualLoop()
+    timers, waiting, told = Timers(lambda: loop.time), {}, []
+    timers.start(loop)
+    waits = LongWaits(timers, 5.0, waiting.items, lambda *each: told.append((loop.time, *each)), again=30.0)
+
+    def at(time, **begun):
+        while loop.time < time:
+            loop.advance(0.5)
+        for key in begun:
+            waiting[key] = time
+            waits.begin()
+
+    at(1.0, short=True)
+    at(2.0, long=True)
+    del waiting["short"]
+    at(6.0)
+    at(6.5, late=True)
+    assert not told
+    at(7.0)
+    at(36.5)
+    assert told == [(7.0, "long", False), (11.5, "late", False)]
+    at(37.0)
+    waiting.clear()
+    at(100.0)
+    assert told[2:] == [(37.0, "long", True)] and not waits.looking and not loop._later
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, ""), (2, "0, 1"), (3, "0, 1, 2"), (5, "0, 1, 2 and 2 more")])
+def test_a_list_of_names_is_not_long(count, text):
+    assert first_of([*map(str, range(count))], 3) == text
 
 
 def test_a_barrier_names_the_workers_that_have_not_come_once(told, thread, until):

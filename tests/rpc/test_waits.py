@@ -24,7 +24,7 @@ def gate():
 
 @pytest.fixture
 def workers(gate, monkeypatch):
-    monkeypatch.setattr(waits, "SHORT_SECONDS", -1.0)  # the tests do not wait for a call to be old
+    monkeypatch.setattr(waits, "SHORT_CALL_SECONDS", -1.0)  # the tests do not wait for a call to be old
     with in_process_cluster("a", "b", options=GrpcRpcBackendOptions(num_worker_threads=2)) as agents, agents[0].use():
         yield agents
         gate.set()
@@ -122,9 +122,9 @@ def test_a_long_call_is_logged_once(workers, gate, caplog, until):
     with caplog.at_level(logging.WARNING, "telegrad.rpc"):
         call = rpc.rpc_async("b", hold)
         entered(1)
-        table.watch(-1.0, table._is_long)  # every call is long
-        table._look()
-        table._look()
+        table.notices._first = -1.0  # every call is long
+        table.notices._look()
+        table.notices._look()
         until(lambda: [record for record in caplog.records if "hold runs" in record.getMessage()])
         gate.set()
         call.wait()
@@ -133,7 +133,7 @@ def test_a_long_call_is_logged_once(workers, gate, caplog, until):
 
 
 def test_a_call_is_long_after_a_minute(workers):
-    assert waits.LONG_SECONDS == workers[0].caller.table._long == 60.0
+    assert waits.LONG_CALL_SECONDS == workers[0].caller.table.notices._first == 60.0
     assert workers[0].caller.table.older_than(60.0) == []
 
 
