@@ -5,7 +5,10 @@ PEERS ?=
 TIMES ?= 20
 MINUTES ?= 30
 # Tests that need one of these are skipped, and counted, where it cannot be installed.
-OPTIONAL := mpi kubernetes notebooks
+OPTIONAL := mpi,kubernetes,notebooks
+comma := ,
+# All is installed by one command, which is the fastest; modules are compiled when they are first imported.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 # One process more than there are cores, because some tests wait.
 PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
@@ -13,16 +16,21 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
 
-.venv/installed: pyproject.toml
+# $(call install,EXTRAS): with the optional ones, or with those of them that can be installed.
+define install
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,examples]'
-	@for extra in $(OPTIONAL); do $(BIN)/pip install --quiet --disable-pip-version-check -e ".[$$extra]" || \
-		echo "the extra '$$extra' cannot be installed here: the tests that need it are skipped"; done
+	@$(INSTALL) -e '.[$(1),$(OPTIONAL)]' || { $(INSTALL) -e '.[$(1)]' && \
+		for extra in $(subst $(comma), ,$(OPTIONAL)); do $(INSTALL) -e ".[$$extra]" || \
+		echo "the extra '$$extra' cannot be installed here: the tests that need it are skipped"; done; }
+endef
+
+.venv/installed: pyproject.toml
+	$(call install,test$(comma)examples)
 	@touch $@
 
-.venv/dev: .venv/installed
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,examples,dev]'
-	@touch $@
+.venv/dev: pyproject.toml
+	$(call install,test$(comma)examples$(comma)dev)
+	@touch .venv/installed $@
 
 demo: .venv/installed      ## one parameter server, two trainers, real digits
 	@$(BIN)/telegrad demo

@@ -10,7 +10,6 @@ from telegrad import autograd_dist, optim, rpc
 from telegrad.autograd_dist.step_queue import StepQueue
 from telegrad.core.errors import RpcError
 from telegrad.optim import SGD, Adam
-from telegrad.rpc.extend import current_agent
 from telegrad.testing import in_process_cluster
 
 
@@ -202,57 +201,6 @@ def test_concurrent_steps_are_all_taken(workers, layers):
 
 
 Layer.parameter_sum = lambda self: self.weight.sum()
-
-
-def test_no_submitter_waits_for_those_after_it(workers):
-    """A step that arrives while another runs is run by that thread, but not at the cost of its own answer."""
-    queue = workers[0].part(StepQueue)
-    ran, inside, go = [], threading.Event(), threading.Event()
-
-    def first():
-        inside.set()
-        assert go.wait(10)
-        ran.append("first")
-
-    def again():
-        ran.append("again")
-        if len(ran) < 1000:
-            queue.submit(again)
-
-    submitted = threading.Thread(target=queue.submit, args=(first,))
-    submitted.start()
-    assert inside.wait(10)
-    later = queue.submit(again)
-    go.set()
-    submitted.join(10)
-    assert not submitted.is_alive()
-    later.wait(10)
-    assert ran[:2] == ["first", "again"]
-
-
-def test_a_step_runs_in_the_context_of_who_submitted_it(workers, thread):
-    """The thread that runs it may be another call's, or one for callbacks, which has no agent."""
-    queue = workers[0].part(StepQueue)
-    inside, go, found = threading.Event(), threading.Event(), []
-
-    def first():
-        inside.set()
-        assert go.wait(10)
-
-    thread(queue.submit, first)
-    assert inside.wait(10)
-    with workers[1].use():
-        later = queue.submit(lambda: found.append(current_agent()))
-    go.set()
-    later.wait(10)
-    assert found == [workers[1]]
-
-
-def test_a_step_that_raises_does_not_stop_the_others(workers):
-    queue = workers[0].part(StepQueue)
-    with pytest.raises(ZeroDivisionError):
-        queue.submit(lambda: 1 / 0).wait()
-    assert queue.submit(lambda: None).wait(5) is None
 
 
 # -- optimizers' own steps
@@ -450,49 +398,3 @@ def test_who_uses_a_parameter_during_a_step_sees_the_former_one_and_can_go_backw
     product.backward()
     assert np.allclose(layer_here.weight.grad.numpy(), 2 * before)
     layer_here.weight.grad = None
-
-
-class Words:
-    """Tables whose gradients are sparse, and a parameter that no loss uses."""
-
-    def __init__(self, kind):
-        tg.manual_seed(3)
-        self.module = kind(5, 2, sparse=True).double()
-        self.unused = tg.ones(2, requires_grad=True)
-
-    def forward(self, words):
-        return self.module(words)
-
-    def parameter_rrefs(self):
-        return [tg.RRef(self.module.weight), tg.RRef(self.unused)]
-
-    def values(self):
-        return self.module.weight.detach().numpy().copy(), self.unused.tolist()
-
-    def gradient(self, context):
-        found = autograd_dist.get_gradients(context)
-        return found[self.module.weight].is_sparse, self.unused in found
-
-
-@pytest.mark.parametrize("optimizer_class", [optim.SparseAdam, optim.SGD, optim.Adagrad])
-@pytest.mark.parametrize("kind", [tg.nn.Embedding, tg.nn.EmbeddingBag])
-@pytest.mark.parametrize("hogwild", [False, True])
-def test_sparse_gradients_step_their_rows_and_none_steps_nothing(kind, optimizer_class, hogwild):
-    words, local = tg.tensor([[0, 3], [3, 1]]), Words(kind)
-    reference = optimizer_class([local.module.weight], lr=0.1)
-    with in_process_cluster("a", "b") as (a, _), a.use():
-        table = rpc.remote("b", Words, (kind,))
-        parameters = table.rpc_sync().parameter_rrefs()
-        optimizer = autograd_dist.DistributedOptimizer(optimizer_class, parameters, lr=0.1, hogwild=hogwild)
-        for _ in range(3):
-            with autograd_dist.context() as context:
-                autograd_dist.backward(context, [(table.rpc_sync().forward(words) ** 2).sum()])
-                assert table.rpc_sync().gradient(context) == (True, False)
-                optimizer.step(context)
-            reference.zero_grad()
-            (local.forward(words) ** 2).sum().backward()
-            reference.step()
-        found, unused = table.rpc_sync().values()
-        np.testing.assert_allclose(found, local.values()[0], rtol=0, atol=1e-12)
-        assert unused == [1.0, 1.0]
-        del table, parameters, optimizer

@@ -1,4 +1,4 @@
-"""Backward inside backward to any depth, backward from many threads, and chains of 100,000 nodes: no limits, no recursion."""
+"""Backward inside backward to any depth, backward from many threads, and long chains: no limits, no recursion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import telegrad as tg
 from telegrad.core.errors import AutogradError
 
-CHAIN = 100_000
+CHAIN = 25_000  # recursion would end at 1000 calls of Python, or with the stack of a thread
 
 
 def in_threads(count, work):
@@ -232,8 +232,7 @@ LINKS = {
 def test_long_chains(name, no_collector):
     a = tg.zeros(1, requires_grad=True)
     first = y = a * 1
-    count = CHAIN if name != "custom functions" else CHAIN // 4
-    for _ in range(count):
+    for _ in range(4 * CHAIN if name == "operations" else CHAIN):
         y = LINKS[name](y)
     middle, last = weakref.ref(first.grad_fn), weakref.ref(y.grad_fn)
     assert tg.autograd.grad(y.sum(), a, retain_graph=True)[0].item() == 1
@@ -247,7 +246,7 @@ def test_long_chains(name, no_collector):
 def test_a_long_chain_of_a_recorded_pass(no_collector):
     a = tg.full((1,), 0.5, dtype=tg.float64, requires_grad=True)
     y = a
-    for _ in range(CHAIN // 10):
+    for _ in range(CHAIN // 3):
         y = y * 1.0
         y = tg.sin(y) / tg.sin(y).detach() * y.detach()
     (slope,) = tg.autograd.grad(y, a, create_graph=True)
@@ -280,7 +279,7 @@ def test_a_chain_that_dies_in_the_middle_of_a_pass():
     chains = []
     for _ in range(2):
         y = a
-        for _ in range(CHAIN // 4):
+        for _ in range(CHAIN):
             y = y * 1.0
         chains.append(y)
     chains[0].register_hook(lambda gradient: chains.clear())

@@ -5,6 +5,7 @@ Every import counts, also inside functions and under TYPE_CHECKING.
 
 import ast
 import re
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,11 @@ class Source:
         for package in self.packages:
             yield from sorted((self.root / package).rglob("*.py"))
 
+    @cached_property
+    def files_imports(self):
+        """The imports of each file, read once."""
+        return {path: list(self.imports(path)) for path in self.files()}
+
     def imports(self, path):
         """The imports of the package's own things in a file: (target as parts below the root, name or None, line)."""
         here = path.relative_to(self.root).parts[:-1]
@@ -140,11 +146,11 @@ class Source:
     # -- layers
 
     def violations(self):
-        for path in self.files():
+        for path, imports in self.files_imports.items():
             file, package = path.relative_to(self.root).as_posix(), path.relative_to(self.root).parts[0]
             if package not in self.packages:
                 continue  # the root stands above all packages and gathers what they have
-            for target, name, line in self.imports(path):
+            for target, name, line in imports:
                 if why := self._violation(file, package, target, name):
                     yield f"{file}:{line}: {why}"
 
@@ -182,14 +188,14 @@ class Source:
 
     def graph(self):
         """Every module and those that it names in imports; importing `a.b` does not count as an import of `a`."""
-        return {self._module(path): set(self._named(path)) - {self._module(path)} for path in self.files()}
+        return {self._module(path): set(self._named(path)) - {self._module(path)} for path in self.files_imports}
 
     def _module(self, path):
         parts = path.relative_to(self.root).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     def _named(self, path):
-        for target, name, _ in self.imports(path):
+        for target, name, _ in self.files_imports[path]:
             if name is not None and self.is_module(target, name):
                 target = (*target, name)
             yield ".".join(target)
@@ -218,8 +224,11 @@ class Source:
         return [group for group in found if len(group) > 1]
 
 
+OURS = Source(ROOT)
+
+
 def test_every_package_has_a_layer():
-    packages = set(Source(ROOT).packages)
+    packages = set(OURS.packages)
     assert packages == LAYERS.keys(), "a new package needs a layer, in CONTRIBUTING's table and here"
 
 
@@ -229,13 +238,13 @@ def test_the_table_for_readers_has_these_layers():
 
 
 def test_packages_import_from_the_interfaces_of_layers_below():
-    violations = list(dict.fromkeys(Source(ROOT).violations()))
+    violations = list(dict.fromkeys(OURS.violations()))
     assert not violations, "\n" + "\n".join(violations)
 
 
 def test_modules_form_no_cycles():
     listed = [set(group.split()) for group in CYCLES]
-    cycles = [group for group in Source(ROOT).cycles() if not any(set(group) <= each for each in listed)]
+    cycles = [group for group in OURS.cycles() if not any(set(group) <= each for each in listed)]
     assert not cycles, "these modules import one another"
 
 
