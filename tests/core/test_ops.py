@@ -9,7 +9,13 @@ from telegrad.testing.ops.catalogue import CHECKS, EXEMPT
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_operation(check):
-    assert report(check).samples
+    assert report(check, fast=True).samples
+
+
+@pytest.mark.soak
+def test_every_element_of_the_gradients_of_all_operations():
+    for check in CHECKS:
+        report(check)
 
 
 def test_no_operation_is_forgotten():

@@ -53,7 +53,7 @@ in_protected_code = library("def call(function, *args): return function(*args)")
 
 @pytest.fixture
 def slow(monkeypatch):
-    """What is noted is sent again only after a while."""
+    """A noted signal is sent again only after a while."""
     monkeypatch.setattr(MODULE, "PAUSES", (0.3, 0.3))
 
 
@@ -169,7 +169,7 @@ def ended(seen):
 
 
 def test_a_finalizer_comes_to_its_end():
-    """What it raises would be printed, and lost."""
+    """Errors raised there would be printed, and lost."""
     seen = []
     with pytest.raises(KeyboardInterrupt):
         Dropped(seen)

@@ -64,8 +64,14 @@ def test_pipeline_cnn(run, tmp_path):
     assert all((tmp_path / "here" / f"{name}.svg").read_text().count("<rect") == 33 for name in ("gpipe", "1f1b"))
 
 
-@pytest.mark.parametrize("name, steps", [("data_parallel_cnn", 40), ("local_sgd", 60)])
-@pytest.mark.parametrize("over", ["rpc", pytest.param("mpi", marks=NEEDS_MPI)])
+@pytest.mark.parametrize(
+    "name, steps, over",
+    [
+        ("data_parallel_cnn", 40, "rpc"),
+        pytest.param("data_parallel_cnn", 40, "mpi", marks=NEEDS_MPI),
+        ("local_sgd", 60, "rpc"),
+    ],
+)
 def test_processes_that_learn_together(tmp_path, run_python, name, steps, over):
     program = [str(FOLDER / f"{name}.py"), "--steps", str(steps), "--out", "here"]
     if over == "rpc":
