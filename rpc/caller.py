@@ -7,7 +7,17 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
-from ..core.futures import Future, complete_once, copy_error, copy_outcome, run_callbacks, thread_role
+from ..core.futures import (
+    Future,
+    broke_protected,
+    complete_once,
+    copy_error,
+    copy_outcome,
+    interrupts_protected,
+    raised_by_handler,
+    run_callbacks,
+    thread_role,
+)
 from .codec import Codec
 from .connections import Connections
 from .control_channel import ControlChannel
@@ -123,18 +133,10 @@ class Caller:
             call.notes = notes
         self._codec.pack(call, body, peer.same_main, labels, peer.versions)
         self._codec.sending(call)
-        sent = True
-        try:
-            self.table.add(call)
-            sent = self._transmit(call, peer)
-        except BaseException as error:
-            self._interrupted(call, error)
-            if not isinstance(error, Exception):
-                raise  # for example Ctrl-C, while it waited for room
-        finally:
-            call.pickled = call.tensors = call.references = call.buffers = ()  # ``drop_content``, without a call
-        if link.state is GONE or self._state.closed or not sent:
-            self._not_sent(call, peer)
+        if thread_role.inside and interrupts_protected():
+            self._send_soon(call, peer)
+        else:
+            self._send(call, peer)
         return call
 
     def with_deadline(
@@ -154,9 +156,15 @@ class Caller:
             return source
         call = self.table.new_call(0, seconds, -1, what)
         call.future.driver, call.future.canceller = source.driver, self
+        if thread_role.inside and interrupts_protected():
+            self._timers.call_soon(partial(self._await, call, source, then))
+        else:
+            self._await(call, source, then)
+        return call.future
+
+    def _await(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
         self.table.add(call)
         source.add_done_callback(lambda _: self._forward(call, source, then))
-        return call.future
 
     def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
         if self.table.take(call.call_id) is None:
@@ -173,31 +181,66 @@ class Caller:
         except Exception as problem:  # it could not begin, for example because the agent was closed at that moment
             complete_once(call.future, error=problem)
 
-    def _transmit(self, call: PendingCall, peer: Peer) -> bool:
-        parts, link, tried = encode(call), peer.link, 0
-        while True:
-            connection = link.dialed if link.state is OPEN else None
-            if connection is None:
-                connection = self._connections.route(peer)
-            call.connection = link.latest = connection
-            flow: Flow = connection.flow or self._flows.of(connection)
-            call.future.driver = connection.reading
-            if connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
-                return True
-            flow.put_back(call)  # that flow control may go on with the next connection
-            call.connection = None
-            tried += 1
-            if not peer.found_closed(connection, self._timers.now(), tried):
-                return False
+    def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None) -> None:
+        """Send a call, by another connection if one closes meanwhile, or fail it.
 
-    def _interrupted(self, call: PendingCall, error: BaseException) -> None:
-        """Fail a call whose sending raised an error."""
+        Raises:
+            BaseException: Ctrl-C ended its wait for room, or a signal handler raised something.
+        """
+        role, link, tried, sent = thread_role, peer.link, 0, False
+        outer, role.inside = role.inside, True
+        try:
+            self.table.add(call)
+            parts = parts or encode(call)
+            while True:
+                connection = link.dialed if link.state is OPEN else None
+                if connection is None:
+                    connection = self._connections.route(peer)
+                call.connection = link.latest = connection
+                flow: Flow = connection.flow or self._flows.of(connection)
+                call.future.driver = connection.reading
+                if sent := connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
+                    break
+                flow.put_back(call)  # that flow control may go on with the next connection
+                call.connection = None
+                tried += 1
+                if not peer.found_closed(connection, self._timers.now(), tried):
+                    break
+        except BaseException as error:
+            own = isinstance(error, Exception) and not raised_by_handler(error)
+            self._failed(call, error)
+            if not own:
+                raise
+            return
+        finally:
+            role.inside = outer
+            call.pickled = call.tensors = call.references = call.buffers = ()  # ``drop_content``, without a call
+        if not sent or link.state is GONE or self._state.closed:
+            self._not_sent(call, peer)
+
+    def _send_soon(self, call: PendingCall, peer: Peer) -> None:
+        """Let the loop's thread send a call of a signal handler or a finalizer: its own thread may hold a lock for that."""
+        parts = [b"".join(encode(call))]  # its memory may change after this
+        call.drop_content()
+        self._timers.call_soon(partial(self._send, call, peer, parts))
+        if self._state.closed:  # its timers may have been closed before they got it
+            self.fail(call, self._closed_error(call))
+
+    def _failed(self, call: PendingCall, error: BaseException) -> None:
+        """Fail a call whose sending raised an error. If a handler raised it in the middle of that, its connection is closed."""
+        broke = broke_protected(error)
         if self.table.take(call.call_id):
             # The traceback holds the caller's frames and the references in them: a reference that keeps the error would
             # keep itself alive.
             self.fail(call, error.with_traceback(None))
-        if call.in_hand and call.connection is not None:
-            self._flows.of(call.connection).put_back(call)
+        if (connection := call.connection) is not None:
+            if call.in_hand:
+                self._flows.of(connection).put_back(call)
+            if broke:
+                connection.close()
+
+    def _closed_error(self, call: PendingCall) -> AgentClosedError:
+        return AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}")
 
     def _not_sent(self, call: PendingCall, peer: Peer) -> None:
         """Fail a call that was not sent, or whose peer or agent ended while it was sent: no other thread would fail it."""
@@ -206,7 +249,7 @@ class Caller:
         if peer.gone:
             self.fail(call, peer.lost_error())
         elif self._state.closed:
-            self.fail(call, AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}"))
+            self.fail(call, self._closed_error(call))
         else:
             name = peer.info.name
             self.fail(call, RpcError(f"no connection to worker {name!r} stays open; {call.what} was not sent"))
@@ -241,17 +284,16 @@ class Caller:
                     thread_role.task = task
                 else:
                     self._threads.run_later(task)
-        except BaseException:  # such as Ctrl-C: no other thread would complete it
-            self._read_in_vain(call)
+        except BaseException:  # of a signal handler
+            self._not_read(call)
             raise
 
     def complete_with_none(self, call_ids: Iterable[int]) -> None:
         """Complete the calls of these ids, which were answered with ``None``. Runs in a reader's thread."""
-        take, left = self.table.take, iter(call_ids)
-        for call_id in left:
+        take = self.table.take
+        for call_id in call_ids:
             if (call := take(call_id)) is None:
                 continue
-            callbacks = None
             try:
                 callbacks = call.future.try_finish()
                 # The future is complete before this, so that an interceptor needs no callback, and no thread for it.
@@ -260,16 +302,14 @@ class Caller:
                 if callbacks:
                     self._call_back(callbacks)
             except BaseException:  # as in ``complete``
-                self._call_back(callbacks)
-                self._read_in_vain(call)
-                self.complete_with_none(left)
+                self._not_read(call)
                 raise
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
         """Complete calls that were answered with ``None`` in a control message (``ServerCall.done_soon``)."""
         self.complete_with_none(decode_ids(payload))
 
-    def _read_in_vain(self, call: PendingCall) -> None:
+    def _not_read(self, call: PendingCall) -> None:
         self._finish(call, error=RpcError(f"the thread that read the answer to {call.what} was interrupted"))
 
     def _complete(self, call: PendingCall, message: Incoming) -> None:
@@ -280,29 +320,20 @@ class Caller:
             if message.flags & Flag.ERROR:
                 error = rebuild_failure(value)
                 value = self.unseen.watch((call.what, error)) if call.method == Method.CALL else None
-        except Exception as problem:
+        except BaseException as problem:
             error = problem
-        except BaseException as interrupt:
-            complete_once(call.future, error=interrupt)
-            raise
-        finally:
-            message.flow.used(message.size)
+        message.flow.used(message.size)
         self._finish(call, value, error)
+        if error is not None and raised_by_handler(error):
+            raise error
 
     def _finish(self, call: PendingCall, value: Any = None, error: BaseException | None = None) -> None:
-        callbacks = None
-        try:
-            callbacks = call.future.try_finish(value, error)  # its user may have completed it before
-            if callbacks:
-                self._call_back(callbacks)
-        except BaseException:  # such as Ctrl-C: no other thread would run them
-            self._call_back(callbacks or call.future.try_finish(value, error))
-            raise
+        if callbacks := call.future.try_finish(value, error):  # ``None`` if its user has completed it
+            self._call_back(callbacks)
 
-    def _call_back(self, callbacks: list[Callable[[], object]] | None) -> None:
-        """Run callbacks, if there are any, in a thread made for them."""
-        if callbacks:
-            self._threads.run_later(partial(run_callbacks, callbacks))
+    def _call_back(self, callbacks: list[Callable[[], object]]) -> None:
+        """Run callbacks in a thread made for them."""
+        self._threads.run_later(partial(run_callbacks, callbacks))
 
     def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
@@ -328,14 +359,8 @@ class Caller:
 
     def give_up(self, call: PendingCall, error: Exception) -> bool:
         """Fail a call, unless it is no longer under way; return whether it was."""
-        taken = None
-        try:
-            if (taken := self.table.take(call.call_id)) is not None:
-                self.fail(taken, error)
-        except BaseException:  # such as Ctrl-C: no other thread would fail it
-            if taken is not None:
-                self.fail(taken, error)
-            raise
+        if (taken := self.table.take(call.call_id)) is not None:
+            self.fail(taken, error)
         return taken is not None
 
     def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:

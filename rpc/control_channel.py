@@ -58,18 +58,14 @@ class ControlChannel:
             payload: what the handler gets.
         """
         self._used[peer] = None
-        try:
-            with peer.lock:
-                peer.control.post(payload, topic)
-                if (posted := self._handling.posted) is not None:
-                    posted[peer] = None
-                    return
-                messages = peer.control.unsent(self._timers.now())
-                due = peer.control.next_due()
-            self._send_batch(peer, messages, due)
-        except BaseException:  # such as Ctrl-C: it may be in the queue, and no other thread would send it
-            self._repeat_at(peer, self._timers.now())
-            raise
+        with peer.lock:
+            peer.control.post(payload, topic)
+            if (posted := self._handling.posted) is not None:
+                posted[peer] = None
+                return
+            messages = peer.control.unsent(self._timers.now())
+            due = peer.control.next_due()
+        self._send_batch(peer, messages, due)
 
     def reroute(self, peer: Peer) -> None:
         """Send again everything that ``peer`` has not acknowledged: there is another route to it now."""
@@ -87,8 +83,8 @@ class ControlChannel:
     def received(self, peer: Peer, frame: Any) -> None:
         """Deliver a batch of control messages, and acknowledge them by any route.
 
-        If the main thread reads the socket, the loop's thread delivers: Ctrl-C in the main thread could lose a message that was
-        noted as received and is not handled yet.
+        If the main thread reads the socket, the loop's thread delivers: what a user's signal handler raises there could lose a
+        message that was noted as received and is not handled yet.
         """
         if threading.get_ident() == threading.main_thread().ident and not may_block():
             self._timers.call_soon(partial(self._received, peer, bytes(frame)))
@@ -108,20 +104,12 @@ class ControlChannel:
                     self._deliver(peer, topic, payload)
         finally:
             self._handling.posted = outer
-            self._flush_all(list(posted))
+            for other in posted:
+                self.flush(other)
         with peer.lock:
             acknowledgements = peer.control.take_acks()
         if acknowledgements:
             self._send(peer, encode_acknowledgement(acknowledgements))
-
-    def _flush_all(self, peers: list[Peer]) -> None:
-        for position, peer in enumerate(peers):
-            try:
-                self.flush(peer)
-            except BaseException:  # no other thread would send the messages to the other peers
-                for other in peers[position:]:
-                    self._repeat_at(other, self._timers.now())
-                raise
 
     def acknowledged(self, peer: Peer, frame: Any) -> list[ControlMessage]:
         """Forget the messages that a peer has received, and return them."""

@@ -92,12 +92,8 @@ class ControlQueue:
     def unsent(self, now: float) -> list[ControlMessage]:
         """Return the messages that were never sent, to be sent now; they count as sent from here on."""
         fresh, self._fresh = self._fresh, {}
-        try:
-            for message in fresh.values():
-                self._schedule(message, now)
-        except BaseException:  # such as Ctrl-C: they were not sent
-            self._fresh = fresh | self._fresh
-            raise
+        for message in fresh.values():
+            self._schedule(message, now)
         return list(fresh.values())
 
     def due(self, now: float) -> list[ControlMessage]:
@@ -141,7 +137,7 @@ class ControlQueue:
             message = self._kept.get(id)
             if message is None:
                 continue
-            del self._kept[id]  # and count it: no signal handler can run between the two
+            del self._kept[id]
             if message.topic not in self._uncounted:
                 self._unfinished -= 1
             self._fresh.pop(id, None)  # acknowledged over the old connection, after `reconnected`

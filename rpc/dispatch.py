@@ -108,7 +108,7 @@ class CallTable:
         """Remove and return a call; return ``None`` if another thread has removed it."""
         call = self.calls.get(call_id)
         try:
-            del self.calls[call_id]  # no signal handler runs between this and the end
+            del self.calls[call_id]
         except KeyError:
             return None
         return call

@@ -69,34 +69,21 @@ class Flow:
             RpcError: the queue is full.
         """
         message.unsent, message.gate = unsent, None
-        try:
-            if self._has_room(message):
-                message.dequeued()
-                return self._transmit(message, parts)
-            if waits and may_block():
-                message.parts, message.gate = parts, Future()
-                message.gate.driver = self._connection.reading
-            else:
-                # A copy is queued: this thread goes on, and its user may change the memory.
-                message.parts = [b"".join(parts)]
-            if not self._enqueue(message, waits and message.gate is None):
-                return False
-            if message.done():
-                # It ended before it was queued, so the thread that ended it did not find it in the queue.
-                self.cancel(message)
-            return message.gate is None or self._wait(message, message.gate)
-        except BaseException:
-            self._interrupted(message)
-            raise
-
-    def _interrupted(self, message: Outgoing) -> None:
-        """Clean up after an interrupt, such as Ctrl-C, of the thread that sends a message.
-
-        Ask for a credit, because other messages wait for it, and give the message's room back.
-        """
-        self._ask()
-        if message.gate is not None:
+        if self._has_room(message):
+            message.dequeued()
+            return self._transmit(message, parts)
+        if waits and may_block():
+            message.parts, message.gate = parts, Future()
+            message.gate.driver = self._connection.reading
+        else:
+            # A copy is queued: this thread goes on, and its user may change the memory.
+            message.parts = [b"".join(parts)]
+        if not self._enqueue(message, waits and message.gate is None):
+            return False
+        if message.done():
+            # It ended before it was queued, so the thread that ended it did not find it in the queue.
             self.cancel(message)
+        return message.gate is None or self._wait(message, message.gate)
 
     def _has_room(self, message: Outgoing) -> bool:
         with self._lock:
@@ -142,7 +129,11 @@ class Flow:
         return sent
 
     def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
-        room = gate.wait()  # its deadline ends it, through ``cancel``
+        try:
+            room = gate.wait()  # its deadline ends it, through ``cancel``
+        finally:
+            if not gate.done():  # Ctrl-C ended the wait
+                self.cancel(message)
         message.gate = None
         parts, message.parts = message.parts, []
         if message.done():
@@ -152,12 +143,10 @@ class Flow:
 
     def cancel(self, message: Outgoing) -> bool:
         """Drop a message, in the queue or in the lane. Return True if nothing of it will arrive."""
-        try:
-            left = self._change(self._leave, message)
-        finally:
-            if (gate := message.gate) is not None:
-                # Its thread sees that the message is done, and gives its room back.
-                complete_once(gate, message.in_hand)
+        left = self._change(self._leave, message)
+        if (gate := message.gate) is not None:
+            # Its thread sees that the message is done, and gives its room back.
+            complete_once(gate, message.in_hand)
         if not left and self._connection.withdraw(message):
             self._refund(message.size)
             return True
@@ -223,13 +212,6 @@ class Flow:
 
     def close(self) -> None:
         """Drop what is queued: the connection ended."""
-        try:
-            self._close()
-        except BaseException:  # such as Ctrl-C: no other thread would close it
-            self._close()
-            raise
-
-    def _close(self) -> None:
         with self._lock:
             self.closed = True
             self._due.add(*map(self._start_of, [*self._window.going, *self._window.queue]), *self._held)
@@ -247,37 +229,30 @@ class Flow:
 
     def _change(self, change: Callable[..., T], *args: Any) -> T:
         """Call ``change`` with the lock held, and then do the work that is due because of it."""
-        try:
-            with self._lock:
-                changed = change(*args)
-                self._collect()
-            self._carry_out()
-        except BaseException:  # such as Ctrl-C: other threads wait for this work
-            self._carry_out()
-            raise
+        with self._lock:
+            changed = change(*args)
+            self._collect()
+        self._carry_out()
         return changed
 
     def _collect(self) -> None:
         """Make messages due that have room now, and held requests if no answer is queued."""
-        with self._lock:
-            going = self._window.going
-            while going:
-                message = going[0]
-                message.in_hand = True
-                self._due.add(self._start_of(message))
-                going.popleft()
-            if not self.queued:
-                self._due.add(*self._held)
-                self._held = []
+        # lock held
+        going = self._window.going
+        while going:
+            message = going.popleft()
+            message.in_hand = True
+            self._due.add(self._start_of(message))
+        if not self.queued:
+            self._due.add(*self._held)
+            self._held = []
 
     def _carry_out(self) -> None:
-        if self._window.going or self._held:
-            self._collect()  # an interrupt may have prevented it
         self._ask()
         self._due.run()
 
     def _start_of(self, message: Outgoing) -> Work:
-        # lock held; the gate is taken now: the message has none any more when its thread, cancelled or interrupted, has left
+        # lock held; the gate is taken now: the message has none any more when its thread has left
         gate = message.gate
         return partial(self._start, message) if gate is None else partial(self._open, gate)
 
@@ -309,12 +284,7 @@ class Flow:
 
     def _ask(self) -> None:
         """Ask the peer to tell when it has used enough for more room, unless that is asked already."""
-        try:
-            with self._lock:
-                goal = None if self.closed else self._window.ask()
-            if goal is not None:
-                self._connection.send(encode_ask(goal))
-        except BaseException:  # such as Ctrl-C: no thread would ask again, and the queue would wait for ever
-            with self._lock:
-                self._window.forget_question()
-            raise
+        with self._lock:
+            goal = None if self.closed else self._window.ask()
+        if goal is not None:
+            self._connection.send(encode_ask(goal))

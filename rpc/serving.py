@@ -104,28 +104,18 @@ class Server(CallServer):
         if key in self.serving:
             call.flow.used(call.size)  # a repetition
             return
-        # No other thread and no signal handler runs between the two entries: a thread that drops it must find it in both.
+        # One statement: a thread that drops it must find it in both.
         self.serving[key] = self.waiting[key] = call
         self.accepted += 1
         if key in self._cancelled:  # the cancel arrived first
             self.drop(call)
             return
-        try:
-            if call.waits_for:
-                self._resume_in_time(call)
-            elif call.method in self._quick:
-                call.run()
-            else:
-                self.resume(call)
-        except BaseException:  # such as Ctrl-C: no other thread would start it, or answer what this thread serves
-            if call.method not in self._quick or key in self.waiting:
-                self._resume_in_time(call)  # without effect if it was started
-            elif self.serving.get(key) is call:
-                call.fail(RpcError("the thread that served the request was interrupted"))
-            raise
-
-    def _resume_in_time(self, call: ServerCall) -> None:
-        collect_all(call.waits_for).add_done_callback(lambda _: self.resume(call))
+        if call.waits_for:
+            collect_all(call.waits_for).add_done_callback(lambda _: self.resume(call))
+        elif call.method in self._quick:
+            call.run()
+        else:
+            self.resume(call)
 
     def resume(self, call: ServerCall) -> None:
         """Let a request start as soon as a thread is free."""

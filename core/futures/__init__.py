@@ -4,8 +4,8 @@ from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .future import Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
 from .protection import interruptible, sleeps
+from .reentry import broke_protected, interrupts_protected, raised_by_handler, refuse_in_handler
 from .shield import shield
-from .signal_handlers import raised_by_handler, refuse_in_handler
 from .threaded import in_thread
 
 __all__ = [
@@ -15,12 +15,14 @@ __all__ = [
     "Future",
     "Waiter",
     "block",
+    "broke_protected",
     "collect_all",
     "complete_once",
     "copy_error",
     "copy_outcome",
     "in_thread",
     "interruptible",
+    "interrupts_protected",
     "raised_by_handler",
     "refuse_in_handler",
     "run_callbacks",

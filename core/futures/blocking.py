@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from .protection import sleeps
+from .reentry import check_may_wait
 from .shield import shield
-from .signal_handlers import check_may_wait
 
 
 class Blocker(Protocol):
@@ -42,13 +42,13 @@ class _ThreadRole(threading.local):
     Attributes:
         blocker: how it blocks; read by every ``wait`` in it.
         awaited: the future for which it reads a socket at the moment.
-        waits: it waits for a future at the moment, or runs code meanwhile.
+        inside: it runs protected code that may hold locks; code that interrupts it looks (``reentry.py``).
         task: what completes that future, if it may run user code: the thread runs it when it has stopped reading.
     """
 
     blocker: Blocker | None = None
     awaited: object = None
-    waits: bool = False
+    inside: bool = False
     task: Callable[[], object] | None = None
 
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
 from .blocking import Canceller, Driver, Waiter, block, thread_role
-from .signal_handlers import check_may_wait
+from .reentry import check_may_wait
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -140,12 +140,8 @@ class Future(Generic[T]):
             nonlocal target
             try:
                 value = context.run(callback, self)
-            except Exception as error:
-                callbacks = target.try_finish(
-                    self._passed_on(error), error if error is self._error else as_runtime_error(error)
-                )
             except BaseException as error:
-                callbacks = target.try_finish(error=error)
+                callbacks = target.try_finish(*self._raised(error))
             else:
                 callbacks = target.try_finish(value)
             finally:
@@ -219,27 +215,17 @@ class Future(Generic[T]):
         """Do the same as ``finish``; return ``None`` if the future has completed already.
 
         With an error, ``value`` may be a watch: its ``looked_at`` is called when the error is looked at.
-        After an interrupt (Ctrl-C, say) it may have completed, and whoever calls this again gets the callbacks.
         """
-        waiters: list[Any] = NOBODY
-        callbacks: list[Callback] | None = None
-        try:
-            with self._lock:
-                if self._done:
-                    callbacks, self._callbacks = self._callbacks or None, NOBODY
-                    return callbacks
-                self._value, self._error = value, error
-                self._done = True
-                self.driver = self.canceller = None  # they hold a connection, an agent
-                callbacks, self._callbacks = self._callbacks, NOBODY
-                waiters, self._waiters = self._waiters, NOBODY
-            for waiter in waiters:
-                waiter.release()
-        except BaseException:
-            self._callbacks = callbacks or self._callbacks
-            for waiter in waiters:  # once more, which does no harm
-                waiter.release()
-            raise
+        with self._lock:
+            if self._done:
+                return None
+            self._value, self._error = value, error
+            self._done = True
+            self.driver = self.canceller = None  # they hold a connection, an agent
+            callbacks, self._callbacks = self._callbacks, NOBODY
+            waiters, self._waiters = self._waiters, NOBODY
+        for waiter in waiters:
+            waiter.release()
         return callbacks
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -269,6 +255,12 @@ class Future(Generic[T]):
         """End the watch of the error, which is in the place of the value, if there is one."""
         if self._value is not None:
             self._value.looked_at()
+
+    def _raised(self, error: BaseException) -> tuple[Any, BaseException]:
+        """Return the watch and the error of the future of a callback that raised an error."""
+        if not isinstance(error, Exception):
+            return None, error
+        return self._passed_on(error), error if error is self._error else as_runtime_error(error)
 
     def _passed_on(self, error: BaseException) -> Any:
         """Return the watch for the future of a callback that raised this future's error; ``None`` if nothing watches it."""
@@ -309,13 +301,13 @@ class Future(Generic[T]):
         if self._forks != _forks:
             self._check_process()
         role = thread_role
-        outer, role.waits = role.waits, True
+        outer, role.inside = role.inside, True
         try:
             if outer:
                 check_may_wait()
             return self._drive_or_sleep(timeout)
         finally:
-            role.waits = outer
+            role.inside = outer
 
     def _drive_or_sleep(self, timeout: float | None) -> bool:
         until = math.inf if timeout is None else time.monotonic() + max(timeout, 0.0)

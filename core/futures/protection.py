@@ -23,6 +23,7 @@ PACKAGE = __name__.partition(".")[0]
 HOLDING = ("agents", "autograd_dist", "collective", "core.futures", "core.shared_memory", "pipelining", "rpc", "rref")
 # Modules of those that wait for other workers before there is an agent, and undo by ``finally`` what they have begun.
 OPEN = ("rpc.rendezvous",)
+COMPUTING = ("core", "data", "distributions", "func", "nn", "optim")  # called by those while they hold no lock
 # Packages that this one uses, whose code runs in the middle of its own.
 USED = {"cloudpickle", "cryptography", "google", "grpc", "ml_dtypes", "mpi4py", "numpy", "safetensors"}
 
@@ -63,6 +64,17 @@ def is_protected(frame: FrameType | None) -> bool:
 def protects(frame: FrameType) -> bool | None:
     """Return whether a frame's own code is protected; ``None`` if it is as protected as its caller."""
     return False if frame.f_code in _asleep else _protects(frame.f_globals.get("__name__") or "")
+
+
+def holds_state(frame: FrameType) -> bool:
+    """Return whether a frame's code is of a package that holds state; it may sleep."""
+    return bool(_protects(frame.f_globals.get("__name__") or ""))
+
+
+def computes(frame: FrameType) -> bool:
+    """Return whether a frame's code computes: it is called while no lock is held, so another call may begin there and wait."""
+    top, _, rest = (frame.f_globals.get("__name__") or "").partition(".")
+    return top == PACKAGE and _is_of(rest, COMPUTING) and not _is_of(rest, HOLDING)
 
 
 def is_finalizer(frame: FrameType) -> bool:

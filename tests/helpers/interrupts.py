@@ -9,6 +9,10 @@ import threading
 from contextlib import contextmanager
 from functools import cache
 
+from telegrad.core.futures import shield
+
+__name__ = "bdb"  # for the shield, as Python's debugger: this tracer is as protected as the code that it traces
+
 # Functions of Python's ``Condition``, which fails, or stays locked, if they are interrupted.
 INSIDE_LOCKS = ("__enter__", "__exit__", "_release_save", "_acquire_restore")
 
@@ -44,6 +48,16 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+def press(frame):
+    """Have the shield handle Ctrl-C, as if it had come while a frame ran."""
+    shield(signal.SIGINT, frame)
+
+
+def handle(number, frame):
+    """Have the handler of a signal run there."""
+    signal.raise_signal(number)
+
+
 class Interrupter:
     """Interrupts the functions that it runs: each time at the first place where it has not done so before.
 
@@ -51,10 +65,10 @@ class Interrupter:
 
     Args:
         spared: functions that are not interrupted.
-        action: what happens there.
+        action: what happens there; gets the frame.
     """
 
-    def __init__(self, *spared, action=interrupt):
+    def __init__(self, *spared, action=press):
         self._spared = spared
         self._action = action
         self._places = set()
@@ -64,19 +78,29 @@ class Interrupter:
         return len(self._places)
 
     def run(self, function):
-        """Call ``function()``; return the place where it was interrupted, or ``None`` if it came to its end."""
-        self._place = None
+        """Call ``function()``; return the place where it was interrupted, or ``None`` if it came to its end.
+
+        Ctrl-C that the shield notes is raised by a wait in it, or else at its end: none is lost. It is not sent again, since
+        that would interrupt this tracer.
+        """
+        self._place, raised = None, False
         gc.disable()  # garbage of other tests is not to be interrupted here: what a finalizer raises goes no further
+        shield._send_again = lambda main, since: None
         try:
-            sys.settrace(self._trace)
-            sys.setprofile(self._profile)
-            function()
+            try:
+                sys.settrace(self._trace)
+                sys.setprofile(self._profile)
+                function()
+            finally:
+                sys.setprofile(None)
+                sys.settrace(None)
+                del shield._send_again
+                gc.enable()
+            shield.deliver()
         except KeyboardInterrupt:
-            pass
-        finally:
-            sys.setprofile(None)
-            sys.settrace(None)
-            gc.enable()
+            raised = True
+        assert self._action is not press or raised is (self._place is not None), f"Ctrl-C was lost: {self._place}"
+        shield.noted = 0.0
         return self._place
 
     _trace = None
@@ -94,7 +118,7 @@ class Interrupter:
             return
         self._places.add(place)
         self._place = f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}, {event}"
-        self._action()
+        self._action(frame)
 
     def _is_spared(self, frame):
         if frame.f_code.co_flags & inspect.CO_GENERATOR:

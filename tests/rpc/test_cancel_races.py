@@ -64,8 +64,12 @@ def test_a_cancel_while_its_call_is_accepted_leaves_nothing(workers, monkeypatch
 @pytest.mark.parametrize("keep", [0, Flag.KEEP])
 def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, keep, quick, until):
     """Also one that must run, and one that its reader serves."""
-    server, interrupter, begun = workers[1].server, OpcodeInterrupter(*INSIDE_LOCKS), []
-    server.serve(200, lambda call: call.reply(begun.append(call.call_id)), quick=quick)
+    server, interrupter, begun = workers[1].server, OpcodeInterrupter("answer_at_once"), []
+
+    def answer_at_once(call):
+        call.reply(begun.append(call.call_id))
+
+    server.serve(200, answer_at_once, quick=quick)
     peer, connection = workers[1].peers.find("a"), Frames()
     connection.flow = workers[1].flows.of(connection)
     places = [""]

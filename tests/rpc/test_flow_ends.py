@@ -7,7 +7,6 @@ import pytest
 from helpers.frames import Frames
 from helpers.interrupts import OpcodeInterrupter
 from telegrad.core.futures import Future
-from telegrad.rpc import flow as flow_module
 from telegrad.rpc.credits import Amount, Receipts
 from telegrad.rpc.flow import Flow
 from telegrad.rpc.messages import Outgoing
@@ -140,45 +139,6 @@ def test_a_call_that_is_cancelled_while_its_connection_is_replaced_leaves_the_qu
     assert holder.flow is not None and holder.flow.cancel(copied) and not flow.queued
 
 
-def test_an_interrupt_between_two_messages_leaves_no_thread_behind(waiting):
-    """Ctrl-C in the thread that does what is due."""
-    connection = Frames()
-    flow = flow_of(connection)
-    flow.send(Letter(FIRST), [b"first"], fail_unsent)
-    flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
-    thread, went = waiting(flow, Letter())
-
-    def interrupt(message):
-        if message is copied:
-            raise KeyboardInterrupt
-        return True
-
-    connection.before = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        flow.credited(ALL)
-    thread.join(60)
-    assert went == [True]
-
-
-def test_a_message_that_an_interrupt_has_lost_is_found_by_who_cancels_it(waiting, monkeypatch):
-    connection = Frames()
-    flow = flow_of(connection)
-    flow.send(Letter(FIRST), [b"first"], fail_unsent)
-    thread, went = waiting(flow, kept := Letter())
-
-    def interrupt(future, value):
-        monkeypatch.undo()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(flow_module, "complete_once", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        flow.credited(ALL)
-    kept.over = True
-    flow.cancel(kept)
-    thread.join(60)
-    assert went == [True] and flow.counts()["in_flight"] == (0, 0)
-
-
 class Pair(Frames):
     """Connection to a peer that uses messages, and answers questions, when ``settle`` is called."""
 
@@ -237,7 +197,7 @@ def test_an_interrupt_anywhere_in_a_step_keeps_no_message_back(step, room):
 @pytest.mark.parametrize("ends", [False, True])
 def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
     """Requests that were held because answers are queued, and threads that wait for room."""
-    interrupter, places = OpcodeInterrupter(), [""]
+    interrupter, places = OpcodeInterrupter("fail_unsent"), [""]
     while places[-1] is not None:
         connection, resumed = Pair(), []
         flow = connection.flow = Flow(connection, ROOM, lambda: 0.0, resumed.append)

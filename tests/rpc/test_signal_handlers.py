@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 from helpers.interrupts import OpcodeInterrupter, first_signal
+from helpers.interrupts import handle as handle_signal
 from telegrad import rpc
 from telegrad.core.errors import RpcError
 from telegrad.core.futures import Waiter, raised_by_handler
@@ -143,7 +144,7 @@ def test_a_handler_may_call_wherever_it_interrupts_a_call_and_waits_or_is_refuse
             errors.append(str(error))
 
     handle(call)
-    interrupter = OpcodeInterrupter(action=partial(signal.raise_signal, signal.SIGUSR1))
+    interrupter = OpcodeInterrupter(action=partial(handle_signal, signal.SIGUSR1))
     with in_process_cluster("a", "b", make_lane=partial(GrpcLane, lanes)) as (a, _), a.use():
         for _ in range(PLACES):
             with NoHang():
