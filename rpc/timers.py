@@ -263,7 +263,8 @@ class Ticker:
                 raise
         return True
 
-    def _later(self, seconds: float = TICK_SECONDS) -> None:
+    def _later(self, seconds: float = 0.0) -> None:
+        seconds = seconds or TICK_SECONDS
         self._loop.call_later(seconds, self._tick, min(2 * seconds, self._longest), context=self._context)
 
     def _tick(self, next_seconds: float) -> None:
