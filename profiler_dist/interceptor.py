@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..core.extend import RecordedCall, end_calls, profiles, take_calls
 from ..core.profiler import FunctionEvent, profile
-from ..rpc.extend import Agent, Flag, Incoming, Interceptor, Kind, Outgoing, ServerCall
+from ..rpc.extend import Agent, Incoming, Interceptor, Kind, Outgoing, ServerCall
 from .clocks import Clocks
 from .encoding import Recording, decode_events, decode_options, encode_events, encode_options
 
@@ -42,6 +42,7 @@ class ProfilerInterceptor(Interceptor):
     number = NUMBER
     plain = True
     needs = profiles
+    answers = True
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -59,7 +60,6 @@ class ProfilerInterceptor(Interceptor):
                 recorder.at_worker(self._agent.number, self._agent.name)
             self._asked[message.call_id] = Asked(calls, time.perf_counter_ns())
             message.tell(NUMBER, encode_options([recorder for recorder, _ in calls]))
-            message.flags |= Flag.ANSWER
 
     # -- at the callee
 

@@ -11,8 +11,6 @@ from .wire.bare import pack_bare
 from .wire.header import Flag
 from .wire.payload import Labels, make_tensors, pack_pickled, unpack
 
-SIMPLE = Flag.PLAIN | Flag.EMPTY
-
 
 def _always() -> bool:
     return True
@@ -27,6 +25,7 @@ class Codec:
 
     Attributes:
         interceptors: they see each message, in this order.
+        answering: numbers of the interceptors that answer.
         on_tensors: called with a message with tensors that no interceptor has to see.
         reference_types: types of the objects that travel as references, by an interceptor.
     """
@@ -53,6 +52,7 @@ class Codec:
         self._served = self._overridden("served")
         self._delivered = self._overridden("delivered")
         self._not_delivered = self._overridden("not_delivered")
+        self.answering = {each.number for each in self.interceptors if each.answers}
         self._plain = {each.number for each in self.interceptors if each.plain}
 
     def _overridden(self, hook: str) -> dict[int, Callable[[Any], Any]]:
@@ -77,7 +77,7 @@ class Codec:
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""
-        return bool(message.flags & SIMPLE) and (not message.extras or message.extras.keys() <= self._plain)
+        return bool(message.flags & Flag.PLAIN) and (not message.extras or message.extras.keys() <= self._plain)
 
     def open(self, message: Incoming) -> Any:
         """Return the body of a message that arrived, unpickled.

@@ -1,4 +1,8 @@
-"""Answers of ``None``. They consist of the ids of calls, so that several that leave at the same time are one message."""
+"""Answers of ``None``. They consist of the ids of calls, so that several that leave at the same time are one message.
+
+An answer for which a thread waits is lost with its connection, as its call then fails: a frame that is not acknowledged is
+enough. One that no thread waits for must arrive whatever happens to the connection: it is a control message.
+"""
 
 from __future__ import annotations
 

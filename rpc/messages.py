@@ -222,12 +222,14 @@ class Interceptor:
         plain: its ``opening`` is quick and runs no user code, so that it can run in a reader's thread.
         needs: ``sending`` is called only where this variable has a value that is not empty; ``None``: always.
         needs_references: ``sending`` is called only for messages that have references or notes.
+        answers: its extra of a request wants one of the reply, which is then a message of its own, even if it is ``None``.
     """
 
     number: int = 0
     plain: bool = False
     needs: ContextVar[Any] | None = None
     needs_references: bool = False
+    answers: bool = False
 
     def sending(self, message: Outgoing) -> None:
         """Handle a message that leaves. In the sending thread, after pickling; if this raises, the message is not sent."""

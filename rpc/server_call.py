@@ -242,7 +242,7 @@ class ServerCall(Incoming):
 
     def done_soon(self) -> None:
         """Answer with ``None`` within a millisecond, by a control message together with others: nobody waits for the answer."""
-        if self.flags & Flag.ANSWER:
+        if not self._server.codec.answering.isdisjoint(self.extras):
             self.reply(None)  # may be lost with its connection; the control message cannot
         self._answered = True
         self._server.done.send_soon(self._peer, self.call_id)

@@ -34,10 +34,9 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
         False if the body needs the pickler, or may be too large.
     """
     if body is None:
-        message.flags |= Flag.EMPTY
-        return True
-    if type(body) is Tensor:
-        content: Content | None = (b"", (body,))
+        content: Content | None = (b"", ())
+    elif type(body) is Tensor:
+        content = (b"", (body,))
     elif type(body) is tuple and len(body) == 3:
         content = _call(*body)
     else:
@@ -56,7 +55,7 @@ def open_bare(message: Incoming) -> Any:
     """Return the body of a message with ``Flag.BARE``, whose tensors are in place."""
     pickled = message.pickled
     if not pickled:
-        return message.tensors[0]
+        return message.tensors[0] if message.tensors else None
     if pickled[0] != PICKLE:
         return str(pickled, "ascii"), tuple(message.tensors), {}
     name, arguments, named, places = pickle.loads(pickled)

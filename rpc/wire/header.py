@@ -28,11 +28,9 @@ class Flag:
     ERROR = 1  # a reply that holds an exception
     PLAIN = 2  # unpickling runs no code but ours and NumPy's, so a reader thread may do it
     TABLES = 4  # tensors, references, buffers or extras follow the header
-    EMPTY = 8  # there is no pickle: the body is None
     KEEP = 16  # a request that runs even if its caller has given up, because other workers rely on it
     AGREED = 32  # a goodbye of a worker that leaves because all do
-    ANSWER = 128  # a request whose reply is a message of its own, even if its body is None
-    BARE = 64  # the body is one tensor, or a call by name with tensors, and maybe plain values (``bare.py``)
+    BARE = 64  # the body is None, one tensor, or a call by name with tensors, and maybe plain values (``bare.py``)
 
 
 def restamp(head: bytes, seconds: float) -> bytes:

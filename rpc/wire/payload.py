@@ -316,8 +316,6 @@ def unpack(message: Incoming, worker: str) -> Any:
     Raises:
         SerializationError: it does not unpickle here; the message names the module or attribute that is missing.
     """
-    if message.flags & Flag.EMPTY:
-        return None
     if message.flags & Flag.BARE:
         return open_bare(message)
     try:

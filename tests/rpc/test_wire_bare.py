@@ -44,6 +44,7 @@ def marked_tensor():
 BARE = {
     "a call without arguments": ("module:name", (), {}),
     "a call with tensors": ("module:name", (tg.ones(2), tg.zeros(0), tg.tensor(3.5)), {}),
+    "nothing": None,
     "a tensor": tg.arange(5),
     "a tensor with a gradient": tg.ones(2, requires_grad=True),
     "a transposed tensor": tg.arange(6).reshape(2, 3).T,
