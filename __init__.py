@@ -29,6 +29,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import amp as amp
     from . import autograd_dist as autograd_dist
+    from . import capture as capture
     from . import collective as collective
     from . import data as data
     from . import distributions as distributions
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from .amp import set_autocast_dtype as set_autocast_dtype
     from .amp import set_autocast_enabled as set_autocast_enabled
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
+    from .capture import compile as compile  # noqa: A004 - PyTorch's name
     from .core import allocator as allocator
     from .core import cuda as cuda
     from .core import errors as errors
@@ -93,6 +95,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
     _PACKAGES = (
         "amp",
         "autograd_dist",
+        "capture",
         "collective",
         "data",
         "distributions",
@@ -150,6 +153,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "load": ".core.serialization",
         "save": ".core.serialization",
         "DistributedOptimizer": ".autograd_dist",
+        "compile": ".capture",
         "RRef": ".rref",
         "vmap": ".func",
         "RemoteModule": ".rref",

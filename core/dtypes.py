@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .array_like import ArrayLike
 from .types import Array, DType
 
 __all__ = [
@@ -219,7 +220,7 @@ def _classify(operand: Any) -> tuple[int, DType]:
     if isinstance(operand, complex):
         return 2, complex_type(_default)
     array = getattr(operand, "_array", operand)
-    if not isinstance(array, np.ndarray):
+    if not isinstance(array, (np.ndarray, ArrayLike)):
         raise TypeError(f"only tensors and numbers have a result type, not {type(operand).__name__}")
     return (0 if array.ndim else 1), array.dtype
 

@@ -4,9 +4,10 @@ Users import from ``telegrad``. Code that adds an operation, cuts the graph (as 
 backward pass imports from here.
 """
 
+from .array_like import ArrayLike, as_array
 from .array_memory import address as memory_address
 from .array_memory import storage as memory_owner
-from .autograd.accumulate import AccumulateGrad, divert
+from .autograd.accumulate import AccumulateGrad, accumulate_grad, divert
 from .autograd.anomaly import anomaly_mode, detect_anomaly
 from .autograd.drawing import node_label, nodes_below, svg_box, svg_curve, svg_page
 from .autograd.edges import attach, gradient_edge
@@ -14,12 +15,14 @@ from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.layout import Layout
-from .autograd.node import Edge, Node
+from .autograd.leaf_gradient import BorrowedGradient
+from .autograd.node import Edge, Edges, Node
 from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
 from .dtypes import dtype_by_name, wide
-from .interception import ArgumentCast, TensorFunctionMode, plain, set_argument_cast
+from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
+from .interception import entered as interceptors_entered
 from .ops.reduce.losses import check_reduction, reduced
 from .ops.table.array_functions import row_sums
 from .ops.table.factories import binary, comparison, unary
@@ -33,6 +36,7 @@ from .ops.table.rows import ARRAYS, TENSORS, Row
 from .profiler.calls import RecordedCall, end_calls, record_call, take_calls
 from .profiler.names import operation_name
 from .profiler.scope import profiles, recorded_by
+from .random import Generator
 from .tensors import Tensor
 from .tensors.copying import rebuild
 from .types import Array
@@ -45,7 +49,11 @@ __all__ = [
     "AccumulateGrad",
     "ArgumentCast",
     "Array",
+    "ArrayLike",
+    "BorrowedGradient",
     "Edge",
+    "Edges",
+    "Generator",
     "GraphTask",
     "HookTable",
     "Node",
@@ -54,7 +62,10 @@ __all__ = [
     "Row",
     "Tensor",
     "TensorFunctionMode",
+    "Watcher",
+    "accumulate_grad",
     "anomaly_mode",
+    "as_array",
     "attach",
     "binary",
     "changed",
@@ -69,6 +80,7 @@ __all__ = [
     "gradient_edge",
     "ignore_changes",
     "inplace",
+    "interceptors_entered",
     "is_grad_enabled",
     "keep",
     "keep_result",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_like import as_array as array_of
 from ..errors import AutogradError
 from ..tensors import Tensor
 from .accumulate import AccumulateGrad
@@ -95,7 +96,7 @@ def to_array(grad: Any) -> Any:
     """Return the array of ``grad``; ``None`` and sparse tensors are returned unchanged."""
     if isinstance(grad, Tensor):
         return grad if grad.is_sparse else grad._array
-    return None if grad is None else np.asarray(grad)
+    return None if grad is None else array_of(grad)
 
 
 def as_array(grad: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
+from ..array_like import ArrayLike
 from ..autograd.leaf_gradient import BorrowedGradient, grad_lock
 from ..autograd.node import Edge, Node
 from ..dtypes import get_default_dtype, is_inexact
@@ -314,11 +315,13 @@ def _of_size(first: int, second: Any, third: Any, *others: Any) -> Array:
     return np.empty(sizes, get_default_dtype())
 
 
-def _as_array(data: Any) -> Array:
+def _as_array(data: Any) -> Any:
     if isinstance(data, (np.generic, np.ndarray)):
         return np.asarray(data)
     if isinstance(data, Tensor):
         return data._array
+    if isinstance(data, ArrayLike):
+        return data
     return np.asarray(data, dtype=get_default_dtype())
 
 

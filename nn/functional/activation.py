@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import core
 from ...core import sigmoid, tanh
-from ...core.extend import ARRAYS, Array, Row, Tensor, inplace, keep, keep_result, operation, record, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, as_array, inplace, keep, keep_result, operation, record, records
 
 __all__ = [
     "celu",
@@ -82,7 +82,7 @@ def _negative(x: Array) -> Any:
 
 def in_dtype_of(input: Tensor, values: Any) -> Tensor:
     """Return ``values`` as a tensor with the dtype of ``input``."""
-    return Tensor(np.asarray(values).astype(input.dtype, copy=False))
+    return Tensor(as_array(values).astype(input.dtype, copy=False))
 
 
 @operation

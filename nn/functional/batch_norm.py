@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, Row, Tensor, keep, operation, record, records, row_sums
+from ...core.extend import Array, Row, Tensor, as_array, keep, operation, record, records, row_sums
 from .normalization import by_running_statistics, check_channels, shared_pull, update_running
 
 __all__ = ["batch_norm"]
@@ -99,7 +99,7 @@ def _planes(x: Array) -> Array:
 
 
 def _totals(x: Array, dtype: Any) -> Array:
-    return np.asarray(row_sums(x.astype(dtype, copy=False)).sum(axis=(0, 2)))
+    return as_array(row_sums(x.astype(dtype, copy=False)).sum(axis=(0, 2)))
 
 
 def _parts(x: Array) -> Iterator[slice]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Row, Tensor, keep, operation, record, records, reduced
+from ...core.extend import Row, Tensor, as_array, keep, operation, record, records, reduced
 from .activation import logsigmoid, softplus
 from .reduction import check_same_shape, chosen_reduction
 
@@ -141,7 +141,7 @@ def binary_cross_entropy(
     if ((x < 0) | (x > 1)).any():
         raise ValueError("the input must be probabilities between 0 and 1; of scores, use the loss with_logits")
     with np.errstate(divide="ignore"):
-        losses = Tensor(np.asarray((y - 1) * _log(1 - x) - y * _log(x)).astype(np.result_type(x, y), copy=False))
+        losses = Tensor(as_array((y - 1) * _log(1 - x) - y * _log(x)).astype(np.result_type(x, y), copy=False))
     if records(input, target):
         record(_BCE, losses, (input, target), (keep(input), keep(target)))
     return reduced(losses if weight is None else losses * weight, reduction)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Row, Tensor, keep, operation, record, records, reduced
+from ...core.extend import Row, Tensor, as_array, keep, operation, record, records, reduced
 from .reduction import chosen_reduction
 
 __all__ = [
@@ -147,7 +147,7 @@ def huber_loss(
 def _huber(distance: Tensor, delta: float) -> Tensor:
     away = distance.numpy(force=True)
     near = np.minimum(away, delta)
-    result = Tensor(np.asarray(near * (away - 0.5 * near)).astype(away.dtype, copy=False))
+    result = Tensor(as_array(near * (away - 0.5 * near)).astype(away.dtype, copy=False))
     return record(_HUBER, result, (distance,), (keep(distance),), delta) if records(distance) else result
 
 

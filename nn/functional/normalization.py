@@ -14,7 +14,20 @@ import numpy as np
 
 from ... import core
 from ...core import no_grad
-from ...core.extend import ARRAYS, Array, Row, Tensor, keep, keep_result, operation, record, records, row_sums, wide
+from ...core.extend import (
+    ARRAYS,
+    Array,
+    Row,
+    Tensor,
+    as_array,
+    keep,
+    keep_result,
+    operation,
+    record,
+    records,
+    row_sums,
+    wide,
+)
 
 __all__ = [
     "group_norm",
@@ -61,7 +74,7 @@ def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
     runs = (*x.shape[:first], math.prod(x.shape[first:]))
     flat = x.reshape(runs)
     sums = row_sums(flat)[..., 0] if y is None else np.einsum("...i,...i->...", flat, wide(y).reshape(runs))
-    return np.asarray(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
+    return as_array(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
 
 
 def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
@@ -71,7 +84,7 @@ def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
         rows = (-1 if g.size else 0, math.prod(shape))
         if a is None:
             return g.reshape(rows).sum(axis=0)
-        return np.asarray(np.einsum("ij,ij->j", g.reshape(rows), a.reshape(rows)))
+        return as_array(np.einsum("ij,ij->j", g.reshape(rows), a.reshape(rows)))
     return _total((0, *range(2, g.ndim)), g, a)
 
 

@@ -24,6 +24,7 @@ LAYERS = {
     "distributions": 1,
     "func": 2,
     "rref": 2,
+    "capture": 2,
     "collective": 2,
     "profiler_dist": 2,
     "autograd_dist": 3,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...array_like import as_array
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import converted, is_inexact, result_type
 from ...tensors import Operand, Tensor
@@ -109,7 +110,7 @@ def clamp(
     x = input._array
     if x.dtype.kind not in "fV":
         x = converted(x, result_type(x, *(bound for bound in (min, max) if bound is not None)))
-    result = Tensor(np.asarray(np.clip(x, _within_type(x, min), _within_type(x, max)), x.dtype))
+    result = Tensor(as_array(np.clip(x, _within_type(x, min), _within_type(x, max))).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_CLAMP, result, (input,), (keep(input),), min, max)
     return result

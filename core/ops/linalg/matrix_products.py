@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_like import as_array
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import result_type
@@ -246,7 +247,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             raise ValueError(
                 f"linear() needs a bias of shape {w.shape[:1]} and {out.dtype}, not {bias.shape}, {bias.dtype}"
             )
-        out = np.asarray(out)
+        out = out if type(out) is np.ndarray else as_array(out)
         out += bias._array
     result = Tensor(out)
     if is_grad_enabled() and (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...array_like import as_array
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import is_inexact
 from ...tensors import Tensor
@@ -76,16 +77,16 @@ def sum(
 def total(x: Array, dims: Any, keepdims: bool, dtype: npt.DTypeLike | None = None) -> Array:
     """Return the sum in the dtype of ``x``, computed in float32 for half precision; for integers in ``dtype`` or ``int64``."""
     if x.dtype.kind in "biu":
-        return np.asarray(_add(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
-    return np.asarray(wide_total(x, dims, keepdims)).astype(x.dtype, copy=False)
+        return as_array(_add(x, dims, np.int64, keepdims=keepdims)).astype(dtype or np.int64, copy=False)
+    return wide_total(x, dims, keepdims).astype(x.dtype, copy=False)
 
 
 def wide_total(x: Array, dims: Any, keepdims: bool) -> Array:
     """Return the sum of floating-point or complex numbers; ``float32`` for numbers of half precision."""
     # The ufunc itself: methods of arrays would give NumPy's warning about inf - inf.
     if x.itemsize == 2:
-        return np.asarray(_add(x, dims, np.float32, keepdims=keepdims))
-    return np.asarray(pairwise_sum(x, dims, keepdims))
+        return as_array(_add(x, dims, np.float32, keepdims=keepdims))
+    return as_array(pairwise_sum(x, dims, keepdims))
 
 
 @operation(method=True)
@@ -226,7 +227,7 @@ def prod(
     wide: Any = np.int64 if x.dtype.kind in "biu" else np.float32 if x.itemsize == 2 else x.dtype
     keepdim = keepdim and dim is not None
     product = multiply_reduce(x, axis, wide, keepdims=keepdim)
-    result = Tensor(np.asarray(product).astype((dtype or wide) if x.dtype.kind in "biu" else x.dtype, copy=False))
+    result = Tensor(as_array(product).astype((dtype or wide) if x.dtype.kind in "biu" else x.dtype, copy=False))
     if records(input):
         kept = kept_shape(x.shape, range(x.ndim) if axis is None else (axis,))
         record(_PROD, result, (input,), (keep(input), keep_result(result)), axis, kept)
@@ -262,7 +263,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
 def _truth(function: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     x = input._array
     none = isinstance(dim, (tuple, list)) and not dim  # here () stands for no dimension, as in PyTorch
-    found = np.asarray(function(x, axis=() if none else all_dims(dim, x.ndim), keepdims=keepdim))
+    found = as_array(function(x, axis=() if none else all_dims(dim, x.ndim), keepdims=keepdim))
     return Tensor(found.astype(np.uint8 if x.dtype == np.uint8 else np.bool_, copy=False))
 
 

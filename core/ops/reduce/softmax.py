@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...array_like import as_array
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import get_default_dtype, is_inexact, to_float, wide
 from ...random import Generator, default_generator
@@ -61,7 +62,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
         TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("softmax", input, dim, dtype)
-    out = np.exp(np.asarray(x - _largest(x, axis)))
+    out = np.exp(as_array(x - _largest(x, axis)))
     out = out / along(out, axis)
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
@@ -107,7 +108,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     precise = wide(x)
     shift = peak(precise, dims)
     with np.errstate(divide="ignore"):
-        sums = np.asarray(np.log(add_reduce(np.exp(precise - shift), dims, keepdims=True)) + shift)
+        sums = as_array(np.log(add_reduce(np.exp(precise - shift), dims, keepdims=True)) + shift)
     sums = sums.astype(x.dtype, copy=False)
     kept = kept_shape(x.shape, dims)
     result = Tensor(sums if keepdim else sums.reshape([n for axis, n in enumerate(sums.shape) if axis not in dims]))

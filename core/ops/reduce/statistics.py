@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_like import as_array
 from ...dtypes import wide
 from ...tensors import Tensor
 from ...types import Array, Dims
@@ -170,8 +171,8 @@ def _squares(given: Array, dims: Any, keepdim: bool, count: int, divisor: float,
     mean = np.true_divide(add_reduce(x, dims, keepdims=True), x.dtype.type(count))
     centred = x - mean
     squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
-    result = np.asarray(np.true_divide(add_reduce(squares, dims, keepdims=keepdim), squares.dtype.type(divisor)))
-    result = np.asarray(np.sqrt(result)) if root else result
+    result = as_array(np.true_divide(add_reduce(squares, dims, keepdims=keepdim), squares.dtype.type(divisor)))
+    result = as_array(np.sqrt(result)) if root else result
     return result.astype(given.dtype) if x is not given else result
 
 

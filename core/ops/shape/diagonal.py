@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...array_like import as_array
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import to
@@ -49,12 +50,12 @@ def _mask(x: Array, k: int) -> Array:
 
 def lower(x: Array, k: int) -> Array:
     """Return the lower triangles ``(..., m, n)``, up to diagonal ``k``, and zeros elsewhere."""
-    return np.asarray(chosen(_mask(x, k), x))
+    return as_array(chosen(_mask(x, k), x))
 
 
 def upper(x: Array, k: int) -> Array:
     """Return the upper triangles ``(..., m, n)``, from diagonal ``k``, and zeros elsewhere."""
-    return np.asarray(chosen(~_mask(x, k - 1), x))
+    return as_array(chosen(~_mask(x, k - 1), x))
 
 
 _TRIL = LinearMap("tril", lower, lambda g, shape, k: lower(g, k))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...array_like import as_array
 from ...shapes import listed
 from ...tensors import Tensor
 from ...types import Array
@@ -109,7 +110,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def _summed_blocks(g: Array, shape: tuple[int, ...], times: tuple[int, ...]) -> Array:
     lengths = (1,) * (len(times) - len(shape)) + shape
     blocks = g.reshape([n for pair in zip(times, lengths) for n in pair])
-    return np.asarray(add_reduce(blocks, tuple(range(0, 2 * len(times), 2)))).reshape(shape)
+    return as_array(add_reduce(blocks, tuple(range(0, 2 * len(times), 2)))).reshape(shape)
 
 
 _REPEAT = LinearMap("repeat", lambda x, times: np.array(np.tile(x, times)), _summed_blocks)
@@ -172,7 +173,7 @@ def repeat_interleave(
 
 
 def _summed_runs(g: Array, shape: tuple[int, ...], axis: int, times: int) -> Array:
-    return np.asarray(add_reduce(g.reshape(*shape[: axis + 1], times, *shape[axis + 1 :]), axis + 1))
+    return as_array(add_reduce(g.reshape(*shape[: axis + 1], times, *shape[axis + 1 :]), axis + 1))
 
 
 _INTERLEAVE = LinearMap("repeat_interleave", lambda x, axis, times: np.repeat(x, times, axis), _summed_runs)

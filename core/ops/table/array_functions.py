@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_like import ArrayLike, as_array
 from ...dtypes import complex_type, converted, wide, wide_type
 from ...types import Array, DType
 from ..index.array_elements import LinearIndex, add_at, gather_index, read_at, without
@@ -18,6 +19,7 @@ from ..special.error_arrays import erf
 from ..special.gamma_arrays import digamma, polygamma
 from .rows import ARRAYS
 
+_ndarray = np.ndarray
 _BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
@@ -31,12 +33,13 @@ def chosen(mask: Any, x: Any, out: Array | None = None) -> Any:
         x: an array or number.
         out: array that the result is written to.
     """
-    x = np.asarray(x)
+    x = x if type(x) is _ndarray else as_array(x)
     if x.dtype.kind not in "fV" or x.itemsize not in _BITS:
         return np.where(mask, x, x.dtype.type(0))
     bits = _BITS[x.itemsize]
     into = None if out is None else out.view(bits)
-    return np.asarray(np.multiply(x.view(bits), mask, out=into)).view(x.dtype)
+    product = np.multiply(x.view(bits), mask, out=into)
+    return (product if type(product) is _ndarray else as_array(product)).view(x.dtype)
 
 
 def where(mask: Any, x: Any, y: Any) -> Any:
@@ -54,7 +57,8 @@ def where(mask: Any, x: Any, y: Any) -> Any:
 
 
 def _bits_where(mask: Array, x: Any, dtype: DType) -> Array:
-    return np.asarray(np.multiply(np.asarray(x, dtype).view(_BITS[dtype.itemsize]), mask))
+    x = x.astype(dtype, copy=False) if isinstance(x, ArrayLike) else np.asarray(x, dtype)
+    return as_array(np.multiply(x.view(_BITS[dtype.itemsize]), mask))
 
 
 _add: Any = np.add.reduce
@@ -121,9 +125,9 @@ def row_sums(x: Array) -> Array:
     """
     length = x.shape[-1]
     if length > 2 * BLOCK or x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
-        return np.asarray(add_reduce(x, -1, keepdims=True))
+        return as_array(add_reduce(x, -1, keepdims=True))
     rows = x.reshape(-1, length) if x.flags.c_contiguous else x  # one product instead of many
-    return np.asarray(np.matmul(rows, np.ones(length, x.dtype))).reshape(*x.shape[:-1], 1)
+    return as_array(np.matmul(rows, np.ones(length, x.dtype))).reshape(*x.shape[:-1], 1)
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -167,27 +171,28 @@ def add_rows(shape: tuple[int, ...], rows: Array, grad: Array) -> Array:
 
 def get(array: Array, index: Any) -> Array:
     """Return ``array[index]``."""
-    return read_at(array, index) if type(index) is LinearIndex else np.asarray(array[index])
+    return read_at(array, index) if type(index) is LinearIndex else as_array(array[index])
 
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
     """Return ``array`` with the shape ``shape``."""
-    return np.asarray(array.reshape(shape))
+    return as_array(array.reshape(shape))
 
 
 def cast(array: Array, dtype: DType) -> Array:
     """Return ``array`` converted to ``dtype``."""
-    return converted(np.asarray(array), dtype)
+    return converted(as_array(array), dtype)
 
 
 def sum_dims(array: Array, dims: Any, keepdim: bool) -> Array:
     """Return the sum over ``dims``, which stay with length 1 if ``keepdim``."""
-    return np.asarray(add_reduce(array, dims, keepdims=keepdim))
+    total = add_reduce(array, dims, keepdims=keepdim)
+    return total if type(total) is _ndarray else as_array(total)
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> Array:
     """Return a view of ``array`` broadcast to ``shape``; an array of one element has a faster way than NumPy's."""
-    if array.size == 1 and array.ndim <= len(shape):
+    if array.size == 1 and array.ndim <= len(shape) and not isinstance(array, ArrayLike):
         result: Array = np.ndarray(shape, array.dtype, np.asarray(array), strides=(0,) * len(shape))
         result.flags.writeable = False
         return result
@@ -241,7 +246,7 @@ def matmul(x: Array, y: Array) -> Any:
 def signs(array: Array) -> Array:
     """Return -1, 0 or 1, and 0 for nan, as PyTorch does; for complex numbers ``z / |z|``, and 0 for 0."""
     if array.dtype.kind == "c":
-        return np.asarray(np.sign(array))
+        return as_array(np.sign(array))
     # NumPy's sign of nan is nan.
     return np.subtract(array > 0, array < 0, dtype=np.int8).astype(array.dtype)
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ...array_like import ArrayLike, as_array
 from ...dtypes import get_default_dtype, is_inexact, result_type
 from ...errors import ArgumentTypeError
 from ...tensors import Tensor
 from ...types import DType
 
 _ndarray = np.ndarray
+_ARRAYS = (np.ndarray, ArrayLike)
 _NUMBERS = (float, int, bool)
 _TAKES_TWO_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # as in PyTorch, whose others refuse them
 
@@ -32,7 +34,7 @@ def coerce(name: str, x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
     if type(x) is _ndarray and x.dtype.kind == "f" and type(y) in _NUMBERS:
         return x, y
     x, y = _plain(name, x), _plain(name, y)
-    if type(x) is not _ndarray and type(y) is not _ndarray:
+    if not isinstance(x, _ARRAYS) and not isinstance(y, _ARRAYS):
         if name not in _TAKES_TWO_NUMBERS:
             raise TypeError(f"{name}() needs a tensor, and you gave two numbers")
         dtype = result_type(x, y)
@@ -72,7 +74,7 @@ def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def forward(x: Any, *more: Any) -> Any:
         # Beside a complex number the array is complex too.
-        if (x if type(x) is _ndarray else more[0]).dtype.kind == "c":
+        if (x if isinstance(x, _ARRAYS) else more[0]).dtype.kind == "c":
             raise TypeError("complex numbers have no such function, nor an order; take abs(), .real or .imag first")
         return function(x, *more)
 
@@ -80,11 +82,11 @@ def real_only(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as(operand: Any, dtype: DType) -> Any:
-    if type(operand) is _ndarray:
+    if isinstance(operand, _ARRAYS):
         return operand.astype(dtype, copy=False)
     # NumPy refuses integers that do not fit, where PyTorch wraps around; beside bfloat16 it widens to float32.
     if dtype.kind == "V" or (dtype.kind in "iu" and not (-128 if dtype.kind == "i" else 0) <= operand <= 127):
-        return np.asarray(operand).astype(dtype)
+        return as_array(operand).astype(dtype)
     return operand
 
 
@@ -93,6 +95,6 @@ def _plain(name: str, operand: Any) -> Any:
         return operand.item()
     if isinstance(operand, np.ndarray):
         return np.asarray(operand)
-    if isinstance(operand, (bool, int, float, complex)):
+    if isinstance(operand, (bool, int, float, complex, ArrayLike)):
         return operand
     raise TypeError(f"{name}() takes tensors and numbers, not {type(operand).__name__}")

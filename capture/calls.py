@@ -1,0 +1,188 @@
+"""Calls beside operations that a recording must know of: seen by a profile function of the thread, only while it records.
+
+A profile function hears of each call, so programs that record nothing pay nothing: no function of the library asks whether
+there is a recording.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+import types
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType
+from typing import Any
+
+from .. import nn, optim
+from ..core import autograd
+from ..core.extend import Generator, Tensor, memory_address
+from .errors import Unrecordable
+from .recorder import Recorder
+from .trees import tensors_of
+
+PACKAGE = __name__.rpartition(".capture")[0]
+# Packages whose functions send something to other workers, or get something from there.
+_ELSEWHERE = ("agents", "autograd_dist", "collective", "launcher", "pipelining", "rpc", "rref")
+
+_READS = frozenset(
+    [
+        "item",
+        "tolist",
+        "numpy",
+        "__bool__",
+        "__float__",
+        "__int__",
+        "__complex__",
+        "__index__",
+        "__contains__",
+        "__array__",
+        "__repr__",
+        "__format__",
+        "__dlpack__",
+        "data_ptr",
+        "storage_offset",
+    ]
+)
+_CHANGES = frozenset(
+    [
+        "requires_grad_",
+        "retain_grad",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "detach_",
+        "as_subclass",
+        "share_memory_",
+        "__copy__",
+        "__deepcopy__",
+        "__reduce_ex__",
+    ]
+)
+_SILENT: dict[Any, str] = {print: "print()", open: "open()", input: "input()"}
+
+
+def _codes(names: Iterable[str], why: str) -> dict[CodeType, str]:
+    found = {}
+    for name in names:
+        function: Any = getattr(Tensor, name)
+        if (code := getattr(function, "__code__", None)) is not None:
+            found[code] = f"{name.strip('_')}() {why}"
+    return found
+
+
+_REASONS = {
+    **_codes(_READS, "reads elements; return the tensor, and read it outside"),
+    **_codes(_CHANGES, "changes a tensor in a way that is not recorded"),
+    Tensor.data.fget.__code__: "data gives memory away; use detach()",  # type: ignore[attr-defined]
+    Tensor.data.fset.__code__: "an assignment to data replaces a tensor's memory",  # type: ignore[attr-defined]
+    Tensor.grad.fget.__code__: ".grad is read",  # type: ignore[attr-defined]
+    Tensor.grad.fset.__code__: ".grad is assigned",  # type: ignore[attr-defined]
+    autograd.grad.__code__: "autograd.grad() is not recorded; call backward()",
+    memory_address.__code__: "an address is read",
+}
+_BACKWARD = autograd.backward.__code__
+_DRAW = Generator.draw.__code__
+_EFFECTS: dict[CodeType, Callable[..., Any]] = {
+    optim.Optimizer.step.__code__: optim.Optimizer.step,
+    optim.Optimizer.zero_grad.__code__: optim.Optimizer.zero_grad,
+    nn.Module.zero_grad.__code__: nn.Module.zero_grad,
+}
+
+
+class Calls:
+    """A ``with`` block in which a recorder hears of the calls of this thread that it must know of.
+
+    Args:
+        recorder: gets them.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._inside: list[FrameType] = []  # recorded calls that run
+        self._known: dict[CodeType, str | None] = {}
+        self._former: Any = None
+
+    def __enter__(self) -> None:
+        self._former = sys.getprofile()
+        sys.setprofile(self._hear)
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(self._former)
+
+    def _hear(self, frame: FrameType, event: str, arg: Any) -> None:
+        recorder = self._recorder
+        if event == "call":
+            code = frame.f_code
+            if code is _DRAW:
+                recorder.drew = True
+                if not recorder.depth:
+                    recorder.stop("random numbers are drawn outside of an operation")
+            elif not recorder.depth and recorder.reason is None:
+                self._hear_call(frame, code)
+        elif event == "return":
+            if self._inside and frame is self._inside[-1]:
+                self._inside.pop()
+                recorder.depth -= 1
+                if frame.f_code is _BACKWARD:
+                    recorder.backward_ended()
+                if _EFFECTS.get(frame.f_code) is optim.Optimizer.step:
+                    recorder.changed(p for group in frame.f_locals["self"].param_groups for p in group["params"])
+        elif event == "c_call" and not recorder.depth and recorder.reason is None:
+            self._hear_builtin(arg)
+
+    def _hear_call(self, frame: FrameType, code: CodeType) -> None:
+        recorder = self._recorder
+        recorder.depth += 1  # what runs here is not the program
+        try:
+            if code is _BACKWARD:
+                self._backward(frame.f_locals)
+            elif code in _EFFECTS:
+                self._effect(_EFFECTS[code], frame.f_locals)
+            else:
+                if code not in self._known:
+                    self._known[code] = _reason(frame)
+                if (reason := self._known[code]) is not None:
+                    raise Unrecordable(reason)
+                recorder.depth -= 1
+                return
+        except Unrecordable as error:
+            recorder.stop(str(error))
+        except Exception as error:  # what fails here fails again when it is called, with its own message
+            recorder.stop(f"{code.co_name}() failed: {error}")
+        self._inside.append(frame)
+
+    def _backward(self, given: dict[str, Any]) -> None:
+        if given["create_graph"] or given["inputs"] is not None:
+            raise Unrecordable("backward() with create_graph or inputs is not recorded")
+        outputs, gradients = tensors_of(given["tensors"]), given["grad_tensors"]
+        if gradients is None:
+            gradients = [None] * len(outputs)
+        elif isinstance(gradients, Tensor):
+            gradients = [gradients]
+        self._recorder.backward(outputs, list(gradients), bool(given["retain_graph"]))
+
+    def _effect(self, function: Callable[..., Any], given: dict[str, Any]) -> None:
+        owner = given["self"]
+        if given.get("closure") is not None:
+            raise Unrecordable("step() with a closure is not recorded")
+        more = (given["set_to_none"],) if "set_to_none" in given else ()
+        self._recorder.effect(function, owner, *more)
+
+    def _hear_builtin(self, function: Any) -> None:
+        recorder = self._recorder
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, random.Random):  # the methods that are written in C
+            recorder.stop("Python's random numbers are drawn")
+        elif owner is time or getattr(function, "__module__", None) == "time":
+            recorder.stop(f"{function.__name__}() reads the clock")
+        elif isinstance(function, types.BuiltinFunctionType) and function in _SILENT:
+            recorder.stop(f"{_SILENT[function]} would happen in no replay")
+
+
+def _reason(frame: FrameType) -> str | None:
+    module = frame.f_globals.get("__name__", "")
+    if module.startswith(PACKAGE):
+        part = module[len(PACKAGE) + 1 :].partition(".")[0]
+        if part in _ELSEWHERE:
+            return f"{part} has to do with other workers"
+    return _REASONS.get(frame.f_code)

@@ -1,0 +1,19 @@
+"""``user_line``: the line of the user's program that a call came from."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+PACKAGE = __name__.rpartition(".capture")[0]
+
+
+def user_line() -> str:
+    """Return the innermost line on the stack that is not the library's, as ``file.py:12``."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith((f"{PACKAGE}.", "contextlib", "numpy")):
+            break
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"

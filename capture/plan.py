@@ -1,0 +1,128 @@
+"""``Plan``: a recorded program that can be replayed, and the conditions under which that is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..core.extend import Array, Tensor
+from .differentiable import Lease, ReplayNode
+from .source import PENDING, Source
+from .state import State
+from .trees import tensors_of
+from .values import Outer, Value
+
+_MODULE = f"{__name__.rpartition('.')[0]}.replays"  # NumPy's warnings are silenced in the library's modules
+
+
+class Plan:
+    """A program, and what must be as it was recorded.
+
+    Args:
+        source: the program.
+        found: tensors that it uses and that are no arguments of the call.
+        state: Python objects that the function read.
+        label: a name for readers.
+        pure: whether a replay changes nothing outside.
+        whole: names of the operations that run as a whole, with the reasons.
+    """
+
+    def __init__(
+        self, source: Source, found: Sequence[Tensor], state: State, label: str, whole: Sequence[tuple[str, str]]
+    ) -> None:
+        self.source, self.label, self.state, self.whole = source, label, state, whole
+        self.replays = 0
+        self.pure = not any(statement.changes for statement in source.statements)
+        self._backward: tuple[str, Sequence[Outer], Sequence[Outer]] | None = None
+        self._found = [(tensor, _kind(tensor)) for tensor in found]
+        self._arrays: list[Any] = [tensor._array for tensor in found]
+        module = compile(source.text, f"<replay of {label}>", "exec")
+        self._views = compile("\n".join(source.views), f"<views of {label}>", "exec")
+        self._code = next(each for each in module.co_consts if isinstance(each, CodeType))
+        # Free sets of memory, each bound to a function. A replay takes one, so replays in several threads do not meet.
+        self._frames: list[FunctionType] = []
+
+    def differentiable(self, name: str, inputs: Sequence[Outer], read: Sequence[Outer]) -> None:
+        """Let replays return a backward half beside the result, and make it the node of the result.
+
+        Args:
+            name: of the function.
+            inputs: the tensors whose gradients it returns.
+            read: those whose elements it needs.
+        """
+        self._backward = name, inputs, read
+
+    def fits(self) -> bool:
+        """Return whether the tensors and objects that it uses are as they were."""
+        for place, (tensor, kind) in enumerate(self._found):
+            if tensor._array is not self._arrays[place] or tensor._hooks is not None or tensor._edge is not None:
+                if _kind(tensor) != kind:
+                    return False
+                self._arrays[place] = tensor._array
+            elif tensor._requires_grad is not kind[0]:
+                return False
+        return self.state.same()
+
+    def replay(self, tensors: Sequence[Tensor]) -> Any:
+        """Run the program on the tensors of a call, and return its result."""
+        frames = self._frames
+        try:
+            frame = frames.pop()
+        except IndexError:
+            frame = self._frame()
+        result = frame(*tensors)
+        self.replays += 1
+        if self._backward is None:
+            frames.append(frame)  # after an error it is left to be freed
+            return result
+        if self.source.halves:
+            result, backward = result
+            return self._recorded(result, backward, tensors, Lease(frames, frame))
+        frames.append(frame)
+        return self._recorded(result, None, tensors, None)
+
+    def _recorded(self, result: Any, backward: Any, tensors: Sequence[Tensor], lease: Lease | None) -> Any:
+        assert self._backward is not None
+        name, inputs, read = self._backward
+
+        def outside(outers: Sequence[Outer]) -> list[Tensor]:
+            return [self._found[outer.place][0] if outer.found else tensors[outer.place] for outer in outers]
+
+        node = ReplayNode(name, backward, outside(inputs), outside(read), lease)
+        for tensor in tensors_of(result):
+            if tensor._edge is PENDING:
+                tensor._edge = (node, 0)
+        return result
+
+    @property
+    def memory(self) -> int:
+        """Bytes of one set of memory."""
+        return sum(self.source.sizes)
+
+    def _frame(self) -> FunctionType:
+        source = self.source
+        names: dict[str, Any] = {"__name__": _MODULE, **source.constants}
+        memory = [_aligned(size) for size in source.sizes]
+        for name, (number, value) in source.buffers.items():
+            names[name] = _array(memory[number], value)
+        exec(self._views, names)  # lines of the program itself
+        return FunctionType(self._code, names)
+
+
+def _kind(tensor: Tensor) -> tuple[Any, ...]:
+    array = tensor._array
+    hooked = tensor._hooks is not None or tensor._edge is not None
+    return tensor._requires_grad, array.shape, array.dtype, array.strides, hooked
+
+
+def _aligned(size: int) -> Array:
+    memory = np.empty(size + 63, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size]
+
+
+def _array(memory: Array, value: Value) -> Array:
+    return np.ndarray(value.shape, value.dtype, memory, 0, value.strides)

@@ -1,0 +1,281 @@
+"""``Program``: what a recorded call does, as statements.
+
+Each operation is repeated on stand-ins. What comes of it is compared with what the operation returned, bit by bit. If that
+differs, or if the operation looks at elements, the operation becomes one statement: it runs as it is in each replay. Backward
+passes run over the graph of the repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import set_grad_enabled
+from ..core.errors import AutogradError
+from ..core.extend import (
+    BorrowedGradient,
+    Edge,
+    Generator,
+    GraphTask,
+    Node,
+    Tensor,
+    accumulate_grad,
+    gradient_edge,
+    is_grad_enabled,
+)
+from .comparison import check_alike
+from .errors import Unrecordable
+from .mirrors import mirrored
+from .names import Names
+from .rows import trace_rows
+from .stand_in import StandIn
+from .tracer import Tracer
+from .trees import tensors_of
+from .values import Outer, Statement, Value, Wrapped, mapped
+from .verification import Ends, check_gradients, same
+
+
+class Operation:
+    """An operation that has run.
+
+    Attributes:
+        function: the operation.
+        args, kwargs: its arguments.
+        edges: the edges of the tensors among them before it ran; an operation in place changes them.
+        result: what it returned.
+        drew: whether it drew random numbers.
+        wrote: whether it changed an argument in place.
+    """
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.name = getattr(function, "__name__", str(function))
+        self.tensors = tensors_of((args, kwargs))
+        self.edges = [gradient_edge(tensor) for tensor in self.tensors]
+        self.result: Any = None
+        self.drew = self.wrote = False
+
+
+class Program:
+    """The statements of one recorded call.
+
+    Args:
+        names: the tensors of the call.
+
+    Attributes:
+        tracer: has the statements.
+        whole: names of the operations that run as a whole, with the reasons.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.tracer = Tracer()
+        self.whole: list[tuple[str, str]] = []
+        self._names = names
+        self._shadows: dict[int, Tensor] = {}  # by the ids of tensors, those over stand-ins in their places
+        self._leaves: dict[int, Tensor] = {}  # by the ids of shadows, tensors from outside
+        self._nodes: set[Node] = set()
+        self._gradients: list[tuple[Tensor, Any]] = []  # of the backward pass that runs
+
+    def shadow(self, tensor: Tensor) -> Tensor:
+        """Return the tensor over a stand-in that is in the place of ``tensor``."""
+        shadow = self._shadows.get(id(tensor))
+        if shadow is None:  # from outside
+            shadow = Tensor(self.tracer.outside(tensor._array), tensor._requires_grad)
+            self._shadows[id(tensor)], self._leaves[id(shadow)] = shadow, tensor
+        return shadow
+
+    def _value(self, tensor: Tensor) -> Value:
+        stand_in: Any = self.shadow(tensor)._array
+        value: Value = stand_in._value
+        return value
+
+    # -- operations
+
+    def add(self, operation: Operation) -> None:
+        """Add an operation that has run.
+
+        Raises:
+            Unrecordable: it has changed memory in a way that cannot be repeated.
+        """
+        mark, ends = self.tracer.mark(), self._ends(operation)
+        try:
+            repeated = self._repeat(operation, ends)
+        except Exception as error:  # a kernel may do anything with what is no array
+            self.tracer.back(mark)
+            self.whole.append((operation.name, str(error)))
+            self._run_whole(operation, ends)
+            return
+        for real, other in zip(tensors_of(operation.result), repeated):
+            if self._shadows.setdefault(id(real), other) is not other:
+                raise Unrecordable(f"{operation.name}() returns one of its arguments, and not always the same")
+
+    def _repeat(self, operation: Operation, ends: Ends) -> list[Tensor]:
+        if operation.drew or any(isinstance(each, Generator) for each in operation.kwargs.values()):
+            raise Unrecordable("it draws random numbers")
+        args, kwargs = mapped((operation.args, operation.kwargs), self._shadowed)
+        result = operation.function(*args, **kwargs)
+        check_alike(operation.result, result)
+        repeated = tensors_of(result)
+        check_gradients(self.tracer, tensors_of(operation.result), repeated, ends)
+        trace_rows(self.tracer, repeated, self._nodes)
+        return repeated
+
+    def _shadowed(self, each: Any) -> Any:
+        return self.shadow(each) if isinstance(each, Tensor) else each
+
+    def _ends(self, operation: Operation) -> dict[tuple[int, int], Edge | None]:
+        """Return the edges of the recorded graph for those of the inputs, by (id of the node, slot)."""
+        return {
+            (id(edge[0]), edge[1]): gradient_edge(self.shadow(tensor))
+            for tensor, edge in zip(operation.tensors, operation.edges)
+            if edge is not None
+        }
+
+    def _run_whole(self, operation: Operation, ends: Ends) -> None:
+        tracer, outputs = self.tracer, tensors_of(operation.result)
+        in_place = any(output is tensor for output in outputs for tensor in operation.tensors)
+        if in_place and not all(id(each) in self._names.outside and each._edge is None for each in outputs):
+            raise Unrecordable(f"{operation.name}() changes a tensor in place")
+        uses: frozenset[int] = frozenset()
+        for tensor in operation.tensors:
+            uses |= self._value(tensor).storages
+        made = tracer.value(storages=frozenset())
+        args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
+        given = operation.function, is_grad_enabled(), args, kwargs
+        tracer.effect(call_whole, given, made, uses, changes=operation.drew or operation.wrote)
+        if in_place:
+            return
+        arrays = []
+        for place, output in enumerate(outputs):
+            value = tracer.value(output._array)
+            tracer.outer |= value.storages
+            value.storages |= uses
+            tracer.effect(array_at, (made, place), value, uses)
+            arrays.append(value)
+            uses |= value.storages
+        for output, value, edge in zip(outputs, arrays, mirrored(tracer, outputs, made, ends, uses)):
+            stand_in = StandIn(tracer, value, output._array)
+            self._shadows[id(output)] = Tensor(stand_in, output._requires_grad, edge)
+
+    # -- the arguments of statements
+
+    def argument(self, each: Any) -> Any:
+        """Return what stands for a tensor in the arguments of a statement; anything else is returned as it is."""
+        if not isinstance(each, Tensor):
+            return each
+        if id(each) in self._names.outside:
+            return Outer(self._names.place(each), self._names.name(each)[0] == "found")
+        return Wrapped(self._value(each), each._requires_grad)
+
+    def arrays(self) -> dict[int, Outer]:
+        """Return the tensors from outside whose arrays the program uses, by the number of the value."""
+        return {self._value(each).number: self.argument(each) for each in self._leaves.values()}
+
+    def read(self, statements: list[Statement]) -> list[Outer]:
+        """Return the tensors from outside whose elements statements need."""
+        used = {storage for statement in statements for storage in statement.storages()}
+        tensors = self._leaves.values()
+        return [self.argument(each) for each in tensors if self._value(each).storages & used]
+
+    # -- backward passes
+
+    def backward(self, outputs: list[Tensor], gradients: list[Tensor | None], keep: bool) -> None:
+        """Add a backward pass that is about to begin.
+
+        Args:
+            outputs: where it starts.
+            gradients: their gradients; ``None`` for 1.
+            keep: whether the graph can be used again.
+
+        Raises:
+            Unrecordable: it leads to a graph from outside, or starts in an unusual way.
+        """
+        task = GraphTask(sink=self._deliver, keep_graph=keep)
+        feeds: dict[Node, list[Any]] = {}
+        for output, gradient in zip(outputs, gradients):
+            shadow = self.shadow(output)
+            edge = gradient_edge(shadow)
+            if edge is None:
+                raise Unrecordable("backward() starts from a tensor that requires no grad")
+            feed = feeds.setdefault(edge[0], [None] * edge[0].num_inputs)
+            if feed[edge[1]] is not None:
+                raise Unrecordable("backward() starts twice from one tensor")
+            feed[edge[1]] = root_gradient(shadow, None if gradient is None else self.shadow(gradient))
+        task.expect(*feeds)
+        for root, feed in feeds.items():
+            task.feed(root, feed)
+        task.run()
+
+    def _deliver(self, leaf: Tensor, gradient: Any) -> None:
+        real = self._leaves.get(id(leaf))
+        if real is None or real._edge is not None:
+            raise Unrecordable("backward() goes on into a graph that was made before the call")
+        self.tracer.effect(accumulate_grad, (self.argument(real), gradient), escapes=True, changes=True)
+        if real._grad is None:
+            self._gradients.append((real, gradient))
+
+    def check_gradients(self) -> None:
+        """Check at the end of a backward pass that it gave the recorded gradients.
+
+        Raises:
+            Unrecordable: they differ.
+        """
+        gradients, self._gradients = self._gradients, []
+        for leaf, gradient in gradients:
+            arrived = leaf._grad
+            if isinstance(arrived, BorrowedGradient) and not same(gradient, arrived._array):
+                raise Unrecordable("the recorded gradients are not those of the backward pass")
+
+    def differentiate(self, output: Tensor) -> tuple[StandIn | None, list[Tensor], list[Any]]:
+        """Write the backward pass of a result behind the program.
+
+        Args:
+            output: a result that requires grad.
+
+        Returns:
+            A stand-in for its gradient, tensors from outside, and the gradients of these; ``None`` and nothing if the graph
+            was freed.
+        """
+        mark, shadow = self.tracer.mark(), self.shadow(output)
+        gradient = self.tracer.outside(np.ones_like(output._array))
+        inputs: list[Tensor] = []
+        gradients: list[Any] = []
+
+        def deliver(leaf: Tensor, arrived: Any) -> None:
+            inputs.append(self._leaves[id(leaf)])
+            gradients.append(arrived)
+
+        self.tracer.keep = True
+        task = GraphTask(sink=deliver, keep_graph=True)
+        assert shadow._edge is not None
+        node, slot = shadow._edge
+        task.expect(node)
+        task.feed(node, [gradient if place == slot else None for place in range(node.num_inputs)])
+        try:
+            task.run()
+        except AutogradError:  # a backward pass inside has freed the graph
+            self.tracer.back(mark)
+            return None, [], []
+        return gradient, inputs, gradients
+
+
+def root_gradient(output: Tensor, gradient: Tensor | None) -> Any:
+    """Return the gradient that a backward pass starts with."""
+    if gradient is None:
+        if output._array.size != 1:
+            raise Unrecordable("backward() needs a gradient")
+        return np.ones(output._array.shape, output._array.dtype)
+    return gradient._array.astype(output._array.dtype)
+
+
+def call_whole(function: Callable[..., Any], grad: bool, args: Any, kwargs: Any) -> Any:
+    """Call an operation in a replay, in the grad mode of its recording."""
+    with set_grad_enabled(grad):
+        return function(*args, **kwargs)
+
+
+def array_at(result: Any, place: int) -> Any:
+    """Return the array of one of the tensors that an operation returned."""
+    return tensors_of(result)[place]._array

@@ -1,0 +1,168 @@
+"""``Recorder``: what one eager call does, as a list of events, and as a program if that is wanted.
+
+It sees each operation that the function calls (as a ``Watcher``), and the calls of the library beside operations that matter
+(``calls.py``): backward passes, steps of optimizers, reads of elements. Two calls whose events are equal did the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..core.extend import Tensor, Watcher, is_grad_enabled
+from .errors import Unrecordable
+from .lines import user_line
+from .names import Names
+from .program import Operation, Program
+from .trees import form, tensors_of
+from .values import mapped
+
+
+class Recorder(Watcher):
+    """Records one call.
+
+    Args:
+        given: tensors among the arguments of the call.
+        program: whether to write a program, too.
+
+    Attributes:
+        names: the tensors of the call.
+        program: the program, or ``None``.
+        events: operations and other calls in order, in a form that can be compared.
+        reason: why the recording ended; ``None`` while it goes on.
+        depth: above 0 while an operation or another recorded call runs.
+        drew: whether random numbers were drawn since it was last set.
+    """
+
+    def __init__(self, given: list[Tensor], program: bool) -> None:
+        self.names = Names(given)
+        self.program = Program(self.names) if program else None
+        self.events: list[Any] = []
+        self.reason: str | None = None
+        self.depth = 0
+        self.drew = False
+        self._alive: list[Any] = []  # tensors are named by their ids
+        for tensor in given:
+            self.names.name(tensor)
+
+    def watch(
+        self, run: Callable[[], Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run an operation and record it; not those that it calls."""
+        if self.depth or self.reason is not None:
+            return run()
+        self.depth += 1
+        self.drew = False
+        operation = Operation(func, args, kwargs)
+        try:
+            self._before(operation)
+            result = operation.result = run()
+            if self.reason is None:
+                self._after(operation)
+        finally:
+            self.depth -= 1
+        return result
+
+    def stop(self, reason: str) -> None:
+        """End the recording; the call goes on."""
+        if self.reason is None:
+            self.reason = f"{reason} ({user_line()})"
+            self.program = None
+            self._alive.clear()
+
+    def _before(self, operation: Operation) -> None:
+        try:
+            for tensor in operation.tensors:
+                self.names.name(tensor)
+        except Unrecordable as error:
+            self.stop(str(error))
+
+    def _after(self, operation: Operation) -> None:
+        try:
+            if isinstance(owner := getattr(operation.function, "__self__", None), type):
+                raise Unrecordable(f"{owner.__name__} is a custom function, whose code may do anything")
+            arguments = form((operation.args, operation.kwargs), self.names.name)
+            self.events.append((operation.function, arguments, is_grad_enabled()))
+            self._alive.append(operation)
+            operation.drew = self.drew
+            operation.wrote = self.names.changed(operation.tensors)  # as batch_norm writes to its running statistics
+            check_results(operation.name, operation.result)
+            if self.program is not None:
+                self.program.add(operation)
+            self.names.made(len(self.events), tensors_of(operation.result))
+        except Unrecordable as error:
+            self.stop(str(error))
+
+    # -- other calls
+
+    def backward(self, outputs: list[Tensor], gradients: list[Tensor | None], keep: bool) -> None:
+        """Record a backward pass that is about to begin. Arguments and errors: those of ``Program.backward``.
+
+        Args:
+            outputs: where it starts.
+            gradients: their gradients.
+            keep: whether the graph can be used again.
+        """
+        self.events.append(("backward", form((outputs, gradients, keep), self.names.name)))
+        if self.program is not None:
+            self.program.backward(outputs, gradients, keep)
+
+    def backward_ended(self) -> None:
+        """Check what a backward pass did."""
+        try:
+            if self.program is not None:
+                self.program.check_gradients()
+        except Unrecordable as error:
+            self.stop(str(error))
+
+    def effect(self, function: Callable[..., Any], owner: Any, *args: Any) -> None:
+        """Record a call that changes objects of the program: the step of an optimizer, say.
+
+        Args:
+            function: what is called.
+            owner: its first argument.
+            *args: its others: numbers.
+        """
+        self.events.append((function, form((owner, *args), self.names.name)))
+        if self.program is not None:
+            self.program.tracer.effect(function, (owner, *args), changes=True)
+
+    def changed(self, tensors: Iterable[Tensor]) -> None:
+        """Note that a recorded call has changed these tensors in place."""
+        self.names.changed(tensors)
+
+    def finish(self, result: Any) -> Any:
+        """Check what is left at the end of the call, and return the form of its result."""
+        if self.reason is not None:
+            return None
+        try:
+            self.names.check()
+            return form(result, self.names.name)
+        except Unrecordable as error:
+            self.stop(str(error))
+            return None
+
+    def end(self) -> None:
+        """Let go of all tensors but those from outside, which the next recording is to find again."""
+        if self.program is not None:
+            self.program.tracer.closed = True
+        self.program = None
+        self._alive.clear()
+
+
+def check_results(name: str, result: Any) -> None:
+    """Raise unless an operation returned tensors only.
+
+    Args:
+        name: of the operation.
+        result: what it returned.
+
+    Raises:
+        Unrecordable: it returned something else, which may be an element.
+    """
+
+    def check(each: Any) -> None:
+        if not isinstance(each, Tensor) and each is not None:
+            raise Unrecordable(f"{name}() returns {type(each).__name__}, no tensor")
+
+    mapped(result, check)

@@ -1,0 +1,128 @@
+"""``record``: one eager call, and what is known of it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.extend import Tensor
+from .calls import Calls
+from .errors import Unrecordable
+from .memory import check_second_half
+from .plan import Plan
+from .program import Program
+from .recorder import Recorder
+from .source import Source
+from .stand_in import StandIn
+from .state import State
+from .trees import tensors_of
+from .values import Outer, mapped
+
+
+class Recording:
+    """One recorded call.
+
+    Attributes:
+        recorder: its events.
+        result: the form of its result.
+        reason: why it cannot be replayed, or ``None``.
+        plan: its program, if that was wanted.
+        state: the objects that the function read.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder | None,
+        result: Any,
+        reason: str | None,
+        plan: Plan | None = None,
+        state: State | None = None,
+    ) -> None:
+        self.recorder, self.result, self.reason, self.plan, self.state = recorder, result, reason, plan, state
+
+    def same(self, other: Recording) -> bool:
+        """Return whether another call did the same."""
+        assert self.recorder is not None and other.recorder is not None
+        return self.recorder.events == other.recorder.events and self.result == other.result
+
+    def difference(self, other: Recording) -> str:
+        """Return a description of the first difference to another call."""
+        assert self.recorder is not None and other.recorder is not None
+        for number, (event, former) in enumerate(zip(self.recorder.events, other.recorder.events), 1):
+            if event != former:
+                name = getattr(event[0], "__name__", event[0])
+                return f"call {number}, {name}(), has arguments that were made anew or have other values"
+        return "the numbers of operations or the results differ"
+
+
+def record(
+    function: Callable[..., Any], name: str, tensors: list[Tensor], args: Any, kwargs: Any, program: bool
+) -> tuple[Recording, Any]:
+    """Call ``function`` and record it.
+
+    Args:
+        function: the function.
+        name: of the function.
+        tensors: those among its arguments.
+        args: its arguments.
+        kwargs: its named arguments.
+        program: whether to write a program, too.
+
+    Returns:
+        What is known of the call, and its result.
+    """
+    try:
+        state = State(function, *args, *kwargs.values())
+    except Unrecordable as error:
+        return Recording(None, None, str(error)), function(*args, **kwargs)
+    try:
+        recorder = Recorder(tensors, program)
+    except Unrecordable as error:
+        return Recording(None, None, str(error)), function(*args, **kwargs)
+    try:
+        with recorder, Calls(recorder):
+            result = function(*args, **kwargs)
+        form = recorder.finish(result)
+        recording = Recording(recorder, form, recorder.reason or _effects(state), None, state)
+        if recording.reason is None and recorder.program is not None:
+            try:
+                recording.plan = _plan(recorder, recorder.program, result, name, len(tensors), state)
+            except Exception as error:  # a program that cannot be written is no error of the caller
+                recording.reason = str(error)
+        return recording, result
+    finally:
+        recorder.end()
+
+
+def _effects(state: State) -> str | None:
+    if state.drawn():
+        return "random numbers of NumPy are drawn"
+    change = next(state.differences(), None)
+    return None if change is None else f"the call changes what it reads: {change}"
+
+
+def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: int, state: State) -> Plan:
+    statements = program.tracer.statements
+    recorded = [
+        each for each in tensors_of(result) if each._requires_grad and type(program.argument(each)) is not Outer
+    ]
+    if len({id(each) for each in recorded}) > 1:
+        raise Unrecordable("several results require grad; return one that does, or call backward() inside")
+    half, gradient, inputs, gradients = len(statements), None, list[Tensor](), list[Any]()
+    if recorded:
+        gradient, inputs, gradients = program.differentiate(recorded[0])
+        check_second_half(statements, half)
+    source = Source(
+        statements,
+        half,
+        program.arrays(),
+        mapped(result, program.argument),
+        recorder.names.found,
+        given,
+        None if gradient is None else gradient._value,
+        tuple([each._value if type(each) is StandIn else each for each in gradients]),
+    )
+    plan = Plan(source, recorder.names.found, state, f"{name}, {len(recorder.events)} operations", program.whole)
+    if recorded:
+        plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]))
+    return plan

@@ -1,0 +1,189 @@
+"""``Source``: the program as the source of a Python function, one line a statement.
+
+Python runs a line with one call faster than any loop over a list of calls. Its names are those of values (``v1``), of
+functions and constants (``c1``), and of the tensors of the call (``t1``). Values in memory that stays are global names.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.extend import Node, Tensor
+from .memory import escaping, last_uses, plan_memory
+from .values import Kind, Outer, Statement, Value, Wrapped, values_in
+
+# The edge of a tensor that requires grad in a replay: of an operation's input, whose gradient is taken from the
+# operation's node, and of a result, before it gets the node of the replay.
+PENDING = (Node(), 0)
+_NAMED_OUT = (np.maximum, np.minimum)  # NumPy wants out= by its name
+_LITERALS = (int, bool, type(None), str)
+_LARGE = 1 << 16  # bytes; larger arrays are dropped at once when they are not needed any more
+
+
+class Source:
+    """A program in its final form.
+
+    Args:
+        statements: the program.
+        half: the first statement of its backward half; behind the last if there is none.
+        gradient: the value of the result's gradient in the backward half.
+        gradients: the gradients of the inputs, which that half returns.
+        arrays: by the number of a value, the tensor of the call (or found by it) whose array it is.
+        results: structure of results: tuples, lists and dicts of values (``Wrapped``), tensors (``Outer``) and constants.
+        found: tensors that the program uses and that are no arguments.
+        given: the number of tensors among the arguments.
+
+    Attributes:
+        statements: the program.
+        text: the source; a function ``replay(t0, t1, ...)``.
+        constants: by name.
+        sizes: the buffers' sizes in bytes.
+        views: lines that are run once for each set of buffers.
+        buffers: by name, the number of a buffer and the value that lies in it.
+        halves: whether the function returns its backward half beside the result.
+        calls: the number of statements that a replay runs.
+    """
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        half: int,
+        arrays: dict[int, Outer],
+        results: Any,
+        found: Sequence[Tensor],
+        given: int,
+        gradient: Value | None = None,
+        gradients: Any = (),
+    ) -> None:
+        self.statements, self._arrays, self._found, self._given = statements, arrays, found, given
+        self._half, self._results, self._gradient, self._gradients = half, results, gradient, gradients
+        self._last = last_uses(statements, half)
+        self._kept = escaping(statements, list(values_in((results, gradients))))
+        self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray}
+        self.views: list[str] = []
+        self.buffers: dict[str, tuple[int, Value]] = {}
+        self._places, self.sizes = plan_memory(statements, half, self._kept)
+        self._static: set[int] = set()  # values that are the same object in each replay
+        self._named: dict[int, str] = {}
+        self.halves = gradient is not None
+        self._dropped: dict[int, list[str]] = {}
+        self.calls = 0
+        self.text = self._write()
+
+    def _write(self) -> str:
+        used = {value.number for value in values_in((self._results, self._gradients))}
+        for statement in self.statements:
+            used.update(value.number for value in statement.values())
+        lines = [f"def replay({', '.join(f't{place}' for place in range(self._given))}):"]
+        for number, outer in self._arrays.items():
+            if number in used:
+                lines.append(f"    v{number} = {self._tensor(outer)}._array")
+        for index in range(self._half):
+            lines += [f"    {line}" for line in self._lines(index)]
+        results = self._expression(self._results)
+        if self._gradient is not None:
+            lines.append(f"    def backward({self._name(self._gradient)}):")
+            for index in range(self._half, len(self.statements)):
+                lines += [f"        {line}" for line in self._lines(index)]
+            lines.append(f"        return {self._expression(self._gradients)}")
+            results = f"{results}, backward"
+        return "\n".join([*lines, f"    return {results}", ""])
+
+    def _lines(self, index: int) -> list[str]:
+        """Return the lines of a statement: its call, and that large arrays are not needed any more."""
+        statement = self.statements[index]
+        if self._once(statement):
+            return []
+        self.calls += 1
+        lines = [self._line(statement)]
+        value = statement.result
+        if value is not None and value.nbytes >= _LARGE and value.number not in self._places:
+            end = max((self._last[storage] for storage in value.storages), default=index)
+            if not value.storages & self._kept:
+                self._dropped.setdefault(end, []).append(self._name(value))
+        if index in self._dropped and self._gradient is None:  # else the second half may need them again
+            lines.append(f"{' = '.join(self._dropped[index])} = None")
+        return lines
+
+    def _once(self, statement: Statement) -> bool:
+        """Take a view of memory that stays out of the replay; return whether it is one."""
+        value = statement.result
+        if statement.kind is not Kind.VIEW or value is None:
+            return False
+        if any(each.number not in self._static for each in statement.values()):
+            return False
+        self._static.add(value.number)
+        self.views.append(f"{self._name(value)} = {self._call(statement)}")
+        return True
+
+    def _line(self, statement: Statement) -> str:
+        value = statement.result
+        if statement.function is operator.setitem:
+            target, index, given = (self._expression(each) for each in statement.args)
+            return f"{target}[{index}] = {given}" if not isinstance(statement.args[1], slice) else self._call(statement)
+        call = self._call(statement)
+        if value is None:
+            return call
+        if value.number in self._places:
+            name = self._name(value)
+            self._static.add(value.number)
+            self.buffers[name] = self._places[value.number], value
+            return self._call(statement, name)
+        if value.shape == () and statement.kind is Kind.CALL:
+            call = f"asarray({call})"
+        return f"{self._name(value)} = {call}"
+
+    def _call(self, statement: Statement, out: str = "") -> str:
+        function = statement.function
+        if type(function) is operator.attrgetter:
+            return f"{self._expression(statement.args[0])}.{function.__reduce__()[1][0]}"
+        parts = [self._expression(each) for each in statement.args]
+        named = [f"{name}={self._expression(each)}" for name, each in statement.kwargs.items()]
+        if out and isinstance(function, np.ufunc) and len(parts) == function.nin and function not in _NAMED_OUT:
+            parts.append(out)
+        elif out:
+            named.append(f"out={out}")
+        return f"{self._constant(function)}({', '.join([*parts, *named])})"
+
+    # -- names
+
+    def _name(self, value: Value) -> str:
+        return f"v{value.number}"
+
+    def _tensor(self, outer: Outer) -> str:
+        return self._constant(self._found[outer.place]) if outer.found else f"t{outer.place}"
+
+    def _constant(self, value: Any) -> str:
+        name = self._named.get(id(value))
+        if name is None:
+            name = self._named[id(value)] = f"c{len(self._named)}"
+            self.constants[name] = value
+        return name
+
+    def _expression(self, tree: Any) -> str:
+        kind = type(tree)
+        if kind is Value:
+            return self._name(tree)
+        if kind is Wrapped:
+            if not tree.requires_grad:
+                return f"Tensor({self._name(tree.value)})"
+            return f"Tensor({self._name(tree.value)}, True, {self._constant(PENDING)})"
+        if kind is Outer:
+            return self._tensor(tree)
+        if kind in _LITERALS:
+            return repr(tree)
+        if kind is tuple:
+            return f"({''.join(f'{self._expression(each)}, ' for each in tree)})"
+        if kind is list:
+            return f"[{', '.join(self._expression(each) for each in tree)}]"
+        if kind is dict:
+            return f"{{{', '.join(f'{self._constant(k)}: {self._expression(v)}' for k, v in tree.items())}}}"
+        if kind is slice:
+            return f"slice({', '.join(self._expression(each) for each in (tree.start, tree.stop, tree.step))})"
+        if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+            return f"{self._constant(kind)}({', '.join(self._expression(each) for each in tree)})"
+        return self._constant(tree)

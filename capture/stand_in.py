@@ -1,0 +1,188 @@
+"""``StandIn``: an array that records the NumPy functions that are called with it.
+
+It wraps an example, an ordinary array, so shapes, dtypes and strides are those of a real run, and each result is computed
+and can be compared. The elements of the example are not to be had: whatever asks for one raises ``Unrecordable``. So a
+function that has come to its end with stand-ins did not depend on their elements, except by the calls that were recorded.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ..core.extend import Array, ArrayLike
+from .errors import Unrecordable
+from .values import Value
+
+if TYPE_CHECKING:
+    from .tracer import Tracer
+
+# Of shapes and dtypes only: they are called with the examples, and not recorded.
+_QUESTIONS = frozenset([np.shape, np.ndim, np.size, np.result_type, np.iscomplexobj, np.isrealobj, np.can_cast])
+_METHODS = frozenset(
+    [
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "argsort",
+        "astype",
+        "choose",
+        "clip",
+        "compress",
+        "conj",
+        "conjugate",
+        "copy",
+        "cumprod",
+        "cumsum",
+        "diagonal",
+        "dot",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "ravel",
+        "repeat",
+        "reshape",
+        "round",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+        "take",
+        "trace",
+        "transpose",
+        "var",
+        "view",
+        "flatten",
+    ]
+)
+_PROPERTIES = ("T", "mT", "real", "imag")
+_REFUSED = frozenset(
+    [
+        "item",
+        "tolist",
+        "tobytes",
+        "tofile",
+        "dumps",
+        "__bool__",
+        "__int__",
+        "__float__",
+        "__complex__",
+        "__index__",
+        "__array__",
+        "__contains__",
+    ]
+)
+
+
+class StandIn(NDArrayOperatorsMixin, ArrayLike):
+    """An array that records what is done with it.
+
+    Args:
+        tracer: gets the calls.
+        value: its name in the program.
+        example: an array of that shape, dtype and strides.
+        base: the stand-in whose memory it shares, as ``ndarray.base``.
+    """
+
+    __slots__ = ("_base", "_example", "_tracer", "_value")
+
+    __array_priority__ = 900  # below that of Tensor
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, tracer: Tracer, value: Value, example: Array, base: StandIn | None = None) -> None:
+        self._tracer, self._value, self._example, self._base = tracer, value, example, base
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if method == "__call__" and ufunc.nout == 1:
+            function = ufunc
+        elif method in ("reduce", "accumulate", "outer"):
+            function = getattr(ufunc, method)
+        else:
+            raise Unrecordable(f"{ufunc.__name__}.{method} is not recorded")
+        if out is not None:
+            return self._tracer.write(function, inputs, kwargs, out[0])
+        return self._tracer.call(function, inputs, kwargs, into=method != "accumulate")
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func in _QUESTIONS:
+            return func(*self._tracer.examples(args), **self._tracer.examples(kwargs))
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None)
+        if out is not None:
+            return self._tracer.write(func, args, kwargs, out)
+        return self._tracer.call(func, args, kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._tracer.call(operator.getitem, (self, index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._tracer.set_item(self, index, value)
+
+    def __len__(self) -> int:
+        return len(self._example)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"StandIn({self.shape}, {self.dtype})"
+
+    @property
+    def base(self) -> StandIn | None:
+        return self._base
+
+    @property
+    def root(self) -> StandIn:
+        """The stand-in whose memory it is part of; itself if it has its own."""
+        return self if self._base is None else self._base
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+
+def _attribute(name: str) -> property:
+    return property(lambda self: getattr(self._example, name))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(np.ndarray, name)
+
+    def method(self: StandIn, *args: Any, **kwargs: Any) -> Any:
+        return self._tracer.call(np.dot if name == "dot" else function, (self, *args), kwargs, into=name == "dot")
+
+    return method
+
+
+def _view(name: str) -> property:
+    function = operator.attrgetter(name)
+    return property(lambda self: self._tracer.call(function, (self,)))
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: StandIn, *args: Any, **kwargs: Any) -> Any:
+        raise Unrecordable(f"{name.strip('_')}() looks at the elements of an array")
+
+    return method
+
+
+for _name in ("shape", "dtype", "ndim", "size", "itemsize", "nbytes", "strides", "flags"):
+    setattr(StandIn, _name, _attribute(_name))
+for _name in _METHODS:
+    setattr(StandIn, _name, _method(_name))
+for _name in _PROPERTIES:
+    setattr(StandIn, _name, _view(_name))
+for _name in _REFUSED:
+    setattr(StandIn, _name, _refused(_name))

@@ -1,0 +1,212 @@
+"""``State``: the Python objects that a function reads beside its arguments, as they were at some time.
+
+A recording is of what a function did with the globals, closures, attributes, lists and dictionaries that it found. So it can be
+replayed only while these are the same; and if a call changes one of them, a replay would not. Tensors are compared by identity.
+
+The search starts from the function. Of the attributes of an object it follows those whose names are in the code that
+was found so far.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Iterator
+from operator import is_
+from typing import Any
+
+import numpy as np
+import numpy.random  # before a recording: to import it is to draw numbers for its seed
+
+from .. import nn, optim
+from ..core.extend import Generator, Tensor
+from .errors import Unrecordable
+
+PACKAGE = __name__.rpartition(".capture")[0]
+_OURS = (PACKAGE, "numpy")
+_LONG = 1024  # elements; of longer lists only the length is compared
+_MOST = 20_000  # objects
+_LEAVES = (
+    Tensor,
+    np.ndarray,
+    np.generic,
+    optim.Optimizer,
+    Generator,
+    type,
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    type(None),
+)
+_VALUES = (bool, int, float, complex, str, bytes, type(None))
+_ANY_NAME = frozenset(["getattr", "vars", "__dict__", "hasattr"])
+_MISSING = object()
+
+
+class State:
+    """What a function reads, as it is now.
+
+    Args:
+        roots: the function and the objects among its arguments.
+
+    Raises:
+        Unrecordable: there is too much, or it cannot be known.
+    """
+
+    def __init__(self, *roots: Any) -> None:
+        self._items: list[tuple[dict[str, Any], str, Any]] = []
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._dicts: list[tuple[dict[Any, Any], tuple[Any, ...], tuple[Any, ...]]] = []
+        self._lists: list[tuple[Any, int, tuple[Any, ...]]] = []
+        self._sets: list[tuple[Any, Any]] = []
+        self._generators: list[tuple[Any, str]] = []
+        _Search(self).run(roots)
+        self._legacy = _legacy_state()
+
+    def same(self) -> bool:
+        """Return whether all of it is as it was."""
+        return next(self.differences(), None) is None
+
+    def differences(self) -> Iterator[str]:
+        """Return descriptions of what is not as it was."""
+        for names, name, value in self._items:
+            if (now := names.get(name, _MISSING)) is not value and not _equal(now, value):
+                yield f"{name} was changed"
+        for cell, value in self._cells:
+            if (now := _contents(cell)) is not value and not _equal(now, value):
+                yield "a variable of an enclosing function was changed"
+        for table, keys, values in self._dicts:
+            same = len(table) == len(values) and all(map(is_, table.values(), values)) and tuple(table) == keys
+            if not same and (tuple(table) != keys or not all(map(_equal, table.values(), values))):
+                yield f"a dictionary was changed ({', '.join(map(str, keys[:3]))}, ...)"
+        for sequence, length, values in self._lists:
+            if len(sequence) != length or not (all(map(is_, sequence, values)) or all(map(_equal, sequence, values))):
+                yield f"a list was changed (it had {length} elements)"
+        for given, former in self._sets:
+            if given != former:
+                yield "a set was changed"
+
+    def drawn(self) -> bool:
+        """Return whether random numbers of NumPy were drawn since."""
+        now = [(each, repr(each.bit_generator.state)) for each, _ in self._generators]
+        return now != self._generators or _legacy_state() != self._legacy
+
+
+class _Search:
+    """The search for what a function reads; it fills the lists of a ``State``."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._seen: dict[int, Any] = {}
+        self._names: set[str] = set()
+        self._todo: list[Any] = []
+        self._objects: list[tuple[dict[str, Any], set[str], bool]] = []  # attributes, names followed, follow all?
+        self._scopes: list[tuple[dict[str, Any], set[str], set[str]]] = []
+
+    def run(self, roots: tuple[Any, ...]) -> None:
+        self._todo.extend(roots)
+        while self._todo:
+            while self._todo:
+                self._visit(self._todo.pop())
+            for attributes, done, whole in self._objects:
+                wanted = attributes.keys() if whole or not self._names.isdisjoint(_ANY_NAME) else self._names
+                for name in [each for each in attributes if each in wanted and each not in done]:
+                    done.add(name)
+                    self._item(attributes, name)
+
+    def _item(self, names: dict[str, Any], name: str) -> None:
+        value = names[name]
+        self._state._items.append((names, name, value))
+        self._todo.append(value)
+
+    def _visit(self, each: Any) -> None:
+        if isinstance(each, _LEAVES) or id(each) in self._seen:
+            return
+        self._seen[id(each)] = each
+        if len(self._seen) > _MOST:
+            raise Unrecordable(f"it reads more than {_MOST} objects")
+        if isinstance(each, types.FunctionType):
+            if not each.__module__ or not each.__module__.startswith(_OURS):
+                self._function(each)
+        elif isinstance(each, types.MethodType):
+            self._todo += [each.__func__, each.__self__]
+        elif isinstance(each, functools.partial):
+            self._todo += [each.func, each.args, each.keywords]
+        elif isinstance(each, dict):
+            self._state._dicts.append((each, tuple(each), tuple(each.values())))
+            self._todo.extend(each.values())
+        elif isinstance(each, (list, tuple)):
+            if type(each) is not tuple:
+                self._state._lists.append((each, len(each), tuple(each) if len(each) <= _LONG else ()))
+            self._todo.extend(each if len(each) <= _LONG else ())
+        elif isinstance(each, (set, frozenset)):
+            self._state._sets.append((each, each.copy()))
+        elif isinstance(each, types.ModuleType):
+            if not each.__name__.startswith(_OURS) and each.__name__.partition(".")[0] not in sys.stdlib_module_names:
+                self._objects.append((vars(each), set(), False))
+        elif isinstance(each, np.random.Generator):
+            self._state._generators.append((each, repr(each.bit_generator.state)))
+        else:
+            self._object(each)
+
+    def _function(self, function: types.FunctionType) -> None:
+        names = set(_names_of(function.__code__))
+        if "param_groups" in names:
+            raise Unrecordable("it reads param_groups, which change from step to step")
+        self._names |= names
+        for name in names:
+            if name in function.__globals__:
+                self._item(function.__globals__, name)
+        for cell in function.__closure__ or ():
+            value = _contents(cell)
+            self._state._cells.append((cell, value))
+            self._todo.append(value)
+        self._todo += [function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", None)]
+
+    def _object(self, each: Any) -> None:
+        kind = type(each)
+        if isinstance(attributes := getattr(each, "__dict__", None), dict):
+            # What the package's own classes read is not in the names of a user's code.
+            whole = kind.__module__.startswith(PACKAGE)
+            inherited = (
+                {"training", "_parameters", "_buffers", "_modules", "_hooks"} if isinstance(each, nn.Module) else ()
+            )
+            done: set[str] = set()
+            for name in inherited:
+                if name in attributes:
+                    done.add(name)
+                    self._item(attributes, name)
+            self._objects.append((attributes, done, whole))
+        for base in kind.__mro__:
+            if not base.__module__.startswith((*_OURS, "builtins")):
+                self._todo.extend(value for value in vars(base).values() if isinstance(value, types.FunctionType))
+                self._todo.extend(value.fget for value in vars(base).values() if isinstance(value, property))
+
+
+def _names_of(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_of(constant)
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is types.MethodType is type(other):  # made anew when it is read
+        return one.__func__ is other.__func__ and one.__self__ is other.__self__
+    return type(one) is type(other) and isinstance(one, _VALUES) and one == other and repr(one) == repr(other)
+
+
+def _legacy_state() -> str:
+    return repr(np.random.get_state(legacy=False))

@@ -1,0 +1,218 @@
+"""``Tracer``: writes the statements of a program while functions run on stand-ins."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.extend import Array, Tensor
+from .errors import Unrecordable
+from .stand_in import StandIn
+from .values import Kind, Statement, Storage, Value, mapped, values_in
+
+# A view by one of these does not depend on the elements, so it can be made once for memory that stays.
+_VIEWS = frozenset(
+    [operator.getitem, np.transpose, np.broadcast_to, np.moveaxis, np.expand_dims, np.swapaxes, np.squeeze, np.reshape]
+    + [
+        getattr(np.ndarray, name)
+        for name in ("reshape", "transpose", "swapaxes", "squeeze", "view", "ravel", "diagonal")
+    ]
+)
+
+
+class Tracer:
+    """The program so far.
+
+    Attributes:
+        statements: in order.
+        keep: whether nodes keep what they saved, because a backward pass may run again.
+        closed: whether the recording is over.
+        outer: storages that do not belong to the program, which no statement may write to.
+    """
+
+    def __init__(self) -> None:
+        self.statements: list[Statement] = []
+        self.outer: set[Storage] = set()
+        self.keep = self.closed = False
+        self._numbers = 0
+
+    def mark(self) -> int:
+        """Return the number of statements, for ``back``."""
+        return len(self.statements)
+
+    def back(self, mark: int) -> None:
+        """Forget the statements since ``mark``."""
+        del self.statements[mark:]
+
+    def value(self, example: Array | None = None, storages: frozenset[Storage] | None = None) -> Value:
+        """Return a new value.
+
+        Args:
+            example: its array; ``None`` for what is none.
+            storages: the memory that it is part of; memory of its own by default.
+        """
+        self._numbers += 1
+        return Value(self._numbers, frozenset([self._numbers]) if storages is None else storages, example)
+
+    def outside(self, array: Array) -> StandIn:
+        """Return a stand-in for an array that does not belong to the program."""
+        value = self.value(array)
+        self.outer |= value.storages
+        return StandIn(self, value, array)
+
+    def examples(self, tree: Any) -> Any:
+        """Return arguments with examples in the places of stand-ins."""
+        return mapped(tree, lambda each: each._example if type(each) is StandIn else each)
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any = None, into: bool = False) -> StandIn:
+        """Record a call without effects, and return its result.
+
+        Args:
+            function: of NumPy.
+            args, kwargs: its arguments.
+            into: whether it takes the memory of its result as ``out``.
+
+        Raises:
+            Unrecordable: the result is not an array.
+        """
+        if self.closed:
+            raise RuntimeError("a stand-in has outlived its recording; please report this")
+        kwargs = kwargs or {}
+        result = function(*self.examples(args), **self.examples(kwargs))
+        if isinstance(result, np.generic):
+            result = np.asarray(result)
+        if type(result) is not np.ndarray:
+            raise Unrecordable(f"{getattr(function, '__name__', function)}() returns {type(result).__name__}, no array")
+        if (same := self._same(result, args)) is not None:
+            return same
+        base = self._base_of(result, args, kwargs)
+        value = self.value(result, None if base is None else base._value.storages)
+        kind = Kind.VIEW if base is not None and _is_view(function) else Kind.CALL
+        given = self._values(args), self._values(kwargs)
+        self.statements.append(Statement(kind, function, *given, result=value, into=into and base is None))
+        return StandIn(self, value, result, None if base is None else base.root)
+
+    def write(self, function: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> StandIn:
+        """Record a call that writes its result to ``out``, and return that.
+
+        Args:
+            function: of NumPy, with a parameter ``out``.
+            args, kwargs: its other arguments.
+            out: a stand-in of memory that belongs to the program.
+
+        Raises:
+            Unrecordable: ``out`` is something else.
+        """
+        target = self._writable(out)
+        function(*self.examples(args), out=target._example, **self.examples(kwargs))
+        given = self._values(args), {**self._values(kwargs), "out": target._value}
+        self.statements.append(Statement(Kind.WRITE, function, *given, target=target._value))
+        return target
+
+    def set_item(self, out: StandIn, index: Any, value: Any) -> None:
+        """Record ``out[index] = value``. Arguments and errors: those of ``write``."""
+        target = self._writable(out)
+        target._example[self.examples(index)] = self.examples(value)
+        args = self._values((target, index, value))
+        self.statements.append(Statement(Kind.WRITE, operator.setitem, args, target=target._value))
+
+    def call_many(
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        results: Sequence[Array | None],
+        uses: frozenset[Storage] = frozenset(),
+    ) -> list[StandIn | None]:
+        """Record a call without effects that returns several arrays.
+
+        Args:
+            function: what is called.
+            args: its arguments.
+            results: what it returned for the examples.
+            uses: storages that it needs beside those of its arguments.
+        """
+        held = uses.union(storage for value in values_in(self._values(args)) for storage in value.storages)
+        made = self.value(storages=frozenset())
+        self.effect(function, args, made, uses)
+        found: list[StandIn | None] = []
+        for place, result in enumerate(results):
+            if result is None:
+                found.append(None)
+                continue
+            value = self.value(result)
+            self.outer |= value.storages  # others may hold it, so it is not written to
+            value.storages |= held
+            self.effect(array_in, (made, place), value, held)
+            found.append(StandIn(self, value, result))
+        return found
+
+    def effect(
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        result: Value | None = None,
+        uses: frozenset[Storage] = frozenset(),
+        escapes: bool = False,
+        changes: bool = False,
+    ) -> None:
+        """Record a call that is made in each replay as it is.
+
+        Args:
+            function: what is called.
+            args: its arguments.
+            result: the value of what it returns.
+            uses: storages that it needs beside those of its arguments.
+            escapes: whether others keep the arguments.
+            changes: whether it changes something outside.
+        """
+        args = self._values(args)
+        self.statements.append(
+            Statement(Kind.EFFECT, function, args, result=result, uses=uses, escapes=escapes, changes=changes)
+        )
+
+    def _writable(self, out: Any) -> StandIn:
+        if type(out) is not StandIn or out._value.storages & self.outer:
+            raise Unrecordable("an array that does not belong to the recording is written to")
+        return out
+
+    def _same(self, result: Array, args: Any) -> StandIn | None:
+        return next((each for each in args if type(each) is StandIn and each._example is result), None)
+
+    def _base_of(self, result: Array, args: Any, kwargs: Any) -> StandIn | None:
+        bases: list[StandIn] = []
+        mapped((args, kwargs), lambda each: bases.append(each) if type(each) is StandIn else None)
+        shared = [each for each in bases if np.may_share_memory(each._example, result)]
+        if len({id(each.root) for each in shared}) > 1:
+            raise Unrecordable("a result shares memory with several arrays")
+        return shared[0] if shared else None
+
+    def _values(self, tree: Any) -> Any:
+        return mapped(tree, _value)
+
+
+def array_in(results: Sequence[Any], place: int) -> Any:
+    """Return one of several arrays, or numbers of NumPy."""
+    return np.asarray(results[place])
+
+
+def _value(each: Any) -> Any:
+    if type(each) is StandIn:
+        return each._value
+    if _hides_stand_in(each):
+        raise Unrecordable(f"an argument of the class {type(each).__name__} holds an array")
+    # Those who made the array may change it later on.
+    return each.copy() if type(each) is np.ndarray and each.flags.writeable and each.size else each
+
+
+def _hides_stand_in(each: Any) -> bool:
+    slots = getattr(type(each), "__slots__", ())
+    held = [getattr(each, name, None) for name in ((slots,) if isinstance(slots, str) else slots)]
+    held += getattr(each, "__dict__", {}).values() if not isinstance(each, (type, Tensor)) else ()
+    return any(type(part) is StandIn for part in held)
+
+
+def _is_view(function: Any) -> bool:
+    return type(function) is operator.attrgetter or function in _VIEWS

@@ -1,0 +1,77 @@
+"""Structures of tensors: arguments and results, and their form for comparison."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import nn, optim
+from ..core.extend import Generator, Tensor
+from .errors import Unrecordable
+from .values import mapped
+
+_PACKAGE = __name__.rpartition(".capture")[0] + "."
+_BY_IDENTITY = (nn.Module, optim.Optimizer, Generator, types.FunctionType)
+_PLAIN = (bool, int, str, bytes, type(None), type(Ellipsis), type, range, np.dtype)
+
+
+def tensors_of(tree: Any) -> list[Tensor]:
+    """Return the tensors in ``tree``, in order."""
+    found: list[Tensor] = []
+    mapped(tree, lambda each: found.append(each) if isinstance(each, Tensor) else None)
+    return found
+
+
+def form(tree: Any, name: Callable[[Tensor], Any]) -> Any:
+    """Return what ``tree`` is, as nested tuples that can be compared and hashed.
+
+    Args:
+        tree: tuples, lists, dicts and slices of tensors, numbers, and other objects.
+        name: returns what to put in the place of a tensor.
+
+    Raises:
+        Unrecordable: there is an array, whose elements may change unseen.
+    """
+    kind = type(tree)
+    if isinstance(tree, Tensor):
+        return name(tree)
+    if kind in _PLAIN or isinstance(tree, _PLAIN):
+        return kind, tree
+    if kind in (float, complex):
+        return kind, repr(tree)  # 0.0 is not -0.0, and nan is nan
+    if isinstance(tree, (tuple, list)):
+        return kind, tuple([form(each, name) for each in tree])
+    if kind is dict:
+        return kind, tuple([(form(key, name), form(each, name)) for key, each in tree.items()])
+    if kind is slice:
+        return kind, tuple([form(each, name) for each in (tree.start, tree.stop, tree.step)])
+    if isinstance(tree, np.generic):
+        return kind, tree.tobytes()
+    if isinstance(tree, np.ndarray):
+        raise Unrecordable("a NumPy array is an argument, whose elements may change unseen; make it a tensor")
+    if kind.__module__.startswith(_PACKAGE) and not isinstance(tree, _BY_IDENTITY) and hasattr(tree, "__dict__"):
+        if tensors := tensors_of(vars(tree)):
+            raise Unrecordable(f"{kind.__name__}, an argument of an operation, holds {len(tensors)} tensors")
+        return kind, form(vars(tree), name)  # the library's own, made anew in each call and not changed
+    return kind, Same(tree)
+
+
+class Same:
+    """An object that is compared by its identity, and kept alive."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, given: Any) -> None:
+        self._object = given
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Same and other._object is self._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"{type(self._object).__name__} at {id(self._object):#x}"

@@ -1,0 +1,161 @@
+"""Values and statements: the form of a recorded program.
+
+A statement calls one function on values and constants. Values are named by their numbers. Each value knows which storages
+its memory is part of, so that a later stage knows how long memory is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from ..core.extend import Array
+
+Storage = int
+
+
+class Value:
+    """An array of the program, or something else that a statement made.
+
+    Attributes:
+        number: names it.
+        storages: the memory that it is part of; several, where it is not known which.
+        shape, dtype, strides: of the array; ``None`` for what is none.
+        nbytes: size of the elements.
+    """
+
+    __slots__ = ("dtype", "nbytes", "number", "shape", "storages", "strides")
+
+    def __init__(self, number: int, storages: frozenset[Storage], example: Array | None = None) -> None:
+        self.number, self.storages = number, storages
+        self.shape: Any = None
+        self.dtype: Any = None
+        self.strides: Any = None
+        self.nbytes = 0
+        if example is not None:
+            self.shape, self.dtype, self.strides = example.shape, example.dtype, example.strides
+            self.nbytes = example.nbytes
+
+
+class Kind(Enum):
+    """Kind of a statement.
+
+    Attributes:
+        CALL: its result is new memory, or another value's.
+        VIEW: its result is a view of its one argument, whatever that holds.
+        WRITE: it writes to its target, and has no result.
+        EFFECT: it changes objects outside of the program, or hands them values.
+    """
+
+    CALL = auto()
+    VIEW = auto()
+    WRITE = auto()
+    EFFECT = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Wrapped:
+    """An argument: a value as a tensor.
+
+    Attributes:
+        value: the array.
+        requires_grad: of the tensor.
+    """
+
+    value: Value
+    requires_grad: bool
+
+
+@dataclass(slots=True, eq=False)
+class Outer:
+    """An argument: a tensor that exists outside of the program, itself.
+
+    Attributes:
+        place: index into the tensors of the call, or into those that the program found, if ``found``.
+        found: whether it is not an argument of the call.
+    """
+
+    place: int
+    found: bool
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """One call of the program.
+
+    Attributes:
+        kind: see ``Kind``.
+        function: what is called.
+        args: arguments: values, constants, and tuples, lists and dicts of them.
+        kwargs: named arguments.
+        result: the value of the result; ``None`` if it is not used.
+        into: whether ``out=`` may name the memory of the result.
+        target: the value that is written to.
+        uses: storages that it needs beside those of its arguments.
+        changes: whether it changes something outside, so that the program cannot be begun again.
+        escapes: whether others keep its arguments, so that no memory of the program's can hold them.
+    """
+
+    kind: Kind
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    result: Value | None = None
+    into: bool = False
+    target: Value | None = None
+    uses: frozenset[Storage] = frozenset()
+    escapes: bool = False
+    changes: bool = False
+
+    def values(self) -> Iterator[Value]:
+        """Return the values among the arguments."""
+        yield from values_in((self.args, self.kwargs))
+        if self.target is not None:
+            yield self.target
+
+    def storages(self) -> frozenset[Storage]:
+        """Return the storages that must exist while it runs."""
+        found = set(self.uses)
+        for value in self.values():
+            found |= value.storages
+        if self.result is not None:
+            found |= self.result.storages
+        return frozenset(found)
+
+
+def values_in(tree: Any) -> Iterator[Value]:
+    """Return the values in arguments: in tuples, lists, dicts and slices, too."""
+    if type(tree) is Value:
+        yield tree
+    elif type(tree) is Wrapped:
+        yield tree.value
+    elif isinstance(tree, (tuple, list)):
+        for each in tree:
+            yield from values_in(each)
+    elif isinstance(tree, dict):
+        yield from values_in(list(tree.values()))
+    elif isinstance(tree, slice):
+        yield from values_in((tree.start, tree.stop, tree.step))
+
+
+def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
+    """Return ``tree`` with ``function`` applied to what is no tuple, list, dict or slice.
+
+    Args:
+        tree: the arguments of a call.
+        function: gets each part.
+    """
+    kind = type(tree)
+    if kind is tuple:
+        return tuple([mapped(each, function) for each in tree])
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return kind(*[mapped(each, function) for each in tree])
+    if isinstance(tree, (tuple, list)):
+        return kind([mapped(each, function) for each in tree])
+    if kind is dict:
+        return {name: mapped(each, function) for name, each in tree.items()}
+    if kind is slice:
+        return slice(*[mapped(each, function) for each in (tree.start, tree.stop, tree.step)])
+    return function(tree)
