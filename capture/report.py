@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 
-def report(name: str, entries: Iterable[Any]) -> str:
+def report(name: str, entries: Sequence[Any]) -> str:
     """Return a text about the plans of a function.
 
     Args:
@@ -26,4 +26,5 @@ def report(name: str, entries: Iterable[Any]) -> str:
             lines.append(f"  {number}: eager: {entry.reason}")
         elif not entry.plans:
             lines.append(f"  {number}: {len(entry.recordings)} calls recorded, no plan yet")
-    return "\n".join([f"{name}: {len(lines) or 'no'} kinds of calls", *lines])
+    plans = sum(len(entry.plans) for entry in entries)
+    return "\n".join([f"{name}: {plans} plan{'s' * (plans != 1)}", *lines])

@@ -18,9 +18,6 @@ from ..core.extend import Array, ArrayLike
 from .errors import Unrecordable
 from .values import Value
 
-if TYPE_CHECKING:
-    from .tracer import Tracer
-
 # Of shapes and dtypes only: they are called with the examples, and not recorded.
 _QUESTIONS = frozenset([np.shape, np.ndim, np.size, np.result_type, np.iscomplexobj, np.isrealobj, np.can_cast])
 _METHODS = frozenset(
@@ -85,7 +82,7 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
     """An array that records what is done with it.
 
     Args:
-        tracer: gets the calls.
+        tracer: gets the calls: a ``Tracer``.
         value: its name in the program.
         example: an array of that shape, dtype and strides.
         base: the stand-in whose memory it shares, as ``ndarray.base``.
@@ -99,7 +96,7 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def __init__(self, tracer: Tracer, value: Value, example: Array, base: StandIn | None = None) -> None:
+    def __init__(self, tracer: Any, value: Value, example: Array, base: StandIn | None = None) -> None:
         self._tracer, self._value, self._example, self._base = tracer, value, example, base
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:

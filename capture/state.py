@@ -133,6 +133,8 @@ class _Search:
                 self._function(each)
         elif isinstance(each, types.MethodType):
             self._todo += [each.__func__, each.__self__]
+        elif type(each).__module__.startswith(f"{PACKAGE}.capture."):
+            self._todo.append(each.__wrapped__)
         elif isinstance(each, functools.partial):
             self._todo += [each.func, each.args, each.keywords]
         elif isinstance(each, dict):

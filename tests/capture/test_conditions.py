@@ -190,3 +190,14 @@ def test_other_threads_and_watchers_do_not_disturb():
         result = compiled(x)
     assert bits(result) == expected
     assert [event.name for event in profiled.function_events] == ["aten::tanh"]
+
+
+def test_a_global_of_the_name_of_a_method_is_the_function_itself(sides):
+    names = {"optim": optim, "weight": _tensor(3, requires_grad=True)}
+    names["optimizer"] = optim.SGD([names["weight"]], lr=0.1)
+    exec("def step(x):\n    (weight * x).sum().backward()\n    optimizer.step()", names)
+    names["step"] = compiled = tg.compile(names["step"])
+    for call in range(5):
+        compiled(_tensor(3, seed=call))
+    (entry,) = compiled._entries.values()
+    assert entry.plans[0].replays == 3
