@@ -1,0 +1,35 @@
+"""Command ``python -m telegrad.testing.compiled_programs``: many random programs; it exits with 1 if a result is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from ..repeated import at_least_one
+from .program import check
+
+ABOUT = """Compare the results, gradients and parameters of random programs, with shapes and branches that change, run eagerly
+and compiled: bit by bit."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m telegrad.testing.compiled_programs", description=ABOUT)
+    parser.add_argument("--seeds", type=at_least_one, default=1000, help="how many programs (default %(default)s)")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")
+    options = parser.parse_args(arguments)
+    counts: Counter[str] = Counter()
+    for seed in range(options.first, options.first + options.seeds):
+        outcome = check(seed)
+        counts["replayed" if outcome.replays else "eager"] += 1
+        counts["wrong"] += outcome.problem is not None
+        if outcome.problem is not None:
+            print(f"seed {seed}: {outcome.problem}", flush=True)
+    print(f"{options.seeds} programs: {counts['replayed']} replayed, {counts['eager']} eager, {counts['wrong']} wrong")
+    return int(counts["wrong"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

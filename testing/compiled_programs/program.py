@@ -1,0 +1,117 @@
+"""``check``: a random program from a seed, run eagerly and compiled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from random import Random
+from typing import Any, NamedTuple
+
+from ... import core as tg
+from ... import optim
+from ...capture import compile as compiled
+from ...core.extend import Tensor
+from .steps import COLUMNS, Step, make_step
+
+CALLS = 7
+
+
+class Outcome(NamedTuple):
+    """What came of one program.
+
+    Attributes:
+        replays: how many of its calls were replays.
+        reason: why calls ran eagerly, if they did.
+        problem: the first difference, or ``None``.
+    """
+
+    replays: int
+    reason: str | None
+    problem: str | None
+
+
+class Program:
+    """A random function with parameters, an optimizer, and arguments for each call.
+
+    Args:
+        seed: says which.
+    """
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)
+        tg.manual_seed(seed)
+        self.weight = tg.randn(COLUMNS, COLUMNS, requires_grad=True)
+        self.bias = tg.randn(COLUMNS, requires_grad=random.random() < 0.8)
+        kind = random.choice([optim.SGD, optim.Adam])
+        self.optimizer = kind([each for each in (self.weight, self.bias) if each.requires_grad], lr=0.01)
+        self.way = random.choice(["forward", "backward", "step", "outside"])
+        rows = random.choice([(2, 2), (2, 4), (4, 2)])
+        self.inputs = [tg.randn(rows[call % 2], COLUMNS) for call in range(CALLS)]
+        self.steps = self._make_steps(random, random.randrange(3, 14))
+
+    def _make_steps(self, random: Random, count: int) -> list[Step]:
+        """Return steps that run for all inputs."""
+        pools = [[x, self.weight, self.bias] for x in (self.inputs[0], self.inputs[1])]
+        steps: list[Step] = []
+        for _ in range(8 * count):
+            step = make_step(random, len(pools[0]))
+            try:
+                results = [step(pool) for pool in pools]
+            except Exception:
+                continue  # the shapes do not fit
+            if all(0 < result.numel() < 500 and result.is_floating_point() for result in results):
+                steps.append(step)
+                for pool, result in zip(pools, results):
+                    pool.append(result)
+            if len(steps) == count:
+                break
+        return steps
+
+    def function(self) -> Callable[[Tensor], Any]:
+        """Return the function to compile."""
+        weight, bias, steps, optimizer, way = self.weight, self.bias, self.steps, self.optimizer, self.way
+
+        def run(x: Tensor) -> Any:
+            if way == "step":
+                optimizer.zero_grad()
+            pool = [x, weight, bias]
+            for step in steps:
+                pool.append(step(pool))
+            total = (pool[-1] * weight.sum()).mean()
+            if way == "outside":
+                return total
+            if way != "forward":
+                total.backward()
+            if way == "step":
+                optimizer.step()
+            return [pool[-1].detach(), pool[len(pool) // 2].detach(), total.detach()]
+
+        return run
+
+    def log(self, function: Callable[[Tensor], Any], seed: int) -> list[Any]:
+        """Return what calls give and leave behind, as bytes."""
+        log: list[Any] = []
+        for call, x in enumerate(self.inputs):
+            tg.manual_seed(seed + call)
+            result = function(x)
+            if self.way == "outside":
+                result.backward()
+                result = [result.detach()]
+            left = [self.weight.detach(), self.bias.detach(), *[each.grad for each in (self.weight, self.bias)]]
+            log.append([None if each is None else (each.shape, each.numpy().tobytes()) for each in (*result, *left)])
+        return log
+
+
+def check(seed: int) -> Outcome:
+    """Run a program eagerly and compiled, and compare."""
+    eager, other = Program(seed), Program(seed)
+    expected = eager.log(eager.function(), seed)
+    function = compiled(other.function())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*runs eagerly")
+        found = other.log(function, seed)
+    entries = list(function._entries.values())
+    replays = sum(plan.replays for entry in entries for plan in entry.plans)
+    reason = next((entry.reason for entry in entries if entry.reason is not None), None)
+    wrong = [call for call, (one, two) in enumerate(zip(expected, found)) if one != two]
+    return Outcome(replays, reason, f"call {wrong[0]} differs ({other.way})" if wrong else None)
