@@ -23,7 +23,7 @@ _KEYS = 64  # keys of one function, the least recently used are dropped
 
 
 class Entry:
-    """What is known of the calls with one key.
+    """Calls with one key, and what is known of them.
 
     Attributes:
         plans: programs for them, which differ in what the function reads beside its arguments.

@@ -47,7 +47,7 @@ _MISSING = object()
 
 
 class State:
-    """What a function reads, as it is now.
+    """Objects that a function reads, as they are now.
 
     Args:
         roots: the function and the objects among its arguments.

@@ -1,4 +1,4 @@
-"""What is not recorded: such calls run eagerly, and a warning says why, once."""
+"""Limits of recording: such calls run eagerly, and a warning says why, once."""
 
 import random
 
