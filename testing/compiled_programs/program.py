@@ -17,7 +17,7 @@ CALLS = 7
 
 
 class Outcome(NamedTuple):
-    """What came of one program.
+    """Outcome of one program.
 
     Attributes:
         replays: how many of its calls were replays.

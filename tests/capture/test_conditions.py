@@ -1,4 +1,4 @@
-"""When a plan is replayed: what is part of its key, and what else must be as it was recorded."""
+"""Conditions of a replay: the key of a plan, and what else must be as it was recorded."""
 
 import pytest
 import telegrad as tg
