@@ -141,7 +141,8 @@ def _children() -> list[int]:
     found: list[int] = []
     for thread in os.listdir("/proc/self/task"):
         try:
-            found += map(int, Path(f"/proc/self/task/{thread}/children").read_text().split())
+            with open(f"/proc/self/task/{thread}/children") as children:
+                found += map(int, children.read().split())
         except OSError:
             continue  # the thread ended
     return found

@@ -325,53 +325,53 @@ def test_the_loss_of_a_worker_that_the_launcher_does_not_know_blames_nobody():
     assert play(supervisor, [Failed(0, ("parent",)), Exited(0, 1)]).cause.rank == 0
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_the_culprit_is_found_in_a_random_tree_of_blame(seed):
+def test_the_culprit_is_found_in_a_random_tree_of_blame():
     """Each worker but one failed because it lost another that failed before; exits are seen in any order."""
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    ranks = rng.sample(range(8), 8)
-    lost = {rank: f"w{rng.choice(ranks[:i])}" for i, rank in enumerate(ranks) if i}
-    code = rng.choice([1, 3, -KILL, 0])
-    chains = [[Failed(rank, (lost[rank],)), Exited(rank, 1)] for rank in ranks[1:]] + [[Exited(ranks[0], code)]]
-    if code == 1:
-        chains[-1].insert(0, Failed(ranks[0]))
-    events = []
-    while chains := [chain for chain in chains if chain]:
-        events.append(rng.choice(chains).pop(0))
-    supervisor = play(joined(*(f"w{rank}" for rank in range(8))), events)
-    assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == ranks[0] and supervisor.exit_code != 0
+    for seed in range(300):
+        print(f"seed {seed}")
+        rng = random.Random(seed)
+        ranks = rng.sample(range(8), 8)
+        lost = {rank: f"w{rng.choice(ranks[:i])}" for i, rank in enumerate(ranks) if i}
+        code = rng.choice([1, 3, -KILL, 0])
+        chains = [[Failed(rank, (lost[rank],)), Exited(rank, 1)] for rank in ranks[1:]] + [[Exited(ranks[0], code)]]
+        if code == 1:
+            chains[-1].insert(0, Failed(ranks[0]))
+        events = []
+        while chains := [chain for chain in chains if chain]:
+            events.append(rng.choice(chains).pop(0))
+        supervisor = play(joined(*(f"w{rank}" for rank in range(8))), events)
+        assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == ranks[0] and supervisor.exit_code != 0
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_any_history_ends_in_time_and_signals_no_dead_worker(seed):
+def test_any_history_ends_in_time_and_signals_no_dead_worker():
     """Workers end at random, some only because of KILL, and some not even then."""
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    size, grace = rng.randint(1, 6), rng.choice([0.0, 1.0, 3.0])
-    supervisor, alive, dying, now = begun(size, grace), set(range(size)), {}, 0.0
-    stubborn, stuck = {r for r in alive if rng.random() < 0.3}, {r for r in alive if rng.random() < 0.1}
-    since = {}  # phase -> when it was entered
-    while supervisor.phase is not Phase.FINISHED:
-        now += rng.choice([0.01, 0.2, 0.7])
-        event = _next_event(rng, alive, dying, supervisor, now)
-        if isinstance(event, Exited):
-            alive.discard(event.rank)
-            dying.pop(event.rank, None)
-        for told in supervisor.handle(event, now):
-            assert told.rank in alive
-            if told.rank not in (stuck if told.signum == KILL else stubborn | stuck):
-                dying[told.rank] = -told.signum
-        since.setdefault(supervisor.phase, now)
-    assert {end.rank for end in supervisor.failures.exits} == set(range(size)) - alive
-    if alive:
-        assert now - since[Phase.KILLING] >= UNKILLABLE_SECONDS
-    if Phase.ENDING in since:
-        assert now - since[Phase.ENDING] <= grace + UNKILLABLE_SECONDS + 2 * 0.7, (
-            "each deadline is late by at most a step"
-        )
-    failed = any(end.failed for end in supervisor.failures.exits)
-    assert (supervisor.exit_code != 0) == (failed or supervisor.interrupted_by is not None)
+    for seed in range(300):
+        print(f"seed {seed}")
+        rng = random.Random(seed)
+        size, grace = rng.randint(1, 6), rng.choice([0.0, 1.0, 3.0])
+        supervisor, alive, dying, now = begun(size, grace), set(range(size)), {}, 0.0
+        stubborn, stuck = {r for r in alive if rng.random() < 0.3}, {r for r in alive if rng.random() < 0.1}
+        since = {}  # phase -> when it was entered
+        while supervisor.phase is not Phase.FINISHED:
+            now += rng.choice([0.01, 0.2, 0.7])
+            event = _next_event(rng, alive, dying, supervisor, now)
+            if isinstance(event, Exited):
+                alive.discard(event.rank)
+                dying.pop(event.rank, None)
+            for told in supervisor.handle(event, now):
+                assert told.rank in alive
+                if told.rank not in (stuck if told.signum == KILL else stubborn | stuck):
+                    dying[told.rank] = -told.signum
+            since.setdefault(supervisor.phase, now)
+        assert {end.rank for end in supervisor.failures.exits} == set(range(size)) - alive
+        if alive:
+            assert now - since[Phase.KILLING] >= UNKILLABLE_SECONDS
+        if Phase.ENDING in since:
+            assert now - since[Phase.ENDING] <= grace + UNKILLABLE_SECONDS + 2 * 0.7, (
+                "each deadline is late by at most a step"
+            )
+        failed = any(end.failed for end in supervisor.failures.exits)
+        assert (supervisor.exit_code != 0) == (failed or supervisor.interrupted_by is not None)
 
 
 def _next_event(rng, alive, dying, supervisor, now):
