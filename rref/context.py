@@ -88,9 +88,15 @@ class RRefContext:
         self._handle(p.NotDelivered(transfer))
 
     def creation_ended(self, fork: Fork, error: BaseException | None) -> None:
-        """Note that the creating call of a fork has ended. If it failed, every use of the reference raises ``error``."""
+        """Note that the creating call of a fork has ended.
+
+        If it failed, every use of the reference raises ``error``. So the fork is dropped now, although its ``RRef`` is still
+        there: else the owner would keep a value that its function made too late.
+        """
         self._settle(fork, error)
         fork.call = None  # last: a fork without a call has its error, if there is one
+        if error is not None:
+            self.dropped.add(fork)
 
     def _drop(self, forks: list[Fork]) -> None:
         self._handle(*map(p.Dropped, forks))

@@ -90,7 +90,7 @@ class Fork:
         self.created_here = False  # by a creating call of this worker: it may fetch before the owner has answered
         self.parent_holder: WorkerKey | None = None  # worker that keeps the parent until the owner has answered
         self.children = 0  # pending children: the owner has not answered about them
-        self.dropped = False  # the RRef is gone
+        self.dropped = False  # the RRef is gone, or its creation has failed
         self.call: Any = None  # the creating call, as long as it is under way
         self.error: BaseException | None = None  # each use of the reference raises it
         self.settled: Future[None] = Future()  # completes when the owner has accepted or rejected the fork, or is lost

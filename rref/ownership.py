@@ -95,6 +95,7 @@ class Ownership:
         borrowed = [] if transfer.borrowed is None else [transfer.borrowed]
         for fork in borrowed + transfer.forks:  # before any change: a message that fails here has no effect
             if fork.dropped:
+                fork.check()  # one whose creation has failed is dropped at once
                 raise ValueError(
                     f"you sent RRef {fork.rref_id} after it was released: send it before, or release it later"
                 )

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 
 import pytest
 import telegrad as tg
@@ -231,6 +232,30 @@ def test_the_time_out_of_remote_covers_the_function(workers, until, owner, make)
     with pytest.raises(RpcTimeoutError, match=r"remote\(.*wait_at\)"):
         late.to_here()
     gate.set()
+
+
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_a_value_that_is_made_after_the_time_out_is_freed_although_its_reference_is_kept(workers, until, owner):
+    Shelf.kept.update(gate=threading.Event(), started=threading.Event())
+    late = rpc.remote(owner, make_late, timeout=0.05)
+    assert Shelf.kept["started"].wait(20)
+    with pytest.raises(RpcTimeoutError):
+        late._get_future().wait()
+    Shelf.kept["gate"].set()
+    until(lambda: Shelf.kept.get("value") and Shelf.kept["value"]() is None)
+    for agent in workers:
+        until(lambda agent=agent: not any(agent.debug_info()["references"].values()))
+    for use in (late.to_here, late.rpc_sync().get, lambda: rpc.rpc_sync("c", here, (late,))):
+        with pytest.raises(RpcTimeoutError, match=r"remote\(make_late\)"):
+            use()
+
+
+def make_late():
+    Shelf.kept["started"].set()
+    wait_at("gate")
+    value = Counter()
+    Shelf.kept["value"] = weakref.ref(value)
+    return value
 
 
 class Waiter:
