@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ..core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
+from ..core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
 from ..core.futures import (
     Future,
     broke_protected,
@@ -40,6 +40,7 @@ from .wire.header import Flag
 from .wire.payload import Labels
 
 OPEN, GONE = LinkState.OPEN, LinkState.GONE
+TOLD_OTHERWISE = (AgentClosedError, RpcCancelledError, WorkerLostError)  # not told for each call: see ``unseen.py``
 
 
 class Caller:
@@ -337,7 +338,8 @@ class Caller:
 
     def fail(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call that was taken out of the table."""
-        self._finish(call, error=error)  # first: interceptors, which are called next, look at the future
+        # First: interceptors, which are called next, look at the future.
+        self._finish(call, self.unseen.watch((call.what, error)) if _is_told(call, error) else None, error)
         if call.to >= 0:
             self._cancel(call)
             self._codec.not_delivered(call)
@@ -414,3 +416,9 @@ class Caller:
         return (
             " (it may still run there)" if self._peers.at(call.to).link.state is OPEN else " (no connection was open)"
         )
+
+
+def _is_told(call: PendingCall, error: BaseException) -> bool:
+    """Return whether the error of a call is told if nothing looks at it (``unseen.py``)."""
+    told = isinstance(error, RpcError) and not isinstance(error, TOLD_OTHERWISE)
+    return told and call.method == Method.CALL and not call.future.done()

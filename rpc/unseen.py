@@ -1,4 +1,7 @@
-"""Errors of remote functions that the caller never looks at: each is logged once, when its future is dropped or at shutdown.
+"""Errors of calls that the caller never looks at: each is logged once, when its future is dropped or at shutdown.
+
+These are errors of remote functions, time-outs and broken connections. The loss of a worker is told once for the job, by the
+launcher or by whatever fails first: a line for each call that was under way would hide the cause.
 
 A future with an error keeps an ``UnseenError`` in the place of its value. Looking at the error ends the watch. So a call that
 succeeds costs nothing, and a finalizer only leaves an action for the I/O loop.
@@ -84,4 +87,7 @@ class UnseenError:
         return self._errors.watch(self._told)
 
     def __del__(self) -> None:
-        self._errors.dropped(self._number, self._told)
+        try:
+            self._errors.dropped(self._number, self._told)
+        except AttributeError:
+            pass  # the constructor was interrupted

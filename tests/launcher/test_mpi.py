@@ -1,13 +1,15 @@
 """Jobs of ``mpiexec`` and of ``telegrad run --engine mpi``: workers find one another through MPI, on one host and on two."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from helpers.hosts import NEEDS_ROOT, made_hosts
-from helpers.launched import LAUNCHER, LIMIT, MPIEXEC, NEEDS_MPI, ended
+from helpers.launched import LAUNCHER, LIMIT, MPIEXEC, NEEDS_MPI, Watched, ended, pids_in, read_until
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow, NEEDS_MPI]
 
@@ -111,6 +113,23 @@ def test_an_exception_ends_all(script):
     assert "root cause: worker2 (rank 2) exited with code 1\n" in said
     (log,) = Path(path).parent.glob("telegrad_runs/*/worker2.log")
     assert "ValueError: no such luck\n" in log.read_text() and "telegrad-report" not in log.read_text()
+
+
+def test_ctrl_c_ends_all_and_leaves_no_process(job):
+    source = """
+from telegrad import rpc
+rpc.init_rpc()
+print("pid", os.getpid(), flush=True)
+if rpc.get_worker_info().id == 0:
+    signal.pause()
+rpc.shutdown()  # two wait for the first
+"""
+    process = job(source, "--engine", "mpi", "-n", "3")
+    watched = Watched(pids_in(read_until(process, 3, "pid")))
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = ended(process, 130)
+    assert watched.all_died()
+    assert "telegrad: interrupted by SIGINT (2) after " in err and "root cause" not in err
 
 
 @pytest.mark.long

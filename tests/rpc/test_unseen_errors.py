@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import threading
 
 import pytest
+from helpers.remote import Shelf
 from telegrad import rpc
+from telegrad.core.errors import LinkCutError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.futures import wait_all
 from telegrad.testing.cluster import cluster
 
@@ -93,3 +96,59 @@ def test_what_is_kept_is_told_when_the_agent_closes(told, failed):
     assert isinstance(future.exception(), ValueError)
     del future
     assert len(told()) == 1
+
+
+@pytest.fixture
+def under_way():
+    """Return a function that begins a call whose function waits until the test ends."""
+    Shelf.kept["over"] = over = threading.Event()
+    yield lambda **options: rpc.rpc_async("worker1", wait_until_over, **options)
+    over.set()
+
+
+def wait_until_over():
+    Shelf.kept["over"].wait(20)
+
+
+def test_a_time_out_that_nothing_looks_at_is_told_once_in_a_line(told, under_way, until):
+    with cluster(2):
+        under_way(timeout=0.02)
+        until(told)
+        with pytest.raises(RpcTimeoutError):
+            under_way(timeout=0.02).wait()
+    (text,) = told()
+    assert "got no answer within 0.02 s" in text and len(text.splitlines()) == 2
+
+
+def test_a_broken_link_is_told_and_a_loss_and_a_cancel_are_not(told, under_way, until):
+    errors = {WorkerLostError: "lost", RpcCancelledError: "cancelled", LinkCutError: "cut"}
+    with cluster(2) as (caller, _):
+        for kind, reason in errors.items():
+            future = under_way()
+            caller.caller.fail_where(lambda call: True, lambda call, kind=kind, reason=reason: kind(reason))
+            assert future.done()
+            del future
+        until(told)
+    (text,) = told()
+    assert "LinkCutError: cut" in text
+
+
+def wait_and_raise():
+    Shelf.kept["runs"].set()
+    assert Shelf.kept["over"].wait(20)
+    raise ValueError("seen by no caller")
+
+
+def test_the_callee_tells_an_error_whose_caller_is_gone(caplog, until):
+    caplog.set_level(logging.WARNING, "telegrad.rpc")
+    Shelf.kept.update(runs=threading.Event(), over=threading.Event())
+    with cluster(2) as (caller, callee):
+        future = rpc.rpc_async("worker1", wait_and_raise)
+        assert Shelf.kept["runs"].wait(20)
+        caller.close()
+        until(lambda: callee.peers.at(0).gone)
+        Shelf.kept["over"].set()
+        until(lambda: "seen by no caller" in caplog.text)
+    assert "wait_and_raise, called by worker 'worker0', raised:" in caplog.text
+    assert caplog.text.count("ValueError: seen by no caller") == 1
+    assert isinstance(future.exception(), RpcError)
