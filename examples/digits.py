@@ -62,5 +62,5 @@ def _move(images: Images, shift: Images, axis: int) -> Images:
     padded = np.pad(images, padding)
     before, after = padded.take(range(SIDE), axis), padded.take(range(2, SIDE + 2), axis)
     shift = shift[:, None, None]
-    moved: Images = images + shift.clip(min=0) * (before - images) + (-shift).clip(min=0) * (after - images)
-    return moved
+    moved = images + shift.clip(min=0) * (before - images) + (-shift).clip(min=0) * (after - images)
+    return moved.astype(np.float32, copy=False)  # it has this type; some type checkers do not see it

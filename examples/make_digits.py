@@ -18,7 +18,7 @@ TARGET = Path(__file__).parent / "data" / "digits.npz"
 
 def main() -> None:
     """Load the images, check that nothing is lost in eight bits, and write the archive."""
-    from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
 
     bunch = load_digits()
     images, labels = bunch.images.astype(np.uint8), bunch.target.astype(np.uint8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from typing import Any
 
 import telegrad
@@ -28,19 +29,10 @@ class GradScaler(amp.GradScaler):
     """Scale of losses for GPUs.
 
     Args:
-        init_scale, growth_factor, backoff_factor, growth_interval: no effect without a GPU.
-        enabled: no effect without a GPU.
+        init_scale, growth_factor, backoff_factor, growth_interval, enabled: as for ``amp.GradScaler``; no effect without a GPU.
 
     Raises:
         ValueError: a factor is outside its bounds.
     """
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+    __init__ = partialmethod(amp.GradScaler.__init__, "cuda")  # type: ignore[assignment]
