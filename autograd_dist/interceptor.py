@@ -57,7 +57,7 @@ class AutogradInterceptor(Interceptor):
         if extra is None:
             return
         context_id, message_id = EXTRA.unpack_from(extra)
-        context = self.contexts.join(context_id, message.sender)
+        context = self.contexts.join(context_id, message.connection.number)
         if context is None:
             return
         if message.kind == Kind.REQUEST:
@@ -71,14 +71,14 @@ class AutogradInterceptor(Interceptor):
 
 def _connect(message: Incoming, context: Context, message_id: int) -> None:
     """Make the tensors that require grad outputs of a receive node. They are new leaves, which nothing else refers to."""
-    marked = [index for index, flag in enumerate(message.requires_grad) if flag]
-    node = ReceiveNode(context.id, message_id, message.sender, len(marked))
+    marked = [index for index, flag in enumerate(message.attached.requires_grad) if flag]
+    node = ReceiveNode(context.id, message_id, message.connection.number, len(marked))
     context.graph.add_receive(node)
     for slot, index in enumerate(marked):
-        message.tensors[index]._edge = (node, slot)
+        message.attached.tensors[index]._edge = (node, slot)
 
 
 def _detach(message: Incoming) -> None:
     """Let no tensor require grad: the sender was under ``no_grad``, so no gradients will be sent back."""
-    for tensor in message.tensors:
+    for tensor in message.attached.tensors:
         tensor._requires_grad = False

@@ -271,7 +271,7 @@ class Caller:
         """
         call = self.table.take(message.call_id)
         if call is None:
-            message.flow.used(message.size)
+            message.connection.flow.used(message.size)
             return  # it timed out or failed before; references in the answer are dropped with the message
         try:
             if call.extras:
@@ -323,7 +323,7 @@ class Caller:
                 value = self.unseen.watch((call.what, error)) if call.method == Method.CALL else None
         except BaseException as problem:
             error = problem
-        message.flow.used(message.size)
+        message.connection.flow.used(message.size)
         self._finish(call, value, error)
         if error is not None and raised_by_handler(error):
             raise error

@@ -85,8 +85,8 @@ class Codec:
         Raises:
             SerializationError: it cannot be opened here.
         """
-        if message.problem:
-            raise SerializationError(message.problem)
+        if message.attached.problem:
+            raise SerializationError(message.attached.problem)
         if message.flags & Flag.TABLES:
             make_tensors(message)
         for number in message.extras:

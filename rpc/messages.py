@@ -15,7 +15,7 @@ from typing import Any
 from ..core.extend import Tensor
 from ..core.futures import Future
 from .lanes.base import Connection, FrameHandle
-from .wire.header import restamp
+from .wire.header import Kind, restamp
 
 NOTHING: Any = ()  # instead of an empty list: most messages need none, and to make one takes time
 NONE_YET: Any = MappingProxyType({})  # instead of an empty dictionary
@@ -142,72 +142,74 @@ class Outgoing(FrameHandle):
         """Note that it is sent now."""
 
 
-class Incoming:
-    """Request or reply that arrived: parsed, not unpickled.
-
-    Args:
-        kind: kind of the frame.
-        flags: see ``Flag``.
-        method: number of the method, whose handler answers.
-        call_id: number of the call.
-        timeout: seconds that were left when it was sent; 0 for none.
-        sender: rank of the sender.
+class Attachments:
+    """Attachments of a message that arrived, beside its pickle. Most messages have none: they share ``NO_ATTACHMENTS``.
 
     Attributes:
         arrays: the tensors' arrays.
         requires_grad: the tensors' flags.
         tensors: made when the body is opened.
         references: made by the interceptor of references.
+        buffers: the memory of arrays in the pickle.
         waits_for: futures that must complete before the handler of a request starts; an interceptor adds them.
         problem: why the body cannot be opened here; empty if it can.
-        flow: the ``Flow`` of its connection, which is told when the message was used.
-        size: bytes of its frame.
     """
 
-    __slots__ = (
-        "arrays",
-        "buffers",
-        "call_id",
-        "extras",
-        "flags",
-        "flow",
-        "kind",
-        "method",
-        "pickled",
-        "problem",
-        "references",
-        "requires_grad",
-        "sender",
-        "size",
-        "tensors",
-        "timeout",
-        "waits_for",
-    )
+    __slots__ = ("arrays", "buffers", "problem", "references", "requires_grad", "tensors", "waits_for")
 
-    flow: Any
-    size: int
-
-    def __init__(self, kind: int, flags: int, method: int, call_id: int, timeout: float, sender: int) -> None:
-        self.kind = kind
-        self.flags = flags
-        self.method = method
-        self.call_id = call_id
-        self.timeout = timeout
-        self.sender = sender
-        self.problem = ""
-        self.pickled: Any = b""
+    def __init__(self, problem: str = "") -> None:
+        self.problem = problem
         self.arrays: list[Any] = NOTHING
         self.requires_grad: list[bool] = NOTHING
         self.tensors: list[Tensor] = NOTHING
         self.references: list[Any] = NOTHING
         self.buffers: list[Any] = NOTHING
         self.waits_for: Sequence[Future[Any]] = NOTHING
+
+
+NO_ATTACHMENTS = Attachments()
+
+
+class Incoming:
+    """Reply that arrived, or a request (``ServerCall``): parsed, not unpickled. ``wire.frames.decode`` fills it.
+
+    Attributes:
+        kind: kind of its frame.
+        connection: the connection on which it came.
+        flags: see ``Flag``.
+        method: number of the method, whose handler answers.
+        call_id: number of the call.
+        timeout: seconds that were left when it was sent; 0 for none.
+        pickled: the pickle of its body.
+        attached: what came beside the pickle.
+        extras: bytes for interceptors, by the interceptor's number.
+        size: bytes of its frame.
+    """
+
+    __slots__ = ("attached", "call_id", "connection", "extras", "flags", "method", "pickled", "size", "timeout")
+
+    kind = Kind.REPLY
+    flags: int
+    method: int
+    call_id: int
+    timeout: float
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.size = 0
+        self.pickled: Any = b""
+        self.attached = NO_ATTACHMENTS
         self.extras: dict[int, bytes] = NONE_YET
+
+    @property
+    def sender(self) -> int:
+        """Number of the worker that sent it."""
+        number: int = self.connection.number
+        return number
 
     def drop_content(self) -> None:
         """Drop the body and everything that came with it."""
-        self.pickled = b""
-        self.arrays = self.tensors = self.references = self.buffers = NOTHING
+        self.pickled, self.attached = b"", NO_ATTACHMENTS
 
 
 class Interceptor:

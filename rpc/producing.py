@@ -220,7 +220,7 @@ class Producers:
         call.what = name_of(function)
         iterator = items_of(function(*args, **kwargs), call.what)
         del args, kwargs
-        call.streams = True
+        call.state = call.state.stream
         producer = Producer(self._agent.threads, call, iterator, lambda: self._open.pop(call.key, None))
         self._open[call.key] = producer
         if call.cancelled or self._agent.closed:  # before it was found in the table

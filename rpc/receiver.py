@@ -96,17 +96,16 @@ class Receiver:
     def _request(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
         link = peer.link
         link.latest = connection
-        call = decode(frame, owned, connection.number, ServerCall)
-        call.flow, call.size = connection.flow or self._flows.of(connection), len(frame)
+        flow: Flow = connection.flow or self._flows.of(connection)
+        call = decode(frame, owned, ServerCall(self._server, connection, peer))
         if (call.extras and not self._codec.arrived(call)) or (link.state is GONE and not call.must_run):
-            call.flow.used(call.size)
+            flow.used(call.size)
         else:
-            self._server.accept(call, connection, peer)
+            self._server.accept(call)
 
     def _reply(self, connection: Connection, frame: Any, owned: bool) -> None:
         flow: Flow = connection.flow or self._flows.of(connection)
-        reply = decode(frame, owned, connection.number, Incoming)
-        reply.flow, reply.size = flow, len(frame)
+        reply = decode(frame, owned, Incoming(connection))
         if reply.extras and not self._codec.arrived(reply):
             flow.used(reply.size)
         else:

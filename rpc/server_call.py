@@ -15,11 +15,12 @@ from typing import Any
 
 from ..core.errors import SerializationError
 from ..core.futures import Future, complete_once, run_callbacks
+from .call_states import ANSWERED, ENDED, PARKED, WAITING
 from .codec import Codec
 from .done import DoneAnswers
 from .lanes.base import Connection
 from .link import LinkState
-from .messages import Incoming, Method
+from .messages import NO_ATTACHMENTS, NONE_YET, Incoming, Method
 from .peer import Peer
 from .pool import Idle
 from .replies import Replies, Reply, check_future, label_result, pack_failure
@@ -64,58 +65,59 @@ class ServerCall(Incoming):
     """Request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
 
     Attributes:
-        connection: the connection on which it came and its answer goes.
         deadline: time after which nobody waits for the answer, in the agent's seconds; 0 for never.
-        key: the caller's rank and the id of the call there.
+        state: where it is in its life (``call_states.py``).
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
         warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
-        parked: its function has returned, and the answer comes from a future later.
         profiles: for a request of an item: the profiles that record the step which makes the item.
-        streams: it opens a stream of items, and goes on after it was answered.
+
+    Args:
+        server: the server.
+        connection: the connection on which it came and its answer goes.
+        peer: its caller.
     """
 
     __slots__ = (
-        "_answered",
         "_cancellation",
-        "_opened",
-        "_over",
         "_peer",
         "_server",
         "cancelled",
-        "connection",
         "deadline",
-        "key",
-        "parked",
         "profiles",
-        "streams",
+        "state",
         "warnings",
         "what",
     )
 
+    kind = Kind.REQUEST
     _cancellation: Future[bool] | None
 
-    def begin(self, server: CallServer, connection: Connection, peer: Peer) -> None:
-        """Set the server, the connection and the caller; called once, before everything else.
-
-        Args:
-            server: the server.
-            connection: the connection on which it came.
-            peer: its caller.
-        """
-        self._server = server
+    def __init__(self, server: CallServer, connection: Connection, peer: Peer) -> None:
         self.connection = connection
-        self.deadline = server.timers.now() + self.timeout if self.timeout else 0.0
-        self.key: CallKey = (self.sender, self.call_id)
-        self.what = ""
+        self.size = 0
+        self.pickled: Any = b""
+        self.attached = NO_ATTACHMENTS
+        self.extras = NONE_YET
+        self._server = server
         self._peer = peer
+        self.deadline = 0.0
+        self.state = WAITING
+        self.cancelled = False
+        self._cancellation = None
+        self.what = ""
         self.profiles: tuple[Any, ...] = ()
         self.warnings: tuple[WarningRow, ...] = ()
-        self._opened = False
-        self._answered = False
-        self.cancelled = self.streams = self._over = False
-        self._cancellation = None
-        self.parked = False
+
+    @property
+    def key(self) -> CallKey:
+        """Number of the caller, and the id of the call there."""
+        return self.connection.number, self.call_id
+
+    @property
+    def parked(self) -> bool:
+        """Return whether its handler has returned, and the answer comes later."""
+        return self.state is PARKED
 
     @property
     def must_run(self) -> bool:
@@ -128,7 +130,7 @@ class ServerCall(Incoming):
 
         It need not if the call asks for a later item of a stream, or is parked and its caller is gone or its deadline over.
         """
-        return self.method == Method.PULL or (self.parked and (self._expired() or bool(self._peer.gone)))
+        return self.method == Method.PULL or (self.state is PARKED and (self._expired() or bool(self._peer.gone)))
 
     def run(self) -> Idle | None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions.
@@ -136,7 +138,8 @@ class ServerCall(Incoming):
         Returns:
             A function for the thread to call before it idles: it reads the connection for a moment.
         """
-        if self.flow.queued and self.flow.hold(self):
+        flow = self.connection.flow
+        if flow.queued and flow.hold(self):
             return None  # answers to its caller are queued; ``Server.resume`` starts it again when they have left
         server = self._server
         if not server.take(self):
@@ -145,6 +148,7 @@ class ServerCall(Incoming):
         if server.state.closed or ((self._peer.link.state is GONE or late) and not self.must_run):
             server.served(self)
             return None
+        self.state = self.state.start
         server.threads.new_context().run(self._serve)
         return None if (reading := self.connection.reading) is None else reading.linger
 
@@ -174,18 +178,23 @@ class ServerCall(Incoming):
         if future is None:
             with self._server.cancellation_lock:
                 future = self._cancellation = self._cancellation or Future()
-            if self._over:  # it ended before ``_cancellation`` was set; an end from here on completes the future itself
+            # It ended before ``_cancellation`` was set; an end from here on completes the future itself.
+            if self.cancelled or self.state is ENDED:
                 complete_once(future, self.cancelled)
         return future
 
     def cancel(self) -> None:
         """Mark it as cancelled, for the code that runs for it. Any thread: no user code runs here."""
         self.cancelled = True
-        self.ended()
+        self.tell_end()
 
     def ended(self) -> None:
+        """Note that the generator of its stream has ended."""
+        self.state = self.state.end
+        self.tell_end()
+
+    def tell_end(self) -> None:
         """Complete the future of ``cancellation()``, if there is one."""
-        self._over = True
         if (future := self._cancellation) is not None and (callbacks := future.try_finish(self.cancelled)):
             self._server.threads.run_later(partial(run_callbacks, callbacks))
 
@@ -195,13 +204,12 @@ class ServerCall(Incoming):
         Raises:
             SerializationError: it cannot be unpickled here, or was opened before.
         """
-        if self._opened:
+        if self.pickled is None:
             raise SerializationError("the body of a request can be opened once")
-        self._opened = True
         try:
             return self._server.codec.open(self)
         finally:
-            self.drop_content()
+            self.pickled, self.attached = None, NO_ATTACHMENTS
 
     def reply_with(self, result: Any, is_future: bool = False) -> None:
         """Answer with the result of a user function: a value, a coroutine, or (``is_future``) a future."""
@@ -236,7 +244,7 @@ class ServerCall(Incoming):
         """
         codec, reply = self._server.codec, None
         if value is not None or self.warnings or codec.speaks():
-            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
+            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self._peer.number, self.deadline)
             codec.pack(reply, value, self._peer.same_main, label_result, self._peer.versions)
         self._send(reply)
 
@@ -244,19 +252,19 @@ class ServerCall(Incoming):
         """Answer with ``None`` within a millisecond, by a control message together with others: nobody waits for the answer."""
         if not self._server.codec.answering.isdisjoint(self.extras):
             self.reply(None)  # may be lost with its connection; the control message cannot
-        self._answered = True
+        self.state = self.state.answer
         self._server.done.send_soon(self._peer, self.call_id)
         self._server.served(self)
 
     def park(self) -> None:
         """Note that the handler has returned, and the answer comes later."""
-        self.parked = True
+        self.state = self.state.park
 
     def fail(self, error: BaseException) -> None:
         """Answer with an exception. If even that fails, the request still counts as served."""
         self.note(error)
         try:
-            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self.sender, self.deadline)
+            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self._peer.number, self.deadline)
             pack_failure(reply, error, self._server.state.name, self._server.codec.limit, not self._peer.versions)
             self._send(reply)
         finally:
@@ -271,7 +279,7 @@ class ServerCall(Incoming):
 
     def _send(self, reply: Reply | None) -> None:
         """Send an answer; ``None`` stands for the answer ``None``, which needs no message of its own."""
-        if self._answered:
+        if self.state is ANSWERED or self.state is ENDED:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         if self.warnings and reply is not None:
@@ -283,5 +291,5 @@ class ServerCall(Incoming):
                 self._server.done.send(self.connection, self.call_id)
             else:
                 self._server.replies.send(reply, self.connection)
-        self._answered = True
+        self.state = self.state.answer
         self._server.served(self)

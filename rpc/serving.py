@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from ..core.errors import RpcError
 from ..core.futures import collect_all
+from .call_states import ENDED
 from .codec import Codec
 from .control_channel import ControlChannel
 from .done import DoneAnswers
 from .flows import Flows
-from .lanes.base import Connection
 from .messages import Topic
 from .peer import Peer
 from .peers import Peers
@@ -91,18 +91,13 @@ class Server(CallServer):
         if refused is not None:
             self.refused[method] = refused
 
-    def accept(self, call: ServerCall, connection: Connection, peer: Peer) -> None:
-        """Take a request that arrived. Runs in a reader's thread.
-
-        Args:
-            call: the request.
-            connection: the connection on which it came.
-            peer: its caller.
-        """
-        call.begin(self, connection, peer)
-        key = call.key
+    def accept(self, call: ServerCall) -> None:
+        """Take a request that arrived. Runs in a reader's thread."""
+        if call.timeout:
+            call.deadline = self.timers.now() + call.timeout
+        key = (call.connection.number, call.call_id)
         if key in self.serving:
-            call.flow.used(call.size)  # a repetition
+            call.connection.flow.used(call.size)  # a repetition
             return
         # One statement: a thread that drops it must find it in both.
         self.serving[key] = self.waiting[key] = call
@@ -110,8 +105,8 @@ class Server(CallServer):
         if key in self._cancelled:  # the cancel arrived first
             self.drop(call)
             return
-        if call.waits_for:
-            collect_all(call.waits_for).add_done_callback(lambda _: self.resume(call))
+        if call.attached.waits_for:
+            collect_all(call.attached.waits_for).add_done_callback(lambda _: self.resume(call))
         elif call.method in self._quick:
             call.run()
         else:
@@ -134,9 +129,10 @@ class Server(CallServer):
 
         It no longer counts as in flight.
         """
-        if self.waiting.pop(call.key, None) is not call:
+        connection = call.connection
+        if self.waiting.pop((connection.number, call.call_id), None) is not call:
             return False
-        call.flow.used(call.size)
+        connection.flow.used(call.size)
         return True
 
     def drop(self, call: ServerCall) -> None:
@@ -166,11 +162,11 @@ class Server(CallServer):
 
     def served(self, call: ServerCall) -> None:
         """Note that a request was answered, or dropped because its caller gave up."""
-        if self.serving.get(call.key) is call:
-            del self.serving[call.key]
-        if not call.streams:
-            call._over = True
-            if call._cancellation is not None:
-                call.ended()
+        key = (call.connection.number, call.call_id)
+        if self.serving.get(key) is call:
+            del self.serving[key]
+        call.state = call.state.drop
+        if call.state is ENDED and call._cancellation is not None:
+            call.tell_end()
         if call.extras:
             self.codec.served(call)

@@ -103,7 +103,7 @@ class Waits:
         what = call.what or "its function"
         if key not in self._server.waiting:
             return f"{what} has returned a future that is not complete" if call.parked else f"{what} runs"
-        if any(not future.done() for future in call.waits_for):
+        if any(not future.done() for future in call.attached.waits_for):
             return "the owners of references in its arguments have not confirmed them"
         return self._busy()
 

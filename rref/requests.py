@@ -62,15 +62,16 @@ class ReferenceInterceptor(Interceptor):
         extra = message.extras.get(NUMBER)
         if extra is None:
             return True
-        transfer = decode_transfer(extra, self.context.key(message.sender))
+        transfer = decode_transfer(extra, self.context.key(message.connection.number))
         self.context.receive(transfer)
-        message.references = [RRef._of(self.context, fork) for fork in transfer.forks]
+        attached = message.attached
+        attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]
         if message.method == Method.METHOD:
-            message.references.append(transfer.value)  # for the handler of methods; this also keeps the value
+            attached.references.append(transfer.value)  # for the handler of methods; this also keeps the value
         # A function starts only when the owners of its references have registered them. References to values of this worker
         # are left out: they may wait for a creating call, and that call for the room in the window that this message takes.
         # So only their uses wait.
-        message.waits_for = [
+        attached.waits_for = [
             fork.settled for fork in transfer.forks if fork.owner != self.context.me and not fork.settled.done()
         ]
         return transfer.adopted

@@ -53,13 +53,13 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
 
 def open_bare(message: Incoming) -> Any:
     """Return the body of a message with ``Flag.BARE``, whose tensors are in place."""
-    pickled = message.pickled
+    pickled, tensors = message.pickled, message.attached.tensors
     if not pickled:
-        return message.tensors[0] if message.tensors else None
+        return tensors[0] if tensors else None
     if pickled[0] != PICKLE:
-        return str(pickled, "ascii"), tuple(message.tensors), {}
+        return str(pickled, "ascii"), tuple(tensors), {}
     name, arguments, named, places = pickle.loads(pickled)
-    for place, tensor in zip(places, message.tensors):
+    for place, tensor in zip(places, tensors):
         arguments[place] = tensor
     return name, tuple(arguments), named
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
-from ..messages import Incoming, Outgoing
+from ..messages import Attachments, Incoming, Outgoing
 from .header import HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
 from .tables import ALIGNMENT, LENGTH, Row, encode_row, read_tables, with_place
@@ -63,30 +63,30 @@ def encode(message: Outgoing) -> Parts:
     return parts
 
 
-def decode(frame: Any, owned: bool, sender: int, make: type[M]) -> M:
-    """Parse a frame.
+def decode(frame: Any, owned: bool, message: M) -> M:
+    """Parse a frame into a message that is new, and return the message.
 
     Args:
         frame: bytes-like, the whole frame, or a ``ScatteredFrame``.
         owned: the frame's memory is writable and nothing else uses it, so arrays may use it; otherwise they are copied.
             Arrays always use the pieces of a scattered frame.
-        sender: rank of the worker that sent the frame.
-        make: the class of the result.
+        message: the message.
     """
     scattered = type(frame) is ScatteredFrame
     front = frame.front if scattered else frame
-    kind, flags, method, call_id, timeout = HEAD.unpack_from(front)
-    message = make(kind, flags, method, call_id, timeout, sender)
-    if scattered:
-        message.problem = frame.problem
-    if flags & Flag.TABLES:
-        _decode_tables(message, frame, memoryview(front), owned)
-    elif not message.problem:
+    _, message.flags, message.method, message.call_id, message.timeout = HEAD.unpack_from(front)
+    problem = frame.problem if scattered else ""
+    message.size = len(frame)
+    if problem or message.flags & Flag.TABLES:
+        message.attached = Attachments(problem)
+    if message.flags & Flag.TABLES:
+        _decode_tables(message, message.attached, frame, memoryview(front), owned)
+    elif not problem:
         message.pickled = frame.read(BODY, len(frame) - BODY) if scattered else frame[BODY:]
     return message
 
 
-def _decode_tables(message: Incoming, frame: Any, view: memoryview, owned: bool) -> None:
+def _decode_tables(message: Incoming, made: Attachments, frame: Any, view: memoryview, owned: bool) -> None:
     tensors, references, buffers, extra_bytes, table_bytes, pickle_bytes = TABLES.unpack_from(view, BODY)
     extras = AFTER_TABLES + table_bytes
     start = extras + extra_bytes
@@ -95,8 +95,8 @@ def _decode_tables(message: Incoming, frame: Any, view: memoryview, owned: bool)
     if references:
         if references > len(view):  # impossible, because each takes some bytes of the extras
             raise SerializationError(f"a frame of {len(view)} bytes claims to hold {references} references")
-        message.references = [None] * references
-    if message.problem:  # the arrays are missing; the references, which are in the tables, have arrived
+        made.references = [None] * references
+    if made.problem:  # the arrays are missing; the references, which are in the tables, have arrived
         return
     end = start + pickle_bytes
     rows, spans, taken = read_tables(bytes(view[AFTER_TABLES:extras]), tensors, buffers, end)
@@ -110,14 +110,14 @@ def _decode_tables(message: Incoming, frame: Any, view: memoryview, owned: bool)
         for position, stop in spans:
             memory = view[position:stop]
             memories.append(memory if owned else bytearray(memory))
-    message.buffers = memories[taken:]
-    message.arrays, message.requires_grad = [], []
+    made.buffers = memories[taken:]
+    made.arrays, made.requires_grad = [], []
     for row in rows:  # one loop, because two comprehensions are slower
         requires_grad, _, dtype, shape, buffer, place = row
         usual = dtype is not None and place is None
-        array = np.ndarray(shape, dtype, memories[buffer]) if usual else _array(message, row, memories[buffer])
-        message.arrays.append(array)
-        message.requires_grad.append(requires_grad)
+        array = np.ndarray(shape, dtype, memories[buffer]) if usual else _array(made, row, memories[buffer])
+        made.arrays.append(array)
+        made.requires_grad.append(requires_grad)
 
 
 def _extras(extras: dict[int, bytes]) -> bytes:
@@ -153,10 +153,10 @@ def _read_extras(message: Incoming, view: memoryview) -> None:
         position += length
 
 
-def _array(message: Incoming, row: Row, memory: Any) -> Any:
+def _array(made: Attachments, row: Row, memory: Any) -> Any:
     if row.dtype is not None and row.place is not None:
         return placed(row.shape, row.dtype, memory, row.place)
     # Only this call fails, when its message is opened: the connection stays open.
     unknown = row.name.decode(errors="replace")
-    message.problem = f"a tensor of type {unknown} arrived, which this worker does not know; install ml_dtypes here"
+    made.problem = f"a tensor of type {unknown} arrived, which this worker does not know; install ml_dtypes here"
     return np.ndarray((len(memory),), np.uint8, memory)

@@ -277,12 +277,13 @@ class Opener(Unpickler):
     """
 
     def __init__(self, message: Incoming) -> None:
-        super().__init__(io.BytesIO(message.pickled), buffers=message.buffers)
+        tables = message.attached
+        super().__init__(io.BytesIO(message.pickled), buffers=tables.buffers)
         self.lookups = {
-            "array_at": message.arrays.__getitem__,
-            "tensor_at": message.tensors.__getitem__,
-            "reference_at": message.references.__getitem__,
-            "subclass_at": partial(_rebuild, message.tensors),
+            "array_at": tables.arrays.__getitem__,
+            "tensor_at": tables.tensors.__getitem__,
+            "reference_at": tables.references.__getitem__,
+            "subclass_at": partial(_rebuild, tables.tensors),
         }
 
     def find_class(self, module: str, name: str) -> Any:
@@ -302,8 +303,9 @@ def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
 
 
 def make_tensors(message: Incoming) -> None:
-    """Fill ``message.tensors`` from the arrays that arrived. They are leaves until an interceptor says otherwise."""
-    message.tensors = list(map(Tensor, message.arrays, message.requires_grad))
+    """Fill the table of tensors from the arrays that arrived. They are leaves until an interceptor says otherwise."""
+    tables = message.attached
+    tables.tensors = list(map(Tensor, tables.arrays, tables.requires_grad))
 
 
 def unpack(message: Incoming, worker: str) -> Any:

@@ -193,4 +193,6 @@ def _count_as_sent(target: SimulatedConnection, size: int) -> None:
 
 def carries_references(frame: bytearray) -> bool:
     """Return whether a request or a reply carries references; its receiver refuses a repetition of such a message."""
-    return frame[0] in (Kind.REQUEST, Kind.REPLY) and REFERENCES in decode(bytearray(frame), True, 0, Incoming).extras
+    return (
+        frame[0] in (Kind.REQUEST, Kind.REPLY) and REFERENCES in decode(bytearray(frame), True, Incoming(None)).extras
+    )

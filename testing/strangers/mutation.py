@@ -108,9 +108,9 @@ class Mutations:
         batch = b"".join(LENGTH.pack(len(frame)) + frame for frame in (plain, full, control))
         [chunk] = chunks(1, [full])
         return [
-            (plain, lambda text: decode(text, False, 0, Incoming)),
-            (full, lambda text: decode(text, False, 0, Incoming)),
-            (full, lambda text: decode(bytearray(text), True, 0, Incoming)),
+            (plain, lambda text: decode(text, False, Incoming(None))),
+            (full, lambda text: decode(text, False, Incoming(None))),
+            (full, lambda text: decode(bytearray(text), True, Incoming(None))),
             (control, lambda text: list(decode_control(text))),
             (control, decode_acknowledgement),
             (batch, lambda text: list(split_batch(text))),

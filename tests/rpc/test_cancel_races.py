@@ -13,7 +13,7 @@ from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.lanes.reading import READER
 from telegrad.rpc.server_call import ServerCall
 from telegrad.rpc.wire.control import encode_control
-from telegrad.rpc.wire.header import Flag, Kind
+from telegrad.rpc.wire.header import Flag
 
 TOPIC = 200
 ran: list[object] = []
@@ -74,9 +74,9 @@ def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, kee
     connection.flow = workers[1].flows.of(connection)
     places = [""]
     while places[-1] is not None:
-        call = ServerCall(Kind.REQUEST, keep, 200, len(places), 0.0, peer.number)
-        call.flow, call.size = connection.flow, 10
-        places.append(interrupter.run(partial(server.accept, call, connection, peer)))
+        call = ServerCall(server, connection, peer)
+        call.flags, call.method, call.call_id, call.timeout, call.size = keep, 200, len(places), 0.0, 10
+        places.append(interrupter.run(partial(server.accept, call)))
         until(lambda: not server.waiting and not server.serving)
     assert len(places) > 10 and len(begun) > len(places) // 2 and len(begun) == len({*begun})
 

@@ -42,11 +42,11 @@ def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
         for module in (bulk, outbox):
             monkeypatch.setattr(module, "LATE_SECONDS", late)
         small = SmallFrame(b"".join(request(10)), Stamp()).take()
-        assert decode(small, False, 0, Incoming).timeout == seconds and len(small) == HEAD.size + 10
+        assert decode(small, False, Incoming(None)).timeout == seconds and len(small) == HEAD.size + 10
         large, assembly, frame = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None
         while frame is None:
             frame = assembly.add(large.take())
-        assert decode(frame, True, 0, Incoming).timeout == seconds and len(frame) == HEAD.size + CHUNK_BYTES + 9
+        assert decode(frame, True, Incoming(None)).timeout == seconds and len(frame) == HEAD.size + CHUNK_BYTES + 9
 
 
 def test_no_deadline_stays_no_deadline():

@@ -71,10 +71,10 @@ def test_messages_decode_from_scattered_frames():
     parts = [bytes(part) for part in encode(out)]
     large = [index for index, part in enumerate(parts) if len(part) >= 500 and index]
     assert len(large) == 3
-    read = decode(scatter(parts, large), False, 3, Incoming)
+    read = decode(scatter(parts, large), False, Incoming(None))
     assert bytes(read.pickled) == b"pick" + b"l" * 500 + b"e"
-    assert [bytes(buffer) for buffer in read.buffers] == [b"raw"]
-    for array, tensor in zip(read.arrays, tensors, strict=True):
+    assert [bytes(buffer) for buffer in read.attached.buffers] == [b"raw"]
+    for array, tensor in zip(read.attached.arrays, tensors, strict=True):
         assert array.flags.writeable and array.flags.aligned
         np.testing.assert_array_equal(array, tensor.numpy())
 
@@ -84,4 +84,4 @@ def test_a_message_whose_pieces_could_not_be_received_says_why():
     parts = [bytes(part) for part in encode(message(pickled=[b"pickle"], tensors=tensors))]
     frame = ScatteredFrame(memoryview(parts[0]), [], [], "there was no room", missing=4000)
     assert len(frame) == len(parts[0]) + 4000
-    assert decode(frame, True, 3, Incoming).problem == "there was no room"
+    assert decode(frame, True, Incoming(None)).attached.problem == "there was no room"

@@ -20,8 +20,8 @@ def travel(body):
     message = Outgoing(Kind.REQUEST, 1, 1, 0.0, 1)
     pack(message, body, (), True, lambda body: [("it", body)], LIMIT)
     frame = bytearray().join(map(bytes, encode(message)))
-    arrived = decode(frame, True, 0, Incoming)
-    if arrived.arrays:
+    arrived = decode(frame, True, Incoming(None))
+    if arrived.attached.arrays:
         make_tensors(arrived)
     return unpack(arrived, "b"), len(frame)
 
@@ -206,7 +206,7 @@ def test_a_place_outside_its_memory_is_refused():
     at = frame.index(np.array([4, 12], "<i8").tobytes())
     frame[at : at + 8] = np.array([4000], "<i8").tobytes()
     with pytest.raises((ValueError, TypeError)):
-        decode(frame, True, 0, Incoming)
+        decode(frame, True, Incoming(None))
 
 
 def test_sums_of_two_numbers_are_tensors():

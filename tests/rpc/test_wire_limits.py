@@ -114,9 +114,9 @@ def test_more_references_and_buffers_than_16_bits_count():
     out = frames.Outgoing(1, 1, 7, 0.0, 1)
     out.pickled, out.references, out.buffers = [b"pickle"], [None] * 70_000, [memoryview(b"abc")] * 70_000
     out.extras = {1: b"e" * 70_000}
-    message = frames.decode(bytearray(b"".join(frames.encode(out))), True, 1, frames.Incoming)
-    assert (len(message.references), len(message.buffers), len(message.extras[1])) == (70_000,) * 3
-    assert bytes(message.buffers[-1]) == b"abc" and bytes(message.pickled) == b"pickle"
+    message = frames.decode(bytearray(b"".join(frames.encode(out))), True, frames.Incoming(None))
+    assert (len(message.attached.references), len(message.attached.buffers), len(message.extras[1])) == (70_000,) * 3
+    assert bytes(message.attached.buffers[-1]) == b"abc" and bytes(message.pickled) == b"pickle"
 
 
 def test_a_message_over_the_limit_is_an_error_that_names_its_size(limited):

@@ -224,14 +224,14 @@ def test_a_fetch_faster_than_the_news_that_its_creation_failed_says_why(agents, 
     a, b, _ = agents
     accept = b.server.accept
 
-    def lose_creations(message, connection):
+    def lose_creations(message):
         if message.method == Method.CREATE:
             return
         a.caller.fail_where(
             lambda call: "remote" in str(call.what), lambda call: RpcError(f"{call.what} never arrived")
         )
         until(lambda: reference._fork.error)
-        accept(message, connection)
+        accept(message)
 
     monkeypatch.setattr(b.server, "accept", lose_creations)
     b.codec.intercept()

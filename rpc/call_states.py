@@ -1,0 +1,72 @@
+"""States of a call, at the callee: the table of its transitions.
+
+``SERVING`` is the life of a request that a worker serves (``server_call.py``). ``docs/design/rpc.md`` has the same table, and a
+test compares the two. A state has the states that follow it as attributes, so that a transition is ``call.state.start``, and
+takes no look-up in a table.
+"""
+
+from __future__ import annotations
+
+
+class ServingState:
+    """State of a request that a worker serves. Its attributes are the states after each event.
+
+    An event that has no entry in the table cannot happen; it raises ``AttributeError``.
+
+    Attributes:
+        start: a thread takes it, and its handler is called.
+        stream: it opens a stream of items.
+        park: its handler has returned, and the answer comes later.
+        answer: it is answered, with a value or an exception; in a stream, with the first item.
+        drop: it gets no answer any more: its caller has given up, it was answered, or no answer could be sent.
+        end: the generator of its stream has ended.
+    """
+
+    __slots__ = ("answer", "drop", "end", "name", "park", "start", "stream")
+
+    start: ServingState
+    stream: ServingState
+    park: ServingState
+    answer: ServingState
+    drop: ServingState
+    end: ServingState
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+WAITING = ServingState("waiting")  # for the owners of its references, for answers to its caller to leave, for a thread
+RUNNING = ServingState("running")  # its handler runs
+PARKED = ServingState("parked")  # its handler has returned, and a future has the answer
+STREAMING = ServingState("streaming")  # it opens a stream, whose first item is not answered yet
+ANSWERED = ServingState("answered")  # its stream goes on
+ENDED = ServingState("ended")
+
+SERVING: dict[tuple[ServingState, str], ServingState] = {
+    (WAITING, "start"): RUNNING,
+    (WAITING, "answer"): ENDED,  # refused: there is no thread
+    (WAITING, "drop"): ENDED,
+    (RUNNING, "stream"): STREAMING,
+    (RUNNING, "park"): PARKED,
+    (RUNNING, "answer"): ENDED,
+    (RUNNING, "drop"): ENDED,
+    (RUNNING, "end"): RUNNING,
+    (PARKED, "park"): PARKED,
+    (PARKED, "answer"): ENDED,
+    (PARKED, "drop"): ENDED,
+    (STREAMING, "answer"): ANSWERED,
+    (STREAMING, "drop"): ANSWERED,
+    (STREAMING, "end"): RUNNING,  # closed before its first item: it is answered as a call is
+    (ANSWERED, "answer"): ANSWERED,  # a second answer is not sent
+    (ANSWERED, "drop"): ANSWERED,
+    (ANSWERED, "end"): ENDED,
+    (ENDED, "park"): ENDED,  # its future was complete
+    (ENDED, "answer"): ENDED,
+    (ENDED, "drop"): ENDED,
+    (ENDED, "end"): ENDED,
+}
+for (_state, _event), _then in SERVING.items():
+    setattr(_state, _event, _then)
