@@ -145,6 +145,8 @@ class Outgoing(FrameHandle):
 class Attachments:
     """Attachments of a message that arrived, beside its pickle. Most messages have none: they share ``NO_ATTACHMENTS``.
 
+    The empty values are the class's, so that one is made without a call of Python code.
+
     Attributes:
         arrays: the tensors' arrays.
         requires_grad: the tensors' flags.
@@ -155,16 +157,13 @@ class Attachments:
         problem: why the body cannot be opened here; empty if it can.
     """
 
-    __slots__ = ("arrays", "buffers", "problem", "references", "requires_grad", "tensors", "waits_for")
-
-    def __init__(self, problem: str = "") -> None:
-        self.problem = problem
-        self.arrays: list[Any] = NOTHING
-        self.requires_grad: list[bool] = NOTHING
-        self.tensors: list[Tensor] = NOTHING
-        self.references: list[Any] = NOTHING
-        self.buffers: list[Any] = NOTHING
-        self.waits_for: Sequence[Future[Any]] = NOTHING
+    arrays: list[Any] = NOTHING
+    requires_grad: list[bool] = NOTHING
+    tensors: list[Tensor] = NOTHING
+    references: list[Any] = NOTHING
+    buffers: list[Any] = NOTHING
+    waits_for: Sequence[Future[Any]] = NOTHING
+    problem: str = ""
 
 
 NO_ATTACHMENTS = Attachments()

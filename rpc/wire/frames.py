@@ -78,9 +78,10 @@ def decode(frame: Any, owned: bool, message: M) -> M:
     problem = frame.problem if scattered else ""
     message.size = len(frame)
     if problem or message.flags & Flag.TABLES:
-        message.attached = Attachments(problem)
+        message.attached = attached = Attachments()
+        attached.problem = problem
     if message.flags & Flag.TABLES:
-        _decode_tables(message, message.attached, frame, memoryview(front), owned)
+        _decode_tables(message, attached, frame, memoryview(front), owned)
     elif not problem:
         message.pickled = frame.read(BODY, len(frame) - BODY) if scattered else frame[BODY:]
     return message
