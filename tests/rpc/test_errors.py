@@ -24,7 +24,6 @@ from telegrad.core.futures import Future, copy_error
 from telegrad.rpc import calling
 from telegrad.rpc.messages import Incoming
 from telegrad.rpc.wire.failures import RemoteTraceback
-from telegrad.rpc.wire.header import Kind
 from telegrad.rpc.wire.payload import unpack
 
 
@@ -213,7 +212,8 @@ def test_a_module_that_the_callee_cannot_import_shows_its_line(workers, monkeypa
 
 
 def test_a_class_that_the_receiver_cannot_find_is_named():
-    message = Incoming(Kind.REPLY, 0, 1, 1, 0.0, 1)
+    message = Incoming(None)
+    message.flags = 0
     message.pickled = b"cno_such_module_xyz\nC\n."
     with pytest.raises(
         SerializationError, match=r"worker 'b' cannot find what a message names: No mod.*_xyz"
