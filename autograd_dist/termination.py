@@ -20,7 +20,10 @@ Work: TypeAlias = list[Any]
 class Request(Protocol):
     """Request that arrived. The machine needs only its sender's rank."""
 
-    sender: int
+    @property
+    def sender(self) -> int:
+        """Rank of the worker that sent it."""
+        ...
 
 
 R = TypeVar("R", bound=Request)
