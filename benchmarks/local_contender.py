@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .answers import Answers
+from .captured_cases import CASES as CAPTURED
 from .local_cases import CASES, Step, measure
 from .sweep_cases.all import CASES as OPERATIONS
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def built(lib: Any, name: str, steps: dict[str, Step]) -> Step:
     """Return the step of the case called ``name``, warmed up."""
-    (case,) = (case for case in (*CASES, *OPERATIONS) if case.name == name)
+    (case,) = (case for case in (*CASES, *CAPTURED, *OPERATIONS) if case.name == name)
     steps[name] = case.build(lib)
     measure(steps[name], WARM_UP_S)
     return steps[name]

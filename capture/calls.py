@@ -76,10 +76,10 @@ _REASONS = {
     Tensor.data.fget.__code__: "data gives memory away; use detach()",  # type: ignore[attr-defined]
     Tensor.data.fset.__code__: "an assignment to data replaces a tensor's memory",  # type: ignore[attr-defined]
     Tensor.grad.fget.__code__: ".grad is read",  # type: ignore[attr-defined]
-    Tensor.grad.fset.__code__: ".grad is assigned",  # type: ignore[attr-defined]
     autograd.grad.__code__: "autograd.grad() is not recorded; call backward()",
     memory_address.__code__: "an address is read",
 }
+_ASSIGN = Tensor.grad.fset.__code__  # type: ignore[attr-defined]
 _BACKWARD = autograd.backward.__code__
 _DRAW = Generator.draw.__code__
 _EFFECTS: dict[CodeType, Callable[..., Any]] = {
@@ -136,6 +136,8 @@ class Calls:
         try:
             if code is _BACKWARD:
                 self._backward(frame.f_locals)
+            elif code is _ASSIGN:
+                self._assign(frame.f_locals)
             elif code in _EFFECTS:
                 self._effect(_EFFECTS[code], frame.f_locals)
             else:
@@ -160,6 +162,11 @@ class Calls:
         elif isinstance(gradients, Tensor):
             gradients = [gradients]
         self._recorder.backward(outputs, list(gradients), bool(given["retain_graph"]))
+
+    def _assign(self, given: dict[str, Any]) -> None:
+        if given["value"] is not None:
+            raise Unrecordable(".grad is assigned")
+        self._recorder.clear(given["self"])
 
     def _effect(self, function: Callable[..., Any], given: dict[str, Any]) -> None:
         owner = given["self"]

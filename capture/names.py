@@ -65,13 +65,11 @@ class Names:
         kind, place = self._names[id(tensor)]
         return next(i for i, each in enumerate(self.found) if each is tensor) if kind == "found" else int(place)
 
-    def changed(self, tensors: Iterable[Tensor]) -> bool:
-        """Note that recorded code may have changed these tensors in place, and return whether it has."""
-        found = False
-        for tensor in tensors:
-            counter = tensor._counter
-            found |= self._versions.get(id(counter), 0) != counter[0]
-            self._versions[id(counter)] = counter[0]
+    def changed(self, tensors: Iterable[Tensor]) -> list[Tensor]:
+        """Note that recorded code may have changed these tensors in place, and return those that it has changed."""
+        found = [each for each in tensors if self._versions.get(id(each._counter), 0) != each._counter[0]]
+        for tensor in found:
+            self._versions[id(tensor._counter)] = tensor._counter[0]
         return found
 
     def check(self) -> None:

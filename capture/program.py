@@ -29,7 +29,7 @@ from .comparison import check_alike
 from .errors import Unrecordable
 from .mirrors import mirrored
 from .names import Names
-from .rows import trace_rows
+from .rows import check_traced, trace_rows
 from .stand_in import StandIn
 from .tracer import Tracer
 from .trees import tensors_of
@@ -46,7 +46,7 @@ class Operation:
         edges: the edges of the tensors among them before it ran; an operation in place changes them.
         result: what it returned.
         drew: whether it drew random numbers.
-        wrote: whether it changed an argument in place.
+        written: arguments that it changed in place.
     """
 
     def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
@@ -55,7 +55,13 @@ class Operation:
         self.tensors = tensors_of((args, kwargs))
         self.edges = [gradient_edge(tensor) for tensor in self.tensors]
         self.result: Any = None
-        self.drew = self.wrote = False
+        self.drew = False
+        self.written: list[Tensor] = []
+
+    def outputs(self) -> list[Tensor]:
+        """Return the results, and the arguments that it changed."""
+        results = tensors_of(self.result)
+        return results + [each for each in self.written if not any(each is result for result in results)]
 
 
 class Program:
@@ -107,18 +113,22 @@ class Program:
             self.whole.append((operation.name, str(error)))
             self._run_whole(operation, ends)
             return
-        for real, other in zip(tensors_of(operation.result), repeated):
+        for real, other in zip(operation.outputs(), repeated):
             if self._shadows.setdefault(id(real), other) is not other:
                 raise Unrecordable(f"{operation.name}() returns one of its arguments, and not always the same")
 
     def _repeat(self, operation: Operation, ends: Ends) -> list[Tensor]:
         if operation.drew or any(isinstance(each, Generator) for each in operation.kwargs.values()):
             raise Unrecordable("it draws random numbers")
+        if any(id(each) in self._names.outside for each in operation.written):
+            raise Unrecordable("it writes to a tensor from outside")
         args, kwargs = mapped((operation.args, operation.kwargs), self._shadowed)
         result = operation.function(*args, **kwargs)
         check_alike(operation.result, result)
-        repeated = tensors_of(result)
-        check_gradients(self.tracer, tensors_of(operation.result), repeated, ends)
+        written = operation.outputs()[len(tensors_of(result)) :]
+        repeated = tensors_of(result) + [self.shadow(each) for each in written]
+        check_alike(operation.outputs(), repeated)
+        check_gradients(self.tracer, operation.outputs(), repeated, ends)
         trace_rows(self.tracer, repeated, self._nodes)
         return repeated
 
@@ -135,8 +145,7 @@ class Program:
 
     def _run_whole(self, operation: Operation, ends: Ends) -> None:
         tracer, outputs = self.tracer, tensors_of(operation.result)
-        in_place = any(output is tensor for output in outputs for tensor in operation.tensors)
-        if in_place and not all(id(each) in self._names.outside and each._edge is None for each in outputs):
+        if not all(id(each) in self._names.outside and each._edge is None for each in operation.written):
             raise Unrecordable(f"{operation.name}() changes a tensor in place")
         uses: frozenset[int] = frozenset()
         for tensor in operation.tensors:
@@ -144,8 +153,10 @@ class Program:
         made = tracer.value(storages=frozenset())
         args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
         given = operation.function, is_grad_enabled(), args, kwargs
-        tracer.effect(call_whole, given, made, uses, changes=operation.drew or operation.wrote)
-        if in_place:
+        tracer.effect(call_whole, given, made, uses, changes=operation.drew or bool(operation.written))
+        if any(output is tensor for output in outputs for tensor in operation.tensors):
+            if len(outputs) > 1 or id(outputs[0]) not in self._names.outside:
+                raise Unrecordable(f"{operation.name}() returns one of its arguments")
             return
         arrays = []
         for place, output in enumerate(outputs):
@@ -192,6 +203,7 @@ class Program:
         Raises:
             Unrecordable: it leads to a graph from outside, or starts in an unusual way.
         """
+        self.tracer.keep = keep
         task = GraphTask(sink=self._deliver, keep_graph=keep)
         feeds: dict[Node, list[Any]] = {}
         for output, gradient in zip(outputs, gradients):
@@ -203,6 +215,7 @@ class Program:
             if feed[edge[1]] is not None:
                 raise Unrecordable("backward() starts twice from one tensor")
             feed[edge[1]] = root_gradient(shadow, None if gradient is None else self.shadow(gradient))
+        check_traced(feeds, self._nodes)
         task.expect(*feeds)
         for root, feed in feeds.items():
             task.feed(root, feed)
@@ -251,6 +264,7 @@ class Program:
         task = GraphTask(sink=deliver, keep_graph=True)
         assert shadow._edge is not None
         node, slot = shadow._edge
+        check_traced([node], self._nodes)
         task.expect(node)
         task.feed(node, [gradient if place == slot else None for place in range(node.num_inputs)])
         try:

@@ -74,7 +74,7 @@ class Recorder(Watcher):
         try:
             for tensor in operation.tensors:
                 self.names.name(tensor)
-        except Unrecordable as error:
+        except Exception as error:
             self.stop(str(error))
 
     def _after(self, operation: Operation) -> None:
@@ -85,12 +85,12 @@ class Recorder(Watcher):
             self.events.append((operation.function, arguments, is_grad_enabled()))
             self._alive.append(operation)
             operation.drew = self.drew
-            operation.wrote = self.names.changed(operation.tensors)  # as batch_norm writes to its running statistics
+            operation.written = self.names.changed(operation.tensors)  # as batch_norm writes to its running statistics
             check_results(operation.name, operation.result)
             if self.program is not None:
                 self.program.add(operation)
             self.names.made(len(self.events), tensors_of(operation.result))
-        except Unrecordable as error:
+        except Exception as error:  # of whatever kind: the call itself has not failed
             self.stop(str(error))
 
     # -- other calls
@@ -127,6 +127,19 @@ class Recorder(Watcher):
         if self.program is not None:
             self.program.tracer.effect(function, (owner, *args), changes=True)
 
+    def clear(self, leaf: Tensor) -> None:
+        """Record that the gradient of a tensor is removed.
+
+        Raises:
+            Unrecordable: it is not a tensor from outside.
+        """
+        name = self.names.name(leaf)
+        if name[0] == "result":
+            raise Unrecordable(".grad of a result is assigned")
+        self.events.append(("clear", name))
+        if self.program is not None:
+            self.program.tracer.effect(clear_gradient, (self.program.argument(leaf),), changes=True)
+
     def changed(self, tensors: Iterable[Tensor]) -> None:
         """Note that a recorded call has changed these tensors in place."""
         self.names.changed(tensors)
@@ -138,7 +151,7 @@ class Recorder(Watcher):
         try:
             self.names.check()
             return form(result, self.names.name)
-        except Unrecordable as error:
+        except Exception as error:
             self.stop(str(error))
             return None
 
@@ -148,6 +161,11 @@ class Recorder(Watcher):
             self.program.tracer.closed = True
         self.program = None
         self._alive.clear()
+
+
+def clear_gradient(leaf: Tensor) -> None:
+    """Remove the gradient of a tensor."""
+    leaf.grad = None
 
 
 def check_results(name: str, result: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,6 +71,26 @@ def trace_rows(tracer: Tracer, results: Sequence[Tensor], seen: set[Node]) -> No
             seen.add(node)
             if hasattr(node, "row"):
                 node.row = TracedRow(tracer, node.row)
+            todo.extend(edge[0] for edge in node.next_edges if edge is not None)
+
+
+def check_traced(roots: Iterable[Node], seen: set[Node]) -> None:
+    """Raise unless all nodes below ``roots`` were verified, and record what their rules do.
+
+    Args:
+        roots: nodes where a backward pass starts.
+        seen: nodes that were.
+
+    Raises:
+        Unrecordable: a change in place of a view has made others.
+    """
+    todo, met = list(roots), set[Node]()
+    while todo:
+        node = todo.pop()
+        if node not in met:
+            met.add(node)
+            if node not in seen and hasattr(node, "row"):
+                raise Unrecordable("a view of a recorded tensor is changed in place")
             todo.extend(edge[0] for edge in node.next_edges if edge is not None)
 
 

@@ -20,6 +20,7 @@ from .values import Value
 
 # Of shapes and dtypes only: they are called with the examples, and not recorded.
 _QUESTIONS = frozenset([np.shape, np.ndim, np.size, np.result_type, np.iscomplexobj, np.isrealobj, np.can_cast])
+_WRITERS = frozenset([np.copyto, np.put, np.putmask, np.place, np.fill_diagonal, np.put_along_axis])
 _METHODS = frozenset(
     [
         "all",
@@ -113,6 +114,8 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in _QUESTIONS:
             return func(*self._tracer.examples(args), **self._tracer.examples(kwargs))
+        if func in _WRITERS:
+            raise Unrecordable(f"{func.__name__}() writes to an array")
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None)
         if out is not None:

@@ -123,6 +123,20 @@ def test_kinds_of_results(sides, function, shape):
     assert sides.replays() == 4 and not sides.reasons()
 
 
+def test_gradients_that_are_removed(sides):
+    def make():
+        weight = tg.tensor(array(3), requires_grad=True)
+
+        def run(x):
+            weight.grad = None
+            (weight * x).sum().backward()
+
+        return run, lambda: [weight], lambda call: [tg.tensor(array(3, seed=call))]
+
+    sides.run(make)
+    assert sides.replays() == 4 and not sides.reasons()
+
+
 def test_results_and_gradients_are_the_callers():
     weight = tg.tensor(array(300, 300), requires_grad=True)
 
