@@ -125,13 +125,17 @@ class Compiled:
     def _learn(self, entry: Entry, recording: Recording) -> None:
         # lock held
         entry.tries += 1
+        same = [other for other in entry.recordings if recording.same(other)] if recording.reason is None else []
         if recording.reason is not None:
             entry.reason = recording.reason
-        elif recording.plan is not None and any(recording.same(other) for other in entry.recordings):
-            entry.plans.insert(0, recording.plan)
-            del entry.plans[_PLANS:]
-            entry.recordings = [other for other in entry.recordings if not recording.same(other)]
+        elif same and recording.plan is not None:
+            if not any(plan.fits() for plan in entry.plans):  # another thread may have been faster
+                entry.plans.insert(0, recording.plan)
+                del entry.plans[_PLANS:]
+            entry.recordings = [other for other in entry.recordings if other not in same]
             entry.tries = 0
+        elif same:  # recorded at the same time in several threads
+            entry.tries -= 1
         else:
             # Others that found the same objects should have done the same.
             alike = [other for other in entry.recordings if other.state is not None and other.state.same()]

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core import get_default_dtype
 from ..core.extend import Tensor, is_grad_enabled
+from .errors import Unrecordable
 from .trees import form, tensors_of
 
 
@@ -26,12 +27,15 @@ def key_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Ten
     places: dict[int, int] = {}
 
     def name(tensor: Tensor) -> Any:
+        if type(tensor)._takes_over or tensor.is_sparse:
+            raise Unrecordable(f"tensors of the class {type(tensor).__name__} are not recorded")
         place = places.get(id(tensor))
         if place is None:
             place = places[id(tensor)] = len(tensors)
             tensors.append(tensor)
         array = tensor._array
-        return place, type(tensor), array.shape, array.dtype, array.strides, tensor._requires_grad, tensor._edge is None
+        leaf, hooked = tensor._edge is None, tensor._hooks is not None
+        return place, type(tensor), array.shape, array.dtype, array.strides, tensor._requires_grad, leaf, hooked
 
     given = form((args, kwargs) if kwargs else args, name)
     return (given, is_grad_enabled(), get_default_dtype()), tensors

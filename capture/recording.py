@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.extend import Tensor
 from .calls import Calls
 from .errors import Unrecordable
@@ -116,7 +118,7 @@ def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: i
         statements,
         half,
         program.arrays(),
-        mapped(result, program.argument),
+        mapped(result, lambda each: _returned(program, each)),
         recorder.names.found,
         given,
         None if gradient is None else gradient._value,
@@ -126,3 +128,11 @@ def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: i
     if recorded:
         plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]))
     return plan
+
+
+def _returned(program: Program, each: Any) -> Any:
+    if each is not None and not isinstance(each, (Tensor, bool, int, float, complex, str, bytes, np.dtype)):
+        raise Unrecordable(
+            f"a result of the class {type(each).__name__} may hold something of this call; return tensors"
+        )
+    return program.argument(each)

@@ -9,10 +9,11 @@ was found so far.
 
 from __future__ import annotations
 
+import collections
 import functools
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import is_
 from typing import Any
 
@@ -33,7 +34,6 @@ _LEAVES = (
     np.generic,
     optim.Optimizer,
     Generator,
-    type,
     str,
     bytes,
     int,
@@ -57,7 +57,8 @@ class State:
     """
 
     def __init__(self, *roots: Any) -> None:
-        self._items: list[tuple[dict[str, Any], str, Any]] = []
+        self._items: list[tuple[Mapping[str, Any], str, Any]] = []
+        self._slots: list[tuple[Any, str, Any]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
         self._dicts: list[tuple[dict[Any, Any], tuple[Any, ...], tuple[Any, ...]]] = []
         self._lists: list[tuple[Any, int, tuple[Any, ...]]] = []
@@ -75,6 +76,9 @@ class State:
         for names, name, value in self._items:
             if (now := names.get(name, _MISSING)) is not value and not _equal(now, value):
                 yield f"{name} was changed"
+        for each, name, value in self._slots:
+            if (now := getattr(each, name, _MISSING)) is not value and not _equal(now, value):
+                yield f"{name} was changed"
         for cell, value in self._cells:
             if (now := _contents(cell)) is not value and not _equal(now, value):
                 yield "a variable of an enclosing function was changed"
@@ -86,7 +90,7 @@ class State:
             if len(sequence) != length or not (all(map(is_, sequence, values)) or all(map(_equal, sequence, values))):
                 yield f"a list was changed (it had {length} elements)"
         for given, former in self._sets:
-            if given != former:
+            if len(given) != len(former) or {*map(id, given)} != {*map(id, former)}:
                 yield "a set was changed"
 
     def drawn(self) -> bool:
@@ -103,8 +107,7 @@ class _Search:
         self._seen: dict[int, Any] = {}
         self._names: set[str] = set()
         self._todo: list[Any] = []
-        self._objects: list[tuple[dict[str, Any], set[str], bool]] = []  # attributes, names followed, follow all?
-        self._scopes: list[tuple[dict[str, Any], set[str], set[str]]] = []
+        self._objects: list[tuple[Mapping[str, Any], set[str], bool]] = []  # attributes, names followed, follow all?
 
     def run(self, roots: tuple[Any, ...]) -> None:
         self._todo.extend(roots)
@@ -117,7 +120,7 @@ class _Search:
                     done.add(name)
                     self._item(attributes, name)
 
-    def _item(self, names: dict[str, Any], name: str) -> None:
+    def _item(self, names: Mapping[str, Any], name: str) -> None:
         value = names[name]
         self._state._items.append((names, name, value))
         self._todo.append(value)
@@ -140,12 +143,18 @@ class _Search:
         elif isinstance(each, dict):
             self._state._dicts.append((each, tuple(each), tuple(each.values())))
             self._todo.extend(each.values())
-        elif isinstance(each, (list, tuple)):
+        elif isinstance(each, (staticmethod, classmethod)):
+            self._todo.append(each.__func__)
+        elif isinstance(each, property):
+            self._todo += [each.fget, each.fset]
+        elif isinstance(each, type):
+            self._class(each)
+        elif isinstance(each, (list, tuple, collections.deque)):
             if type(each) is not tuple:
                 self._state._lists.append((each, len(each), tuple(each) if len(each) <= _LONG else ()))
-            self._todo.extend(each if len(each) <= _LONG else ())
+            self._todo.extend(tuple(each) if len(each) <= _LONG else ())
         elif isinstance(each, (set, frozenset)):
-            self._state._sets.append((each, each.copy()))
+            self._state._sets.append((each, tuple(each)))
         elif isinstance(each, types.ModuleType):
             if not each.__name__.startswith(_OURS) and each.__name__.partition(".")[0] not in sys.stdlib_module_names:
                 self._objects.append((vars(each), set(), False))
@@ -182,10 +191,28 @@ class _Search:
                     done.add(name)
                     self._item(attributes, name)
             self._objects.append((attributes, done, whole))
+        self._todo.append(getattr(each, "__wrapped__", None))
         for base in kind.__mro__:
-            if not base.__module__.startswith((*_OURS, "builtins")):
-                self._todo.extend(value for value in vars(base).values() if isinstance(value, types.FunctionType))
-                self._todo.extend(value.fget for value in vars(base).values() if isinstance(value, property))
+            self._todo.append(base)
+            slots = vars(base).get("__slots__", ()) if _is_users(base) else ()
+            for name in (slots,) if isinstance(slots, str) else slots:
+                value = getattr(each, name, _MISSING)
+                self._state._slots.append((each, name, value))
+                self._todo.append(value)
+
+    def _class(self, each: type) -> None:
+        if _is_users(each):
+            methods = (types.FunctionType, staticmethod, classmethod, property)
+            done = {name for name, value in vars(each).items() if isinstance(value, methods)}
+            for name in done:  # the library calls forward(), which no code of the user names
+                self._item(vars(each), name)
+            self._objects.append((vars(each), done, False))
+            self._todo.extend(each.__bases__)
+
+
+def _is_users(kind: type) -> bool:
+    top = kind.__module__.partition(".")[0]
+    return kind.__module__ == "__main__" or (top not in _OURS and top not in sys.stdlib_module_names)
 
 
 def _names_of(code: types.CodeType) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Conditions of a replay: the key of a plan, and what else must be as it was recorded."""
 
+from dataclasses import dataclass
+
 import pytest
 import telegrad as tg
 from helpers.compiled import array, bits
@@ -40,6 +42,16 @@ def test_grad_mode_and_default_dtype_are_part_of_the_key():
             assert not compiled().requires_grad
 
 
+class _Config:
+    scale = 2.0
+
+
+@dataclass
+class _Slotted:
+    __slots__ = ("scale",)
+    scale: float
+
+
 def _changes():
     config = {"scale": 2.0}
 
@@ -78,6 +90,31 @@ def _changes():
 
     last = [None]
 
+    def from_class(x):
+        return x * _Config.scale
+
+    def change_class(value):
+        _Config.scale = value
+
+    slotted = _Slotted(2.0)
+
+    def from_slot(x):
+        return x * slotted.scale
+
+    def change_slot(value):
+        slotted.scale = value
+
+    class Doubled(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    doubled = Doubled()
+
+    def change_method(value):
+        if value > 1 and "scale" not in vars(Doubled):
+            Doubled.scale = value
+            Doubled.forward = lambda self, x: x * 3
+
     def change_parameter(value):
         if last[0] != value:
             module[0].weight = nn.Parameter(_tensor(3, 3) * value)
@@ -92,6 +129,9 @@ def _changes():
         "dictionary": (from_dictionary, change_dictionary),
         "variable": (from_variable, change_variable),
         "option of a module": (module, change_module),
+        "attribute of a class": (from_class, change_class),
+        "slot": (from_slot, change_slot),
+        "method": (doubled, change_method),
         "attribute": (scaled, change_attribute),
         "parameter": (module, change_parameter),
         "memory of a parameter": (module, change_memory),
@@ -201,3 +241,16 @@ def test_a_global_of_the_name_of_a_method_is_the_function_itself(sides):
         compiled(_tensor(3, seed=call))
     (entry,) = compiled._entries.values()
     assert entry.plans[0].replays == 3
+
+
+def test_sparse_arguments_and_hooks_of_arguments(sides):
+    compiled = tg.compile(lambda x: (x * 2).sum().backward())
+    x = _tensor(3, requires_grad=True)
+    for _ in range(3):
+        compiled(x)
+    before, seen = x.grad.clone(), []
+    x.register_hook(seen.append)
+    compiled(x)
+    assert len(seen) == 1 and (x.grad - before).tolist() == [2, 2, 2]
+    sparse = tg.tensor([0.0, 1.0]).to_sparse()
+    assert tg.compile(lambda x: x.to_dense())(sparse).tolist() == [0, 1]

@@ -131,6 +131,22 @@ def _drawn():
     return lambda x: x * 2 if numbers.random() < 2 else x, lambda: [str(numbers.bit_generator.state)]
 
 
+async def _later(x):
+    return x * 2
+
+
+class _Box:
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Box) and bool((self.value == other.value).all())
+
+
+def _boxed_case():
+    return lambda x: _Box(x * 2), list
+
+
 def _plain(function):
     return lambda: (function, list)
 
@@ -157,6 +173,8 @@ CASES = {
     "step by hand": (_by_hand, ".grad is read"),
     "graph from outside": (_outer_graph, "a graph that was made before"),
     "closure": (_lbfgs, "reads elements"),
+    "object": (_plain(lambda x: [x * 2, {1, 2}]), "class set"),
+    "box": (_boxed_case, "may hold something of this call"),
     "two results": (_plain(lambda x: (x.requires_grad_() * 2, x + 1)), "requires_grad"),
     "gradients": (_plain(lambda x: tg.autograd.grad((x.detach() * 2).sum(), x, allow_unused=True)), "autograd.grad()"),
 }
@@ -193,3 +211,12 @@ def test_tensors_made_anew_by_other_code(sides):
 
     sides.run(lambda: (run, list, lambda call: [_tensor(3)]))
     assert sides.replays() == 0 and "each call did something else" in sides.reasons()[0]
+
+
+def test_coroutines_are_not_recorded():
+    compiled = tg.compile(_later)
+    with pytest.warns(UserWarning, match="class coroutine"):
+        for call in range(4):
+            with pytest.raises(StopIteration) as ended:
+                compiled(_tensor(3, seed=call)).send(None)
+            assert ended.value.value.tolist() == (_tensor(3, seed=call) * 2).tolist()
