@@ -64,15 +64,19 @@ def _binary(random: Random, pick: Callable[[], int]) -> Step:
     return lambda pool: function(pool[a], pool[b])
 
 
+Forms = list[Callable[..., Any]]
+
+
 def _number(random: Random, pick: Callable[[], int]) -> Step:
     a, number, kind = pick(), random.choice([2, -1, 0.5, 1.01, True]), random.randrange(5)
-    return lambda pool: [
+    forms: Forms = [
         lambda x: x * number,
         lambda x: number - x,
         lambda x: x / 3 + number,
         lambda x: x.clamp(-0.5, number + 0.5),
         lambda x: x**2,
-    ][kind](pool[a])
+    ]
+    return lambda pool: forms[kind](pool[a])
 
 
 def _reduction(random: Random, pick: Callable[[], int]) -> Step:
@@ -83,7 +87,7 @@ def _reduction(random: Random, pick: Callable[[], int]) -> Step:
 
 def _view(random: Random, pick: Callable[[], int]) -> Step:
     a, kind, cut = pick(), random.randrange(7), random.choice([1, 2])
-    return lambda pool: [
+    forms: Forms = [
         lambda x: x.t() if x.ndim == 2 else x,
         lambda x: x.reshape(-1),
         lambda x: x[:cut],
@@ -91,28 +95,31 @@ def _view(random: Random, pick: Callable[[], int]) -> Step:
         lambda x: x.unsqueeze(0),
         lambda x: x.flip(0),
         lambda x: x.expand(2, *x.shape),
-    ][kind](pool[a])
+    ]
+    return lambda pool: forms[kind](pool[a])
 
 
 def _normalized(random: Random, pick: Callable[[], int]) -> Step:
     a, kind = pick(), random.randrange(5)
-    return lambda pool: [
+    forms: Forms = [
         lambda x: F.softmax(x, -1),
         lambda x: F.log_softmax(x, 0),
         lambda x: F.layer_norm(x, x.shape[-1:]),
         lambda x: F.dropout(x, 0.4),
         lambda x: x.cumsum(-1),
-    ][kind](pool[a])
+    ]
+    return lambda pool: forms[kind](pool[a])
 
 
 def _product(random: Random, pick: Callable[[], int]) -> Step:
     a, b, kind = pick(), pick(), random.randrange(4)
-    return lambda pool: [
+    forms: Forms = [
         lambda x, y: x @ y,
         lambda x, y: F.linear(x, y),
         lambda x, y: tg.cat([x, y, x]),
         lambda x, y: tg.stack([x, y * 2]),
-    ][kind](pool[a], pool[b])
+    ]
+    return lambda pool: forms[kind](pool[a], pool[b])
 
 
 def _in_place(random: Random, pick: Callable[[], int]) -> Step:
