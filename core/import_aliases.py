@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from importlib.abc import Loader
 
 
+class KeepsFunctions(ModuleType):
+    """Module whose functions stay when a module of the same name below it is imported, as PyTorch's do."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and callable(vars(self).get(name))):
+            super().__setattr__(name, value)
+
+
 class ImportAliases:
     """Finder and loader of modules, and of those below them, under other names; each is the same module object under both.
 
@@ -67,6 +75,9 @@ class ImportAliases:
         spec = module.__spec__
         assert spec is not None
         module.__spec__ = spec.loader_state
+        above, _, name = spec.name.rpartition(".")
+        if callable(vars(sys.modules[above]).get(name)):
+            sys.modules[above].__class__ = KeepsFunctions  # the import system is about to set the attribute
         self._offer_modules_below(module, spec.name)
 
     def _offer_modules_below(self, module: ModuleType, alias: str) -> None:

@@ -92,8 +92,6 @@ from .lazy import LazyInstanceNorm1d as LazyInstanceNorm1d
 from .lazy import LazyInstanceNorm2d as LazyInstanceNorm2d
 from .lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
 from .lazy import LazyLinear as LazyLinear
-from .lazy import UninitializedBuffer as UninitializedBuffer
-from .lazy import UninitializedParameter as UninitializedParameter
 from .linear import Bilinear as Bilinear
 from .linear import Identity as Identity
 from .linear import Linear as Linear
@@ -127,6 +125,8 @@ from .padding import ZeroPad2d as ZeroPad2d
 from .padding import ZeroPad3d as ZeroPad3d
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
+from .parameter import UninitializedBuffer as UninitializedBuffer
+from .parameter import UninitializedParameter as UninitializedParameter
 from .parameter_containers import ParameterDict as ParameterDict
 from .parameter_containers import ParameterList as ParameterList
 from .pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d

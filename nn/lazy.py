@@ -3,67 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy.typing as npt
-
-from ..core import empty
 from ..core.extend import Tensor
 from .batch_normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
 from .module import Module
-from .parameter import Parameter
-
-
-class _Materialized:
-    """Base of uninitialized parameters and buffers, which are empty until their shape is known."""
-
-    __class__: type
-    data: Any
-
-    def materialize(self, shape: Sequence[int], device: str | None = None, dtype: npt.DTypeLike | None = None) -> None:
-        """Allocate memory for a shape; its elements are not set.
-
-        Args:
-            shape: the shape.
-            device: "cpu" or ``None``.
-            dtype: another dtype than the present one.
-        """
-        self._become(empty(tuple(shape), dtype=dtype or self.data.dtype, device=device))
-
-    def _become(self, value: Tensor) -> None:
-        self.data = value
-        self.__class__ = Parameter if isinstance(self, Parameter) else Tensor
-
-
-class UninitializedParameter(_Materialized, Parameter):
-    """Parameter whose shape is not known yet.
-
-    It stays the same object when it gets a shape, so that an optimizer may hold it before.
-
-    Args:
-        requires_grad, device, dtype: of the parameter.
-    """
-
-    def __init__(
-        self, requires_grad: bool = True, device: str | None = None, dtype: npt.DTypeLike | None = None
-    ) -> None:
-        super().__init__(empty(0, device=device, dtype=dtype), requires_grad)
-
-
-class UninitializedBuffer(_Materialized, Tensor):
-    """Buffer whose shape is not known yet.
-
-    Args:
-        requires_grad, device, dtype: of the buffer.
-    """
-
-    def __init__(
-        self, requires_grad: bool = False, device: str | None = None, dtype: npt.DTypeLike | None = None
-    ) -> None:
-        super().__init__(empty(0, device=device, dtype=dtype)._array, requires_grad)
+from .parameter import Materialized, UninitializedBuffer, UninitializedParameter
 
 
 class Lazy(Module):
@@ -136,7 +84,7 @@ class Lazy(Module):
         uninitialized = {**self._parameters, **self._buffers}
         for name, member in members:
             own = uninitialized[name]
-            if isinstance(own, _Materialized):
+            if isinstance(own, Materialized):
                 own._become(member.to(own.dtype).detach())
         self.__dict__[self._count] = count
         del self._arguments

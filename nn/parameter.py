@@ -1,11 +1,17 @@
-"""``Parameter`` and ``Buffer``: tensors that a module registers as its own when they are assigned to an attribute."""
+"""``Parameter`` and ``Buffer``: tensors that a module registers as its own when they are assigned to an attribute.
+
+Uninitialized ones get their shape later.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..core import empty
 from ..core.extend import Tensor, plain
 
 
@@ -42,6 +48,55 @@ class Buffer(Tensor):
         if isinstance(data, Tensor):
             self._counter = data._counter
         self.persistent = persistent
+
+
+class Materialized:
+    """Base of uninitialized parameters and buffers, which are empty until their shape is known."""
+
+    __class__: type
+    data: Any
+
+    def materialize(self, shape: Sequence[int], device: str | None = None, dtype: npt.DTypeLike | None = None) -> None:
+        """Allocate memory for a shape; its elements are not set.
+
+        Args:
+            shape: the shape.
+            device: "cpu" or ``None``.
+            dtype: another dtype than the present one.
+        """
+        self._become(empty(tuple(shape), dtype=dtype or self.data.dtype, device=device))
+
+    def _become(self, value: Tensor) -> None:
+        self.data = value
+        self.__class__ = Parameter if isinstance(self, Parameter) else Tensor
+
+
+class UninitializedParameter(Materialized, Parameter):
+    """Parameter whose shape is not known yet.
+
+    It stays the same object when it gets a shape, so that an optimizer may hold it before.
+
+    Args:
+        requires_grad, device, dtype: of the parameter.
+    """
+
+    def __init__(
+        self, requires_grad: bool = True, device: str | None = None, dtype: npt.DTypeLike | None = None
+    ) -> None:
+        super().__init__(empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(Materialized, Tensor):
+    """Buffer whose shape is not known yet.
+
+    Args:
+        requires_grad, device, dtype: of the buffer.
+    """
+
+    def __init__(
+        self, requires_grad: bool = False, device: str | None = None, dtype: npt.DTypeLike | None = None
+    ) -> None:
+        super().__init__(empty(0, device=device, dtype=dtype)._array, requires_grad)
 
 
 plain.update((Parameter, Buffer))

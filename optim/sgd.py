@@ -86,6 +86,46 @@ class SGD(Optimizer):
         value[rows] -= group["lr"] * signed(grad, group)
 
 
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """Change tensors by one step of ``SGD``, without an optimizer (``torch.optim.sgd.sgd``).
+
+    Args:
+        params: the tensors; changed in place.
+        d_p_list: their gradients.
+        momentum_buffer_list: their buffers of momentum, ``None`` before the first step; changed in place.
+        has_sparse_grad, foreach, fused: accepted for compatibility, and ignored.
+        grad_scale, found_inf: must be ``None``: they are for GPUs.
+        weight_decay, momentum, lr, dampening, nesterov, maximize: as for ``SGD``.
+
+    Raises:
+        ValueError: an option is out of its range, or ``grad_scale`` or ``found_inf`` is given.
+    """
+    if grad_scale is not None or found_inf is not None:
+        raise ValueError("grad_scale and found_inf must be None: they are for GPUs; use amp.GradScaler")
+    leaf = Tensor(np.zeros(1))
+    step = SGD([leaf], lr, momentum, dampening, weight_decay, nesterov, maximize=maximize)
+    for index, (value, grad) in enumerate(zip(params, d_p_list, strict=True)):
+        state = step.state[value] = {"momentum_buffer": momentum_buffer_list[index]}
+        step._step_in_place(value, grad, step.param_groups[0])
+        momentum_buffer_list[index] = state["momentum_buffer"]
+
+
 def _update_with_momentum(group: Group, first: bool, value: Array, grad: Array, buffer: Array) -> None:
     direction = descent(grad, value, group)
     if first:

@@ -47,6 +47,7 @@ PLACES = {
     "amp.autocast_mode": "amp",
     "autograd": "core.autograd",
     "autograd.anomaly_mode": "core.autograd",
+    "autograd.gradcheck": "core.autograd",
     "autograd.profiler": "core.profiler",
     "autograd.profiler_util": "core.profiler",
     "cuda": "core.cuda",

@@ -11,17 +11,21 @@ from telegrad.compat.torch.places import PLACES
 NAMES = {
     "amp.autocast_mode": "autocast custom_fwd custom_bwd",
     "autograd.anomaly_mode": "detect_anomaly",
+    "autograd.gradcheck": "gradcheck gradgradcheck GradcheckError",
     "autograd.profiler_util": "FunctionEvent EventList FunctionEventAvg",
     "cuda.amp": "autocast GradScaler custom_fwd custom_bwd",
     "cuda.amp.grad_scaler": "GradScaler",
     "distributed.algorithms": "Join Joinable JoinHook",
     "distributed.distributed_c10d": "ProcessGroup ReduceOp all_reduce _get_default_group GroupMember",
+    "distributed.nn": "RemoteModule all_reduce",
+    "distributed.nn.functional": "all_reduce all_gather broadcast gather scatter reduce reduce_scatter all_to_all",
     "distributed.optim.optimizer": "DistributedOptimizer",
     "distributed.optim.zero_redundancy_optimizer": "ZeroRedundancyOptimizer",
     "distributed.rpc.api": """_all_gather _barrier _wait_all _require_initialized _is_current_rpc_agent_set AllGatherStates
         RRef WorkerInfo rpc_sync rpc_async remote shutdown get_worker_info get_rpc_timeout""",
     "distributed.rpc.server_process_global_profiler": "_server_process_global_profile",
     "distributions.half_normal": "HalfNormal",
+    "multiprocessing.spawn": "spawn start_processes ProcessContext SpawnContext ProcessRaisedException",
     "nn.modules": "Module Linear Conv2d",
     "nn.modules.batchnorm": "_BatchNorm _NormBase BatchNorm2d",
     "nn.modules.container": "Sequential ModuleList ModuleDict ParameterList ParameterDict",
@@ -31,10 +35,13 @@ NAMES = {
     "nn.modules.rnn": "LSTM GRU RNNBase LSTMCell",
     "nn.modules.transformer": "TransformerEncoder TransformerEncoderLayer",
     "nn.modules.utils": "_single _pair _triple _quadruple _ntuple",
+    "nn.parallel.data_parallel": "data_parallel DataParallel",
+    "nn.parameter": "Parameter Buffer UninitializedParameter UninitializedBuffer",
     "nn.parallel.distributed": "DistributedDataParallel",
     "nn.utils.clip_grad": "clip_grad_norm_ clip_grad_value_",
     "optim.adamw": "AdamW",
     "optim.lr_scheduler": "_LRScheduler LRScheduler",
+    "optim.sgd": "SGD sgd",
     "optim.swa_utils": "AveragedModel SWALR update_bn",
     "profiler": "profile record_function ProfilerActivity ProfilerAction schedule tensorboard_trace_handler",
     "utils.data._utils.collate": "default_collate default_convert",
@@ -75,6 +82,44 @@ else:
     raise AssertionError
 """,
     )
+
+
+@pytest.mark.parametrize("path", ["autograd.gradcheck", "multiprocessing.spawn", "nn.parallel.data_parallel"])
+def test_a_function_stays_when_the_module_of_its_name_is_imported(path):
+    module = importlib.import_module(f"telegrad.compat.torch.{path}")
+    above, _, name = path.rpartition(".")
+    function = getattr(importlib.import_module(f"telegrad.compat.torch.{above}"), name)
+    assert function is getattr(module, name) and function.__name__ == name
+
+
+def test_a_module_for_one_device():
+    layer = torch.nn.Linear(3, 2)
+    x = torch.ones(4, 3)
+    assert torch.nn.parallel.data_parallel(layer, x, module_kwargs={}).tolist() == layer(x).tolist()
+    assert torch.nn.parallel.data_parallel(torch.nn.Bilinear(3, 3, 2), (x, x)).shape == (4, 2)
+
+
+def test_a_step_of_sgd_without_an_optimizer():
+    options = {"lr": 0.1, "momentum": 0.9, "dampening": 0.0, "weight_decay": 0.01, "nesterov": True, "maximize": False}
+    grads = [[torch.randn(3), torch.randn(2)] for _ in range(3)]
+    mine = [torch.ones(3), torch.ones(2)]
+    theirs = [torch.nn.Parameter(each.clone()) for each in mine]
+    optimizer, buffers = torch.optim.SGD(theirs, **options), [None, None]
+    for step in grads:
+        torch.optim.sgd.sgd(mine, step, buffers, **options)
+        for parameter, grad in zip(theirs, step, strict=True):
+            parameter.grad = grad
+        optimizer.step()
+    assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
+    assert buffers[0].shape == (3,)
+    with pytest.raises(ValueError, match="found_inf"):
+        torch.optim.sgd.sgd(mine, grads[0], buffers, found_inf=torch.ones(1), **options)
+
+
+@pytest.mark.parametrize("name", ["TCPStore", "FileStore", "HashStore"])
+def test_stores_are_not_there(name):
+    with pytest.raises(AttributeError, match=rf"nothing for torch.distributed.{name}.*migrating"):
+        getattr(torch.distributed, name)
 
 
 # Subclasses of PyTorch's base classes, as PyTorch 2.13 has them; those that are not here are left out.

@@ -87,7 +87,8 @@ UPWARD = {
 
 CYCLES = {
     "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
-    "collective.parallel collective.parallel.distributed_data_parallel nn": "nn names what is imported when asked for",
+    "collective.parallel collective.parallel.data_parallel collective.parallel.distributed_data_parallel "
+    "nn": "nn names what is imported when asked for",
     "testing.simulator.connection testing.simulator.network": "the network carries the connections' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
     "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.reach "

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from multiprocessing import *  # noqa: F403
 
-from ...launcher import ProcessContext as ProcessContext
-from ...launcher import ProcessException as ProcessException
-from ...launcher import ProcessExitedException as ProcessExitedException
-from ...launcher import ProcessRaisedException as ProcessRaisedException
-from ...launcher import spawn as spawn
+from .spawn import ProcessContext as ProcessContext
+from .spawn import ProcessException as ProcessException
+from .spawn import ProcessExitedException as ProcessExitedException
+from .spawn import ProcessRaisedException as ProcessRaisedException
+from .spawn import SpawnContext as SpawnContext
+from .spawn import spawn as spawn
+from .spawn import start_processes as start_processes
 
-start_processes = spawn
-SpawnContext = ProcessContext
 STRATEGY = "file_system"
 
 
