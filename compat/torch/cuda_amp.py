@@ -35,4 +35,4 @@ class GradScaler(amp.GradScaler):
         ValueError: a factor is outside its bounds.
     """
 
-    __init__ = partialmethod(amp.GradScaler.__init__, "cuda")  # type: ignore[assignment]
+    __init__ = partialmethod(amp.GradScaler.__init__, "cuda")
