@@ -38,7 +38,7 @@ class AutogradInterceptor(Interceptor):
         message.tell(NUMBER, EXTRA.pack(context.id, message_id) + mode)
 
     def _record(self, context: Context, message: Outgoing) -> int:
-        tensors = [tensor for tensor in message.tensors if tensor._requires_grad] if is_grad_enabled() else []
+        tensors = [tensor for tensor in message.attached.tensors if tensor._requires_grad] if is_grad_enabled() else []
         if not tensors:
             return 0
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))
@@ -47,7 +47,7 @@ class AutogradInterceptor(Interceptor):
 
     def not_delivered(self, message: Outgoing) -> None:
         """Expect no gradients for a message that was not delivered."""
-        context, message_id = message.notes.get(NUMBER, (None, 0))
+        context, message_id = message.attached.notes.get(NUMBER, (None, 0))
         if context is not None:
             context.graph.forget_send(message_id)
 

@@ -25,7 +25,7 @@ class OutsideContext:
         """Warn of a message without a context, if it is a call that such tensors were given to."""
         if self._told or (message.kind, message.method) != (Kind.REQUEST, Method.CALL) or not is_grad_enabled():
             return
-        if any(tensor._requires_grad for tensor in message.tensors):
+        if any(tensor._requires_grad for tensor in message.attached.tensors):
             self._told = True
             logger.warning(
                 "worker %r makes %s with tensors that require grad, outside an autograd context: no gradients come back "

@@ -26,7 +26,7 @@ from .flow import Flow
 from .flows import Flows
 from .lanes.base import Connection
 from .link import LinkState
-from .messages import Incoming, Method, Outgoing, Topic
+from .messages import NO_ATTACHMENTS, Attachments, Incoming, Method, Outgoing, Topic
 from .peer import Peer
 from .peers import Peers
 from .state import AgentState
@@ -101,7 +101,7 @@ class Caller:
             timeout: seconds; 0 for none.
             what: its text names the request in error messages: "the call of f on 'b'".
             labels: names the parts of the body in error messages.
-            notes: for interceptors (``Outgoing.notes``).
+            notes: for interceptors (``Attachments.notes``).
 
         Raises:
             SerializationError: the body cannot be sent.
@@ -131,7 +131,8 @@ class Caller:
             call.future.set_exception(peer.lost_error())
             return call
         if notes:
-            call.notes = notes
+            call.attached = attached = Attachments()
+            attached.notes = notes
         self._codec.pack(call, body, peer.same_main, labels, peer.versions)
         self._codec.sending(call)
         if thread_role.inside and interrupts_protected():
@@ -176,7 +177,7 @@ class Caller:
         if then is None:
             complete_once(call.future, source.value())
             return
-        left = max(call.deadline - self._timers.now(), 1e-3) if call.deadline else 0.0
+        left = max(call.ends() - self._timers.now(), 1e-3) if call.timeout else 0.0
         try:
             then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
         except Exception as problem:  # it could not begin, for example because the agent was closed at that moment
@@ -215,7 +216,9 @@ class Caller:
             return
         finally:
             role.inside = outer
-            call.pickled = call.tensors = call.references = call.buffers = ()  # ``drop_content``, without a call
+            call.pickled = ()  # ``drop_content``, without a call
+            if (attached := call.attached) is not NO_ATTACHMENTS:
+                attached.tensors = attached.references = attached.buffers = ()
         if not sent or link.state is GONE or self._state.closed:
             self._not_sent(call, peer)
 
@@ -274,7 +277,7 @@ class Caller:
             message.connection.flow.used(message.size)
             return  # it timed out or failed before; references in the answer are dropped with the message
         try:
-            if call.extras:
+            if call.attached.extras:
                 self._codec.delivered(call)
             if self._codec.is_plain(message) and not message.flags & Flag.ERROR:
                 self._complete(call, message)
@@ -298,7 +301,7 @@ class Caller:
             try:
                 callbacks = call.future.try_finish()
                 # The future is complete before this, so that an interceptor needs no callback, and no thread for it.
-                if call.extras:
+                if call.attached.extras:
                     self._codec.delivered(call)
                 if callbacks:
                     self._call_back(callbacks)

@@ -105,14 +105,15 @@ class Codec:
 
     def sending(self, message: Outgoing) -> None:
         """Show a message that leaves to the interceptors. If one raises, those before it are told that it did not leave."""
-        if not (message.references or message.notes or self.speaks()):
-            if message.tensors and self.on_tensors is not None:
+        attached = message.attached
+        if not (attached.references or attached.notes or self.speaks()):
+            if attached.tensors and self.on_tensors is not None:
                 self.on_tensors(message)
             return
         for index, interceptor in enumerate(self._sending):
             if interceptor.needs is not None and not interceptor.needs.get():
                 continue
-            if interceptor.needs_references and not (message.references or message.notes):
+            if interceptor.needs_references and not (attached.references or attached.notes):
                 continue
             try:
                 interceptor.sending(message)
@@ -137,12 +138,12 @@ class Codec:
 
     def delivered(self, message: Outgoing) -> None:
         """Tell its interceptors that a message has arrived."""
-        for number in message.extras:
+        for number in message.attached.extras:
             if delivered := self._delivered.get(number):
                 delivered(message)
 
     def not_delivered(self, message: Outgoing) -> None:
         """Tell its interceptors that a message did not go out, or may not have arrived."""
-        for number in message.extras:
+        for number in message.attached.extras:
             if not_delivered := self._not_delivered.get(number):
                 not_delivered(message)

@@ -11,7 +11,6 @@ from ..core.futures import Future
 from .messages import Method, Outgoing
 from .notices import LongWaits
 from .timers import NEVER, Timers, run_logged
-from .wire.header import Kind
 
 DEADLINE_LOOK_SECONDS = 1e-5  # for each call, between two looks at all deadlines: looks take a small part of the time
 
@@ -22,7 +21,7 @@ class PendingCall(Outgoing):
     The thread that takes it out of the table completes its future, once.
 
     Attributes:
-        began: when it was made, in the agent's seconds.
+        began: when it was made, or its time-out began, in the agent's seconds.
         future: holds the answer.
     """
 
@@ -30,6 +29,9 @@ class PendingCall(Outgoing):
 
     began: float
     future: Future[Any]
+
+    def ends(self) -> float:
+        return self.began + self.timeout if self.timeout else 0.0
 
     def done(self) -> bool:
         return self.future.done()
@@ -83,7 +85,7 @@ class CallTable:
         """
         now = self._timers.now()
         call_id = next(self._ids if to >= 0 else self._waits)
-        call = PendingCall(Kind.REQUEST, method, call_id, timeout, to, now + timeout if timeout else 0.0)
+        call = PendingCall(method, call_id, timeout, to)
         call.began, call.what, call.future = now, what, Future()
         return call
 
@@ -93,16 +95,16 @@ class CallTable:
         if call.to >= 0:
             self._latest = call.call_id
         # After the call was added: a look at the calls that missed it has reset the alarms before these lines read them.
-        if call.timeout and call.deadline < self._deadlines.when:
-            self._deadlines.set(call.deadline)
+        if call.timeout and call.began + call.timeout < self._deadlines.when:
+            self._deadlines.set(call.began + call.timeout)
         if (notices := self.notices) is not None and not notices.looking:
             notices.begin()
 
     def expire_in(self, call: PendingCall, seconds: float) -> None:
         """Give a call without a time-out one that begins now; if it has one, nothing changes."""
         if not call.timeout:
-            call.deadline, call.timeout = self._timers.now() + seconds, seconds
-            self._deadlines.set(call.deadline)
+            call.began, call.timeout = self._timers.now(), seconds
+            self._deadlines.set(call.began + seconds)
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove and return a call; return ``None`` if another thread has removed it."""
@@ -145,10 +147,13 @@ class CallTable:
         now, first = self._timers.now(), NEVER
         due = []
         for call in self._listed():
-            if 0.0 < call.deadline <= now:
+            if not call.timeout:
+                continue
+            deadline = call.began + call.timeout
+            if deadline <= now:
                 due.append(call)
-            elif 0.0 < call.deadline < first:
-                first = call.deadline
+            elif deadline < first:
+                first = deadline
         if first < NEVER:
             self._deadlines.set(max(first, now + DEADLINE_LOOK_SECONDS * len(self.calls)))
         for call in due:

@@ -18,7 +18,6 @@ from .peer import Peer
 from .replies import Reply
 from .timers import Timers
 from .wire.control import encode_done, encode_ids
-from .wire.header import Kind
 
 TOGETHER = 64  # so many answers leave without waiting for more
 T = TypeVar("T")
@@ -57,7 +56,8 @@ class DoneAnswers:
 
     def _send(self, connection: Connection, call_ids: list[int]) -> None:
         parts = [frame := encode_done(call_ids)]
-        done = Reply(Kind.DONE, 0, 0, 0.0, -1)
+        done = Reply(0, 0, 0.0, -1)
+        done.deadline = 0.0
         done.size = len(frame)
         flow = connection.flow or self._flows.of(connection)
         if flow.take(done):

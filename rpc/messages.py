@@ -40,24 +40,50 @@ class Topic:
     GROUP = 5
 
 
+class Attachments:
+    """Attachments of a message, beside its pickle. Most messages have none: they share ``NO_ATTACHMENTS``.
+
+    The empty values are the class's, so that one is made without a call of Python code.
+
+    Attributes:
+        tensors: those that the pickle replaced by an index. At the receiver they are made when the body is opened.
+        references: those that the pickle replaced by an index. At the receiver an interceptor makes them.
+        buffers: the raw memory of arrays in the pickle.
+        extras: at the sender, bytes that interceptors send along, by the interceptor's number.
+        notes: at the sender, objects that interceptors keep there, by the interceptor's number.
+        arrays: at the receiver, the tensors' arrays.
+        requires_grad: at the receiver, the tensors' flags.
+        waits_for: at the receiver, futures that must complete before the handler of a request starts.
+        problem: at the receiver, why the body cannot be opened; empty if it can.
+    """
+
+    tensors: Sequence[Tensor] = NOTHING
+    references: Any = NOTHING
+    buffers: Sequence[Any] = NOTHING
+    extras: dict[int, bytes] = NONE_YET
+    notes: dict[int, Any] = NONE_YET
+    arrays: list[Any] = NOTHING
+    requires_grad: list[bool] = NOTHING
+    waits_for: Sequence[Future[Any]] = NOTHING
+    problem: str = ""
+
+
+NO_ATTACHMENTS = Attachments()
+
+
 class Outgoing(FrameHandle):
     """Request or reply that is sent: its content, until it is encoded, and its state in flow control and lane.
 
     Args:
-        kind: kind of the frame.
         method: number of the method, whose handler answers.
         call_id: number of the call.
+        timeout: seconds in its header, 0 for none.
         to: rank of the receiver.
 
     Attributes:
+        kind: kind of its frame.
         pickled: the pickle in pieces, so that a large ``bytes`` object in it is not copied.
-        tensors: those that the pickle replaced by an index.
-        references: those that the pickle replaced by an index.
-        buffers: the raw memory of arrays in the pickle.
-        extras: bytes that interceptors send along, by the interceptor's number.
-        notes: objects that interceptors keep at the sender, by the interceptor's number.
-        timeout: seconds in its header, 0 for none.
-        deadline: time after which nobody waits for it, in the agent's seconds; 0 for none.
+        attached: what goes beside the pickle.
         what: its text names the message in errors.
         connection: the connection that it was given to.
         size: bytes of its frame.
@@ -67,72 +93,72 @@ class Outgoing(FrameHandle):
     """
 
     __slots__ = (
-        "buffers",
+        "attached",
         "call_id",
         "connection",
-        "deadline",
-        "extras",
         "flags",
         "gate",
-        "kind",
         "method",
-        "notes",
         "parts",
         "pickled",
-        "references",
         "size",
-        "tensors",
         "timeout",
         "to",
         "unsent",
         "what",
     )
 
+    kind = Kind.REQUEST
     gate: Future[bool] | None
     parts: list[Any]
     unsent: Callable[[Outgoing], None]
     what: object
 
-    def __init__(self, kind: int, method: int, call_id: int, timeout: float, to: int, deadline: float = 0.0) -> None:
-        self.kind = kind
+    def __init__(self, method: int, call_id: int, timeout: float, to: int) -> None:
         self.method = method
         self.call_id = call_id
         self.timeout = timeout
         self.to = to
-        self.deadline = deadline
         self.flags: int = 0
         self.pickled: Sequence[Any] = ()
-        self.tensors: Sequence[Tensor] = ()
-        self.references: Sequence[Any] = ()
-        self.buffers: Sequence[Any] = ()
-        self.extras: dict[int, bytes] = NONE_YET
-        self.notes: dict[int, Any] = NONE_YET
+        self.attached = NO_ATTACHMENTS
         self.connection: Connection | None = None
         self.size = 0
         self.waiting = self.undo = self.gate = None
         self.in_hand = False
 
+    def ends(self) -> float:
+        """Return the time after which nobody waits for it, in the agent's seconds; 0 for none."""
+        return 0.0
+
     def tell(self, number: int, data: bytes) -> None:
         """Send ``data`` along, for the receiver's interceptor of that number."""
-        self.extras = {**self.extras, number: data}
+        if self.attached is NO_ATTACHMENTS:
+            self.attached = Attachments()
+        self.attached.extras = {**self.attached.extras, number: data}
 
     def keep(self, number: int, note: Any) -> None:
         """Keep ``note`` at the sender, for its interceptor of that number."""
-        self.notes = {**self.notes, number: note}
+        if self.attached is NO_ATTACHMENTS:
+            self.attached = Attachments()
+        self.attached.notes = {**self.attached.notes, number: note}
 
     def take_note(self, number: int) -> Any:
         """Remove and return the note of the interceptor of that number; ``None`` if there is none."""
-        return self.notes.pop(number, None) if self.notes else None
+        notes = self.attached.notes
+        return notes.pop(number, None) if notes else None
 
     def drop_content(self) -> None:
         """Drop the content, because the frame is made. ``delivered`` and ``not_delivered`` do not need it."""
-        self.pickled = self.tensors = self.references = self.buffers = ()
+        self.pickled = ()
+        if (attached := self.attached) is not NO_ATTACHMENTS:
+            attached.tensors = attached.references = attached.buffers = NOTHING
 
     def restamp(self, head: bytes) -> bytes:
-        flow = self.connection.flow if self.connection is not None else None
-        if flow is None or not self.deadline:
+        flow, deadline = self.connection.flow if self.connection is not None else None, self.ends()
+        if flow is None or not deadline:
             return head
-        return restamp(head, max(self.deadline - flow.now(), 1e-3))
+        return restamp(head, max(deadline - flow.now(), 1e-3))
 
     def done(self) -> bool:
         """Return whether nobody waits for it any more."""
@@ -140,33 +166,6 @@ class Outgoing(FrameHandle):
 
     def dequeued(self) -> None:
         """Note that it is sent now."""
-
-
-class Attachments:
-    """Attachments of a message that arrived, beside its pickle. Most messages have none: they share ``NO_ATTACHMENTS``.
-
-    The empty values are the class's, so that one is made without a call of Python code.
-
-    Attributes:
-        arrays: the tensors' arrays.
-        requires_grad: the tensors' flags.
-        tensors: made when the body is opened.
-        references: made by the interceptor of references.
-        buffers: the memory of arrays in the pickle.
-        waits_for: futures that must complete before the handler of a request starts; an interceptor adds them.
-        problem: why the body cannot be opened here; empty if it can.
-    """
-
-    arrays: list[Any] = NOTHING
-    requires_grad: list[bool] = NOTHING
-    tensors: list[Tensor] = NOTHING
-    references: list[Any] = NOTHING
-    buffers: list[Any] = NOTHING
-    waits_for: Sequence[Future[Any]] = NOTHING
-    problem: str = ""
-
-
-NO_ATTACHMENTS = Attachments()
 
 
 class Incoming:

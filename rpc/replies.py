@@ -18,7 +18,7 @@ from .pool import ThreadPool
 from .timers import Timer, Timers
 from .wire.failures import describe_failure
 from .wire.frames import encode
-from .wire.header import Flag
+from .wire.header import Flag, Kind
 from .wire.payload import pack
 
 COPIED_BYTES = 64 * 1024  # a shorter answer that has no room is copied and queued
@@ -30,12 +30,18 @@ class Reply(Outgoing):
     """Answer to a request.
 
     Attributes:
+        deadline: time after which nobody waits for it, in the agent's seconds; 0 for none.
         timer: drops the answer at the deadline of its call; set when the answer is queued.
     """
 
-    __slots__ = ("timer",)
+    __slots__ = ("deadline", "timer")
 
+    kind = Kind.REPLY
+    deadline: float
     timer: Timer | None
+
+    def ends(self) -> float:
+        return self.deadline
 
     def dequeued(self) -> None:
         if self.timer is not None:

@@ -244,7 +244,8 @@ class ServerCall(Incoming):
         """
         codec, reply = self._server.codec, None
         if value is not None or self.warnings or codec.speaks():
-            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self._peer.number, self.deadline)
+            reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
+            reply.deadline = self.deadline
             codec.pack(reply, value, self._peer.same_main, label_result, self._peer.versions)
         self._send(reply)
 
@@ -264,7 +265,8 @@ class ServerCall(Incoming):
         """Answer with an exception. If even that fails, the request still counts as served."""
         self.note(error)
         try:
-            reply = Reply(Kind.REPLY, self.method, self.call_id, 0.0, self._peer.number, self.deadline)
+            reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
+            reply.deadline = self.deadline
             pack_failure(reply, error, self._server.state.name, self._server.codec.limit, not self._peer.versions)
             self._send(reply)
         finally:

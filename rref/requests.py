@@ -44,12 +44,12 @@ class ReferenceInterceptor(Interceptor):
 
     def sending(self, message: Outgoing) -> None:
         """Fork every reference in the message, and add the transfer. Creating calls and calls of methods bring their own."""
-        transfer: Transfer | None = message.notes.get(NUMBER)
+        transfer: Transfer | None = message.attached.notes.get(NUMBER)
         if transfer is None:
-            if not message.references:
+            if not message.attached.references:
                 return
             transfer = Transfer(self.context.key(message.to), answered=message.kind == Kind.REQUEST)
-        transfer.forks = [reference.sendable_fork(self.context) for reference in message.references]
+        transfer.forks = [reference.sendable_fork(self.context) for reference in message.attached.references]
         self.context.send(transfer)
         if transfer.created is not None:
             transfer.created.call = message

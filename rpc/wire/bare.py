@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ...core.extend import Tensor
-from ..messages import Incoming, Outgoing
+from ..messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .header import Flag
 
 PLAIN_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
@@ -94,7 +94,9 @@ def _pack_tensors(message: Outgoing, tensors: tuple[Any, ...], limit: int) -> bo
         size += tensor._array.nbytes
     if size > limit:
         return False
-    message.tensors = tensors
+    if (attached := message.attached) is NO_ATTACHMENTS:  # else it has notes
+        message.attached = attached = Attachments()
+    attached.tensors = tensors
     return True
 
 

@@ -38,19 +38,20 @@ def encode(message: Outgoing) -> Parts:
 
     Large arrays are not copied here.
     """
-    if not (message.tensors or message.references or message.buffers or message.extras):
+    attached = message.attached
+    if not (attached.tensors or attached.references or attached.buffers or attached.extras):
         head = HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
         size = message.size = BODY + sum(map(len, message.pickled))
         whole = [head, *message.pickled]
         return [b"".join(whole)] if size <= SMALL_BYTES else whole
-    rows, buffers = _tensor_rows(message.tensors)
-    buffers += message.buffers
+    rows, buffers = _tensor_rows(attached.tensors)
+    buffers += attached.buffers
     lengths = list(map(len, buffers))
     tables = b"".join([*rows, *map(LENGTH.pack, lengths)])
-    extras = _extras(message.extras) if message.extras else b""
+    extras = _extras(attached.extras) if attached.extras else b""
     pickle_bytes = sum(map(len, message.pickled))
     head = HEAD.pack(message.kind, message.flags | Flag.TABLES, message.method, message.call_id, message.timeout)
-    counts = TABLES.pack(len(rows), len(message.references), len(buffers), len(extras), len(tables), pickle_bytes)
+    counts = TABLES.pack(len(rows), len(attached.references), len(buffers), len(extras), len(tables), pickle_bytes)
     start = b"".join((head, counts, tables, extras))
     parts: Parts = [start, *message.pickled]
     position = len(start) + pickle_bytes

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
-from ..messages import Incoming, Outgoing
+from ..messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .bare import open_bare, pack_bare
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
@@ -252,7 +252,10 @@ def pack_pickled(
         error.__context__ = None  # the error of the attempt by name, which had the same reason
         raise SerializationError(f"{path} cannot be sent to another worker: {_reason(error)}") from error
     message.pickled = tables.pickled
-    message.tensors, message.references, message.buffers = tables.tensors, tables.references, tables.buffers
+    if tables.tensors or tables.references or tables.buffers:
+        if (attached := message.attached) is NO_ATTACHMENTS:  # else it has notes
+            message.attached = attached = Attachments()
+        attached.tensors, attached.references, attached.buffers = tables.tensors, tables.references, tables.buffers
     if tables.plain:
         message.flags |= Flag.PLAIN
 
@@ -291,7 +294,7 @@ class Opener(Unpickler):
         return self.lookups[name] if module == HERE else super().find_class(module, name)
 
 
-def _rebuild(tensors: list[Tensor], kind: type[Tensor], index: int) -> Tensor:
+def _rebuild(tensors: Sequence[Tensor], kind: type[Tensor], index: int) -> Tensor:
     tensor = tensors[index]
     if tensor.grad_fn is None:
         return tensor.as_subclass(kind)

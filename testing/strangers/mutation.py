@@ -14,11 +14,10 @@ from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.bulk import Assembly, chunks
 from ...rpc.lanes.outbox import LENGTH, split_batch
-from ...rpc.messages import Incoming, Outgoing
+from ...rpc.messages import Attachments, Incoming, Outgoing
 from ...rpc.security import AcceptorHandshake, DialerHandshake
 from ...rpc.wire.control import decode_acknowledgement, decode_control
 from ...rpc.wire.frames import decode, encode
-from ...rpc.wire.header import Kind
 from .attacks import mutate
 
 # Errors that no reader may raise. After any other, the agent closes the connection and logs it.
@@ -97,12 +96,13 @@ class Mutations:
         ]
 
     def _frames(self) -> list[tuple[bytes, Reader]]:
-        message = Outgoing(Kind.REQUEST, 1, 1, 5.0, 0)
+        message = Outgoing(1, 1, 5.0, 0)
         message.pickled = [pickle.dumps(Canary(self._canary))]
         plain = b"".join(encode(message))
-        message.tensors = [tensor([1.0, 2.0]), tensor([[1, 2], [3, 4]])]
-        message.buffers = [memoryview(bytes(range(72)))]
-        message.extras = {1: b"words"}
+        message.attached = attached = Attachments()
+        attached.tensors = [tensor([1.0, 2.0]), tensor([[1, 2], [3, 4]])]
+        attached.buffers = [memoryview(bytes(range(72)))]
+        attached.extras = {1: b"words"}
         full = b"".join(encode(message))
         control = plain[:16] + struct.pack("<QHI", 1, 1, 5) + b"words"
         batch = b"".join(LENGTH.pack(len(frame)) + frame for frame in (plain, full, control))

@@ -54,6 +54,6 @@ def test_nothing_to_say_is_an_empty_message():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_dense_gradients_need_no_pickle(sparse):
     gradient = tg.ones(2, 3).to_sparse() if sparse else np.ones((2, 3))
-    message = Outgoing(0, 32, 1, 0.0, 1)
+    message = Outgoing(32, 1, 0.0, 1)
     body = pack_request(1, (0, 1, 1), False, True, [(Kind.FED, 7, [gradient, None])])
     assert pack_bare(message, body, 1 << 20) != sparse

@@ -14,7 +14,8 @@ from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, decode_table, encode_table
-from telegrad.rpc.messages import Incoming, Outgoing
+from telegrad.rpc.messages import Attachments, Incoming, Outgoing
+from telegrad.rpc.replies import Reply
 from telegrad.rpc.wire import control
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import Kind
@@ -31,10 +32,11 @@ def joined(parts):
 
 
 def message(*tensors, kind=Kind.REQUEST, **fields):
-    made = Outgoing(kind, 999, 7, 2.5, 1)  # nobody serves that method, so that nothing is unpickled
-    made.pickled, made.tensors = [b"no pickle"], list(tensors)
+    made = (Outgoing if kind == Kind.REQUEST else Reply)(999, 7, 2.5, 1)  # nothing serves that method, or unpickles it
+    made.pickled, made.attached = [b"no pickle"], Attachments()
+    made.attached.tensors = list(tensors)
     for name, value in fields.items():
-        setattr(made, name, value)
+        setattr(made.attached if hasattr(Attachments, name) else made, name, value)
     return joined(encode(made))
 
 

@@ -22,7 +22,7 @@ class Stamp(FrameHandle):
 
 
 def request(size):
-    made = Outgoing(1, 1, 7, 5.0, 1)
+    made = Outgoing(1, 7, 5.0, 1)
     made.pickled = [bytes(size)]
     return encode(made)
 

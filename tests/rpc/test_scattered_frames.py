@@ -8,9 +8,8 @@ import pytest
 import telegrad as tg
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, decode_table, encode_table
-from telegrad.rpc.messages import Incoming, Outgoing
+from telegrad.rpc.messages import Attachments, Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
-from telegrad.rpc.wire.header import Kind
 
 
 def scatter(parts, apart):
@@ -59,9 +58,10 @@ def test_a_corrupt_table_is_an_error(data):
 
 
 def message(**fields):
-    made = Outgoing(Kind.REQUEST, 1, 7, 2.5, 1)
+    made = Outgoing(1, 7, 2.5, 1)
+    made.attached = Attachments()
     for name, value in fields.items():
-        setattr(made, name, value)
+        setattr(made.attached if hasattr(Attachments, name) else made, name, value)
     return made
 
 

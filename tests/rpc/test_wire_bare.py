@@ -9,7 +9,7 @@ from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
-from telegrad.rpc.wire.header import Flag, Kind
+from telegrad.rpc.wire.header import Flag
 from telegrad.rpc.wire.payload import make_tensors, pack, unpack
 
 LIMIT = 100_000
@@ -24,7 +24,7 @@ class Text(str):
 
 
 def packed(body, limit=LIMIT):
-    message = Outgoing(Kind.REQUEST, 1, 1, 0.0, 0)
+    message = Outgoing(1, 1, 0.0, 0)
     pack(message, body, (), True, lambda body: [("the body", body)], limit)
     return message
 

@@ -10,7 +10,7 @@ from helpers.remote import same
 from telegrad import rpc
 from telegrad.rpc.codec import Codec
 from telegrad.rpc.lanes.bulk import CHUNK_BYTES, Assembly, chunks
-from telegrad.rpc.messages import Incoming, Outgoing
+from telegrad.rpc.messages import Attachments, Incoming, Outgoing
 from telegrad.rpc.wire.frames import TABLES, decode, encode
 from telegrad.rpc.wire.header import HEAD, Kind
 
@@ -26,9 +26,10 @@ def frame_of(*parts):
 
 
 def message(**fields):
-    made = Outgoing(Kind.REQUEST, 1, 7, 2.5, 1)
+    made = Outgoing(1, 7, 2.5, 1)
+    made.attached = Attachments()
     for name, value in fields.items():
-        setattr(made, name, value)
+        setattr(made.attached if hasattr(Attachments, name) else made, name, value)
     return made
 
 

@@ -8,7 +8,6 @@ import telegrad as tg
 from telegrad import nn, rpc
 from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
-from telegrad.rpc.wire.header import Kind
 from telegrad.rpc.wire.payload import make_tensors, pack, unpack
 from telegrad.testing import in_process_cluster, replayable, seeds
 
@@ -17,7 +16,7 @@ LIMIT = 1 << 30
 
 def travel(body):
     """Return what arrives of a body, and the size of its frame."""
-    message = Outgoing(Kind.REQUEST, 1, 1, 0.0, 1)
+    message = Outgoing(1, 1, 0.0, 1)
     pack(message, body, (), True, lambda body: [("it", body)], LIMIT)
     frame = bytearray().join(map(bytes, encode(message)))
     arrived = decode(frame, True, Incoming(None))
@@ -200,7 +199,7 @@ def test_subclasses_sparse_tensors_modules_and_generators():
 
 
 def test_a_place_outside_its_memory_is_refused():
-    message = Outgoing(Kind.REQUEST, 1, 1, 0.0, 1)
+    message = Outgoing(1, 1, 0.0, 1)
     pack(message, matrix().t(), (), True, lambda body: [], LIMIT)
     frame = bytearray().join(map(bytes, encode(message)))
     at = frame.index(np.array([4, 12], "<i8").tobytes())

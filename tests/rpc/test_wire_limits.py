@@ -111,9 +111,10 @@ def test_more_tensors_than_16_bits_count(workers):
 
 
 def test_more_references_and_buffers_than_16_bits_count():
-    out = frames.Outgoing(1, 1, 7, 0.0, 1)
-    out.pickled, out.references, out.buffers = [b"pickle"], [None] * 70_000, [memoryview(b"abc")] * 70_000
-    out.extras = {1: b"e" * 70_000}
+    out = frames.Outgoing(1, 7, 0.0, 1)
+    out.pickled, out.attached = [b"pickle"], frames.Attachments()
+    out.attached.references, out.attached.buffers = [None] * 70_000, [memoryview(b"abc")] * 70_000
+    out.attached.extras = {1: b"e" * 70_000}
     message = frames.decode(bytearray(b"".join(frames.encode(out))), True, frames.Incoming(None))
     assert (len(message.attached.references), len(message.attached.buffers), len(message.extras[1])) == (70_000,) * 3
     assert bytes(message.attached.buffers[-1]) == b"abc" and bytes(message.pickled) == b"pickle"
@@ -150,8 +151,9 @@ def test_five_gibibytes_are_refused_before_memory_is_used(workers):
 def test_a_pickle_of_more_than_32_bits_can_be_framed():
     """The lengths in a frame have 64 bits, whatever the limit is. Nothing is copied: the parts are the objects themselves."""
     huge = bytes(5 * GIB)
-    out = frames.Outgoing(1, 1, 7, 0.0, 1)
-    out.pickled, out.tensors = [b"x", huge], [tg.ones(1)]
+    out = frames.Outgoing(1, 7, 0.0, 1)
+    out.pickled, out.attached = [b"x", huge], frames.Attachments()
+    out.attached.tensors = [tg.ones(1)]
     parts = frames.encode(out)
     assert parts[2] is huge
     assert frames.TABLES.unpack_from(parts[0], frames.HEAD.size)[-1] == len(huge) + 1
