@@ -18,7 +18,7 @@ from .messages import Topic
 from .peer import Peer
 
 LEAVING_SECONDS = 3.0  # time for the goodbye of a worker that has just left to be read
-LOOK_SECONDS = 0.02
+HOLDER_LOOK_SECONDS = 0.02
 
 
 class DynamicGroup:
@@ -60,7 +60,7 @@ class DynamicGroup:
             if peer.number == self._agent.number or (peer.linked and self._agent.timers.now() > late):
                 return  # ``Admissions`` raises the error
             self._agent.connections.dial_missing(peer)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(HOLDER_LOOK_SECONDS)
 
     def _holder(self, worker: WorkerRecord) -> WorkerRecord | None:
         with self._lock:

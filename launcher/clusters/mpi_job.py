@@ -23,7 +23,7 @@ from ..root_cause import FailureGraph, WorkerExit
 from ..supervisor import Failed, Joined, Left, Lost
 from .mpi_reports import MARK
 
-LOOK_SECONDS = 1.0
+MPI_LOOK_SECONDS = 1.0
 RANKED = re.compile(rb"\[(\d+)\] ?")
 DIED = re.compile(rb"=\s+PID (\d+) RUNNING AT \S+\s*\n=\s+EXIT CODE: (\d+)")
 
@@ -93,7 +93,7 @@ class MpiJob:
         stack.enter_context(signals_to(selector, lambda signum: self._signalled(mpiexec, signum)))
         selector.register(output, selectors.EVENT_READ)
         while True:
-            ready = {key.fd: key.data for key, _ in selector.select(LOOK_SECONDS)}
+            ready = {key.fd: key.data for key, _ in selector.select(MPI_LOOK_SECONDS)}
             if output in ready:
                 if not (data := os.read(output, 1 << 16)):
                     break

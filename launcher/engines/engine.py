@@ -16,7 +16,7 @@ from ..environment import reserve_port
 from ..report_file import ReportFile
 from ..supervisor import Begin, Event, Exited, Phase, Signal, Start, Supervisor, TimePassed
 
-LOOK_SECONDS = 1.0
+ENGINE_LOOK_SECONDS = 1.0
 """Time after which the engine looks for reports if nothing else wakes it: a worker that failed may not end."""
 
 
@@ -117,7 +117,7 @@ class Engine(ABC):
             return 0.0
         times = (self.supervisor.wake_at, self._refresh_at, until if self._running else None)
         left = [at - time.monotonic() for at in times if at is not None]
-        return max(0.0, min([*left, LOOK_SECONDS]))
+        return max(0.0, min([*left, ENGINE_LOOK_SECONDS]))
 
     def _start(self, rank: int) -> None:
         pid = self.start(rank)

@@ -20,7 +20,7 @@ from .outbox import LATE_SECONDS
 BULK_BYTES = 128 * 1024  # larger frames are bulk
 CHUNK_BYTES = 2 * 1024 * 1024
 MOST_WAITING = 3  # chunks of a transfer: so few stay in the processor's cache, and their memory is used again
-LOOK_SECONDS = 0.05  # a thread that waits for room checks so often whether chunks still leave
+BULK_LOOK_SECONDS = 0.05  # a thread that waits for room checks so often whether chunks still leave
 CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
 MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -60,7 +60,7 @@ class Transfer:
             leaves: returns whether chunks still leave; if not, it does not wait.
         """
         while len(self._chunks) >= MOST_WAITING and leaves():
-            self._sender.sleep(LOOK_SECONDS)
+            self._sender.sleep(BULK_LOOK_SECONDS)
 
     def take(self) -> bytes | None:
         """Remove and return the next chunk, to send it now; ``None`` if there is nothing to send."""

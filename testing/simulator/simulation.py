@@ -27,7 +27,7 @@ OPTIONS = GrpcRpcBackendOptions(rpc_timeout=5.0, keepalive=1.0, reconnect_timeou
 LONGEST_FAULT_SECONDS = 12.0  # longer than it takes to lose a silent worker
 AUDIT_EVENTS = 2000  # how many events pass between two looks at the references; cycles are collected then, too
 END_SECONDS = 30.0  # simulated: by then, without faults, all work must have ended
-LOOK_SECONDS = 1.0  # simulated, between two checks whether a phase is over
+PHASE_LOOK_SECONDS = 1.0  # simulated, between two checks whether a phase is over
 MOST_EVENTS_AT_ONCE = 10_000  # at one moment of simulated time
 MOST_VIOLATIONS = 20
 WINDOWS = [(1, 1), (20_000, 2), (100_000, 20)]  # bytes and messages that may be under way on a connection
@@ -184,7 +184,7 @@ class Simulation:
         while not condition():
             if self.queue.now > limit:
                 return False
-            look_again = self.queue.now + LOOK_SECONDS
+            look_again = self.queue.now + PHASE_LOOK_SECONDS
             while self.queue.now < look_again:
                 if not self._step():
                     return condition()
