@@ -7,6 +7,7 @@ one before ``send`` returns.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -16,15 +17,13 @@ Work = Callable[[], bool | None]  # returns True if it is still to be done
 class DueWork:
     """Queue of work. For any thread; no lock is held while work is done.
 
-    Work stays in the queue until it is done. If it raises (Ctrl-C may interrupt it), it is called once more.
-
     Attributes:
         stopped: while True, nothing is done.
     """
 
     def __init__(self) -> None:
         self._items: deque[Work] = deque()
-        self._doing = False  # a thread is doing work
+        self._doing = threading.Lock()  # held by the thread that does work
         self.stopped = False
 
     def add(self, *items: Work) -> None:
@@ -33,29 +32,12 @@ class DueWork:
 
     def run(self) -> None:
         """Do the work, unless another thread is doing it."""
-        # After a thread has cleared ``_doing`` it looks again, so that items which came meanwhile are not forgotten.
-        while self._items and not self.stopped:
-            if not self._doing:
-                self._doing = True  # no other thread and no signal handler runs between the check and this
-                try:
-                    self._do_all()
-                finally:
-                    self._doing = False
-            else:
-                return
-
-    def _do_all(self) -> None:
-        while self._items and not self.stopped:
-            self._do_first()
-
-    def _do_first(self) -> None:
-        work, undone = self._items[0], None
-        try:
+        # After a thread has released the lock it looks again, so that items which came meanwhile are not forgotten.
+        while self._items and not self.stopped and self._doing.acquire(blocking=False):
             try:
-                undone = work()
-            except BaseException:  # such as Ctrl-C
-                undone = work()
-                raise
-        finally:
-            if undone is not True:
-                self._items.popleft()
+                while self._items and not self.stopped:
+                    work = self._items.popleft()
+                    if work() is True:
+                        self._items.appendleft(work)
+            finally:
+                self._doing.release()

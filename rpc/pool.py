@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ..core.errors import RpcError
-from ..core.futures import thread_role
+from ..core.futures import interruptible, thread_role
 from .pool_policy import BACKLOG_LOOK_SECONDS, MOST_DOZING, PoolPolicy
 from .stuck import place_of
 
@@ -70,7 +70,7 @@ class ThreadPool:
         self.size = size
         self.name = name
         self.ceiling = ceiling
-        self._lock = threading.RLock()  # a signal handler may send while its thread does
+        self._lock = threading.Lock()
         self._ready: SimpleQueue[Task | None] = SimpleQueue()  # one item for each idle or new thread that is to run
         self._backlog: deque[Task] = deque()
         self._threads: set[threading.Thread] = set()
@@ -145,7 +145,7 @@ class ThreadPool:
                 self._ready.put(None)
             threads = [thread for thread in self._threads if thread is not threading.current_thread()]
         for thread in threads:
-            thread.join(timeout)
+            interruptible(thread.join, timeout)
             if thread.is_alive():
                 timeout = 0.0
         return [place_of(thread) for thread in threads if thread.is_alive()]
@@ -166,8 +166,8 @@ class ThreadPool:
         if self._looking or self._call_later is None:
             return
         if len(self._backlog) > self._lingering and self._running < self.size:
-            self._call_later(BACKLOG_LOOK_SECONDS, self._look)  # first: Ctrl-C may come before it has done so
             self._looking = True
+            self._call_later(BACKLOG_LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
         """Let more threads run if those that run do not take the tasks that wait."""
@@ -181,7 +181,6 @@ class ThreadPool:
         # lock held, and there is a free place
         if not self._idle:
             self._make_thread()
-        # No signal handler runs between these three.
         self._idle -= 1
         self._running += 1
         # A new thread too gets the task from the queue, not as an argument: a Thread object keeps its arguments for as long
@@ -192,16 +191,12 @@ class ThreadPool:
         # lock held
         thread = threading.Thread(target=self._work, name=f"{self.name}-{self._made + 1}", daemon=True)
         try:
-            self._threads.add(thread)
             thread.start()
-        except BaseException as error:
-            # After Ctrl-C the thread may have started nevertheless: it sees that it is not in the set, and ends.
-            self._threads.discard(thread)
-            if not isinstance(error, RuntimeError):
-                raise
+        except RuntimeError as error:
             raise RpcError(
                 f"{self.name!r} has {len(self._threads)} threads and the system gives no more ({error}); nest less deeply"
             ) from error
+        self._threads.add(thread)
         self._made += 1
         self._idle += 1
 
@@ -217,20 +212,20 @@ class ThreadPool:
             self._backlog.popleft()
 
     def _work(self) -> None:
-        with self._lock:  # so that ``_make_thread`` has ended
-            if threading.current_thread() not in self._threads:
-                return
-        thread_role.blocker, policy = self, self._policy
+        role, policy = thread_role, self._policy
+        role.blocker, role.inside = self, True
         task = self._ready.get()
         while task is not None:
             idle: Idle | None = None
             lingered = False
             policy.began = began = monotonic()
             policy.tasks = number = policy.tasks + 1
+            role.inside = False
             try:
                 idle = task()
             except BaseException:
                 logger.exception("a task of %s raised", self.name)
+            role.inside = True
             task = None  # the task's objects must not outlive it while the thread idles
             if idle is not None and not self._backlog:
                 self._linger(idle)

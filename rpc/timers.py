@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeVar
 
 logger = logging.getLogger("telegrad.rpc")
 NEVER = float("inf")
-SMALL_HEAP = 64
+FEW_TIMERS = 1000  # cancelled ones beside them are swept out when there are more
 IN_A_ROW = 100  # timers that run before the loop does its other work
 TICK_SECONDS = 1e-3  # between two runs of the actions of ``call_soon``
 Action = Callable[..., object]
@@ -67,7 +67,7 @@ class Timer:
 
 
 class Timers:
-    """Timers of one agent.
+    """Timers of one agent. For any thread; no lock is held, so that a finalizer or a signal handler may add a timer, too.
 
     Args:
         now: monotonic seconds.
@@ -76,12 +76,11 @@ class Timers:
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Re-entrant: a signal handler or a finalizer may add a timer while its thread adds one.
-        self._lock = threading.RLock()
-        self._heap: list[tuple[float, int, Timer]] = []
+        self._added: deque[tuple[float, int, Timer]] = deque()  # by any thread; the loop puts them into its heap
+        self._heap: list[tuple[float, int, Timer]] = []  # used on the loop's thread only
         self._numbers = itertools.count()
-        self._sweep_at = SMALL_HEAP
-        self._wake_at = NEVER  # when the loop looks at the heap next
+        self._most_added = self._sweep_at = FEW_TIMERS
+        self._wake_at = NEVER  # when the loop looks at them next
         self._soon: SimpleQueue[Action] = SimpleQueue()
         self._ticker: Ticker | None = None  # runs those; made with the loop
         self._over = False  # an action that was kept from here on would keep the agent, and what the action is about
@@ -101,18 +100,14 @@ class Timers:
             A handle with ``cancel()``.
         """
         timer = Timer(when, action, args)
-        try:
-            with self._lock:
-                heapq.heappush(self._heap, (when, next(self._numbers), timer))
-                if len(self._heap) > self._sweep_at:
-                    self._sweep()
-                if when >= self._wake_at:
-                    return timer
+        if not self._over:
+            self._added.append((when, next(self._numbers), timer))
+            if when < self._wake_at:
                 self._wake_at = when
-            self._wake()
-        except BaseException:  # such as Ctrl-C: other threads rely on the wake-up
-            self._wake()
-            raise
+                self._wake()
+            elif len(self._added) > self._most_added:
+                self._most_added *= 2
+                self._wake()
         return timer
 
     def call_later(self, seconds: float, action: Action, *args: Any) -> Timer:
@@ -120,7 +115,7 @@ class Timers:
         return self.call_at(self.now() + seconds, action, *args)
 
     def call_soon(self, action: Callable[[], object]) -> None:
-        """Run ``action`` on the loop's thread within a millisecond. Takes no lock, so that a finalizer may call it.
+        """Run ``action`` on the loop's thread within a millisecond.
 
         The loop is woken only if it has found no such actions in the last millisecond. So in a busy time it is not woken.
         """
@@ -128,11 +123,7 @@ class Timers:
             return
         self._soon.put(action)
         if (ticker := self._ticker) is not None and not ticker.ticking:
-            try:
-                ticker.start()
-            except BaseException:  # such as Ctrl-C: other threads rely on the wake-up
-                ticker.start()
-                raise
+            ticker.start()
 
     def alarm(self, action: Callable[[], object]) -> Alarm:
         """Return an alarm, to be set, that runs ``action`` on the loop's thread."""
@@ -164,16 +155,15 @@ class Timers:
 
     def close(self) -> None:
         """Run no more timers."""
-        self._heap = []
+        self._over = True
         self._wake()  # the loop looks no more
         self.abandon()
 
     def abandon(self) -> None:
-        """Forget the loop, in a forked child: its thread is the parent's. Takes no lock: a thread of the parent may hold it."""
-        self._loop = self._ticker = None
-        self._soon = SimpleQueue()
+        """Forget the loop, in a forked child: its thread is the parent's."""
         self._over = True
-        self._wake_at = -NEVER
+        self._loop = self._ticker = None
+        self._heap, self._added, self._soon = [], deque(), SimpleQueue()
 
     def _wake(self) -> None:
         if (loop := self._loop) is None:
@@ -188,43 +178,37 @@ class Timers:
         if self._next_look is not None:
             self._next_look.cancel()
             self._next_look = None
-        if (loop := self._loop) is None:
+        if self._over:
             return
+        self._take_added()
         now = self.now()
         for _ in range(IN_A_ROW):
-            if (timer := self._pop(now)) is None:
+            if not (heap := self._heap) or heap[0][0] > now:  # ``close`` replaces it
                 break
-            timer.run()
-        with self._lock:
-            self._wake_at = when = self._next_time()
-        if when < NEVER:
-            self._next_look = loop.call_later(max(when - self.now(), 0.0), self._run, context=self._context)
+            heapq.heappop(heap)[2].run()
+        self._take_added()
+        self._wake_at = self._next_time()
+        while self._added:  # by threads that saw the time before
+            self._take_added()
+            self._wake_at = self._next_time()
+        if self._wake_at < NEVER and (loop := self._loop) is not None:
+            self._next_look = loop.call_later(max(self._wake_at - self.now(), 0.0), self._run, context=self._context)
 
-    def _pop(self, now: float) -> Timer | None:
-        with self._lock:
-            return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
+    def _take_added(self) -> None:
+        added = self._added
+        while added:
+            heapq.heappush(self._heap, added.popleft())
+        if len(self._heap) > self._sweep_at:
+            self._heap = [entry for entry in self._heap if entry[2].pending]
+            heapq.heapify(self._heap)
+            self._sweep_at = max(FEW_TIMERS, 2 * len(self._heap))
+        self._most_added = FEW_TIMERS
 
     def _next_time(self) -> float:
-        # lock held; the entry is removed before the look: a signal handler may add one that comes before it
-        while self._heap:
-            entry = heapq.heappop(self._heap)
-            if entry[2].pending:
-                heapq.heappush(self._heap, entry)
-                return entry[0]
-        return NEVER
-
-    def _sweep(self) -> None:
-        # lock held; entry by entry, so that no entry is lost that a signal handler adds meanwhile
-        entries, self._heap = self._heap, []
-        try:
-            for entry in entries:
-                if entry[2].pending:
-                    heapq.heappush(self._heap, entry)
-        except BaseException:  # such as Ctrl-C. Timers that are in the heap twice still run once
-            self._heap = [*self._heap, *entries]
-            heapq.heapify(self._heap)
-            raise
-        self._sweep_at = max(SMALL_HEAP, 2 * len(self._heap))
+        heap = self._heap
+        while heap and not heap[0][2].pending:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else NEVER
 
 
 class Ticker:
@@ -258,9 +242,6 @@ class Ticker:
                 self._loop.call_soon_threadsafe(self._later, context=self._context)
             except RuntimeError:
                 return False
-            except BaseException:  # such as Ctrl-C: the next caller starts it
-                self.ticking = False
-                raise
         return True
 
     def _later(self, seconds: float = 0.0) -> None:
@@ -296,31 +277,20 @@ class Batch(Generic[T]):
         self._waiting = False
 
     def add(self, item: T) -> None:
-        """Add an item. Takes no lock, so that a finalizer may call it."""
+        """Add an item. Takes no lock: a finalizer may call this."""
         self.items.append(item)
         if not self._waiting:
             self._waiting = True
-            try:
-                self._timers.call_soon(self.flush)
-            except BaseException:  # such as Ctrl-C: other threads rely on the flush
-                self._timers.call_soon(self.flush)
-                raise
+            self._timers.call_soon(self.flush)
 
     def flush(self) -> None:
         """Handle the items that wait, in this thread."""
         self._waiting = False  # first: an item that is added from here on is handled below, or causes another flush
         items: list[T] = []
-        try:
-            with contextlib.suppress(IndexError):
-                items.extend(iter(self.items.popleft, self))  # until there are none: another thread may flush too
-            if items:
-                self._handle(items)
-        except Exception:
-            raise
-        except BaseException:  # such as Ctrl-C: no other thread would handle the items
-            self.items.extendleft(reversed(items))
-            self._timers.call_soon(self.flush)
-            raise
+        with contextlib.suppress(IndexError):
+            items.extend(iter(self.items.popleft, self))  # until there are none: another thread may flush too
+        if items:
+            self._handle(items)
 
 
 class Alarm:
@@ -334,7 +304,7 @@ class Alarm:
         self._timers = timers
         self._action = action
         self._timer: Timer | None = None
-        self._lock = threading.RLock()  # a signal handler may set it
+        self._lock = threading.Lock()
         self.when = NEVER
 
     def set(self, when: float) -> None:
@@ -342,11 +312,10 @@ class Alarm:
         with self._lock:
             if when >= self.when:
                 return
-            timer = self._timer
+            if self._timer is not None:
+                self._timer.cancel()
             self._timer = self._timers.call_at(when, self._ring)
             self.when = when
-            if timer is not None:
-                timer.cancel()  # last: if this is interrupted, at least one of the two timers runs
 
     def _ring(self) -> None:
         with self._lock:

@@ -80,11 +80,10 @@ class SharedReading:
         self._deliver = stream.deliver
         self._unsent = stream.unsent
         self._looker = Ticker(loop, self.look, spinning.READING_LOOK_SECONDS)
-        self._watched: bool | None = True  # by the loop; changed with the turn held
-        self._turn = threading.RLock()  # knows its owner, also when the acquiring of it was interrupted
+        self._watched = True  # by the loop; changed with the turn held
+        self._turn = threading.RLock()  # re-entrant: a signal handler may read while its thread sleeps with the turn
         self._led = False  # a thread reads that looks after those that wait when it leaves
         self._asleep = False  # it sleeps with the turn
-        self._busy = False  # between the beginning of a read and the end of its deliveries
         self._ended = False
         self._sleeper = Sleeper(descriptor)
         self._followers: deque[Waiter] = deque()
@@ -128,7 +127,6 @@ class SharedReading:
     def _let_loop_watch(self, wanted: bool) -> None:
         # turn held
         if wanted is not self._watched:
-            self._watched = None  # an interrupted change is made again
             self._stream.watch_input(wanted)
             self._watched = wanted
 
@@ -196,39 +194,27 @@ class SharedReading:
             awaited: the future that completes; ``None`` if there is none.
         """
         turn, role = self._turn, thread_role
-        blocker, found, held = role.blocker, not until, False
+        if not turn.acquire(blocking=False):
+            return False
+        blocker, found = role.blocker, False
+        role.blocker, role.awaited, self._led = READER, awaited, True
         try:
-            try:
-                held = turn.acquire(blocking=False)
-                if not held:
-                    return False
-                role.blocker, role.awaited, self._led = READER, awaited, True
-                if self._watched is not False:
-                    self._let_loop_watch(False)
-                if until:
-                    found = self._read_until(done, until, awaited, blocker)
-                else:
-                    self._read_once()
-                looker = self._looker
-                keeps = self.policy.end(monotonic(), found, awaited is None, bool(self._followers), looker.ticking)
-                if not (keeps or (found and self._stream.crowded())) or not (looker.ticking or looker.start()):
-                    self._let_loop_watch(not self._ended)
-            except BaseException:
-                held = held or turn._is_owned()  # type: ignore[attr-defined]
-                if held:
-                    self._interrupted()
-                raise
-            finally:
-                # Nothing is called before the release: a signal handler could run there, and raise.
-                role.blocker, role.awaited = blocker, None
-                if held:
-                    self._led = False
-                    turn.release()
+            if self._watched:
+                self._let_loop_watch(False)
+            if until:
+                found = self._read_until(done, until, awaited, blocker)
+            else:
+                self._read_once()
+                found = True
+        finally:
+            looker = self._looker
+            keeps = self.policy.end(monotonic(), found, awaited is None, bool(self._followers), looker.ticking)
+            if not (keeps or (found and self._stream.crowded())) or not (looker.ticking or looker.start()):
+                self._let_loop_watch(not self._ended)
+            role.blocker, role.awaited, self._led = blocker, None, False
+            turn.release()
             if self._closing or self._followers or self._unsent or role.task is not None:
                 self._after_turn()
-        except BaseException:
-            self._after_turn()  # also if this was interrupted
-            raise
         return True
 
     def _after_turn(self) -> None:
@@ -275,22 +261,20 @@ class SharedReading:
 
     def _read_once(self) -> bool:
         """Read once and deliver; return False if there was nothing, or there will be nothing more."""
-        self._busy = True
         try:
-            frames = self._read()
+            for frame in self._read():
+                self._deliver(frame)
         except BlockingIOError:
-            self._busy = False
             return False
-        except Exception as error:
-            if raised_by_handler(error):
-                raise
-            self._busy = False
+        except BaseException as error:
             self._ended = True
+            if not isinstance(error, Exception) or raised_by_handler(
+                error
+            ):  # it is unknown which frames were delivered
+                self._stream.end(ConnectionResetError("the thread that read the socket was interrupted"))
+                raise
             self._stream.end(None if isinstance(error, EOFError) else error)
             return False
-        for frame in frames:
-            self._deliver(frame)
-        self._busy = False
         return True
 
     def _sleep(self, done: Callable[[], object], awaited: Future[Any] | None, until: float, blocker: Any) -> bool:
@@ -310,14 +294,6 @@ class SharedReading:
             if awaited is not None:
                 awaited.remove_waiter(sleeper)
         return woken or awaited is not None
-
-    def _interrupted(self) -> None:
-        """Leave after Ctrl-C, say. If it came while frames were read, some may be lost, and the connection is given up."""
-        # turn held
-        if self._busy:
-            self._ended = True
-            self._stream.end(ConnectionResetError("the thread that read the socket was interrupted"))
-        self._let_loop_watch(not self._ended)
 
     # -- threads that wait for it
 

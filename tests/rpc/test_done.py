@@ -13,18 +13,6 @@ from telegrad.rpc.wire.header import Kind
 from telegrad.testing.cluster import cluster
 
 
-class Read(Frames):
-    """The same, and keeps the frames."""
-
-    def __init__(self):
-        super().__init__()
-        self.frames = []
-
-    def send(self, parts, handle=None):
-        self.frames.append(b"".join(parts))
-        return True
-
-
 @pytest.fixture
 def b():
     with cluster(["a", "b"]) as agents:
@@ -44,7 +32,7 @@ def answers(b, waiting):
 
 @pytest.fixture
 def connection(b):
-    made = Read()
+    made = Frames()
     made.flow = b.flows.of(made)
     return made
 
@@ -84,7 +72,7 @@ def test_answers_wait_for_a_millisecond_at_most(b, waiting, connection, until):
 
 
 def test_each_connection_gets_its_own(b, answers, waiting, connection):
-    other = Read()
+    other = Frames()
     other.flow = b.flows.of(other)
     waiting[:] = range(10)
     for number in range(4):

@@ -1,5 +1,7 @@
 """Due work: done in its order, by one thread at a time, and kept until it is done."""
 
+import threading
+
 import pytest
 from telegrad.rpc.due_work import DueWork
 
@@ -38,16 +40,29 @@ def test_work_that_is_still_to_be_done_stays_first(due):
     assert done == ["moved", "later"]
 
 
-def test_interrupted_work_is_done_again_and_the_rest_later(due):
+def test_work_that_raises_is_over_and_the_rest_is_done_later(due):
     done = []
-
-    def interrupted():
-        done.append("tried")
-        if len(done) == 1:
-            raise KeyboardInterrupt
-
-    due.add(interrupted, lambda: done.append("rest"))
-    with pytest.raises(KeyboardInterrupt):
+    due.add(lambda: 1 / 0, lambda: done.append("rest"))
+    with pytest.raises(ZeroDivisionError):
         due.run()
     due.run()
-    assert done == ["tried", "tried", "rest"]
+    assert done == ["rest"]
+
+
+def test_work_is_done_by_one_thread_at_a_time(due, thread):
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def first():
+        begun.set()
+        assert go_on.wait(30)
+        done.append(threading.current_thread())
+
+    due.add(first)
+    doing = thread(due.run)
+    assert begun.wait(30)
+    due.add(lambda: done.append(threading.current_thread()))
+    due.run()
+    assert not done
+    go_on.set()
+    doing.join()
+    assert done == [doing] * 2

@@ -197,7 +197,8 @@ def test_an_interrupt_anywhere_in_a_step_keeps_no_message_back(step, room):
 @pytest.mark.parametrize("ends", [False, True])
 def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
     """Requests that were held because answers are queued, and threads that wait for room."""
-    interrupter, places = OpcodeInterrupter("fail_unsent"), [""]
+    interrupter = OpcodeInterrupter("fail_unsent", "done", "send")  # of this file, which the shield takes for a user's
+    places = [""]
     while places[-1] is not None:
         connection, resumed = Pair(), []
         flow = connection.flow = Flow(connection, ROOM, lambda: 0.0, resumed.append)

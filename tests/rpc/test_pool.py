@@ -3,7 +3,6 @@
 import threading
 import weakref
 from functools import partial
-from unittest.mock import Mock
 
 import pytest
 from helpers.interrupts import INSIDE_LOCKS, OpcodeInterrupter
@@ -261,24 +260,6 @@ def test_tasks_that_come_together_share_a_thread_and_a_long_one_does_not_hold_th
     monkeypatch.setattr("telegrad.rpc.pool_policy.RECENT_SECONDS", 0.0)
     later.run()
     assert done.wait(5)
-    gate.set()
-
-
-def test_an_interrupt_as_a_look_is_put_off_leaves_it_to_the_next_task(patient, later, monkeypatch):
-    monkeypatch.setattr("telegrad.rpc.pool_policy.RECENT_SECONDS", 60.0)
-    gate, begun = threading.Event(), threading.Event()
-
-    def long():
-        begun.set()
-        assert gate.wait(5)
-
-    patient.submit(long)
-    assert begun.wait(5)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(patient, "_call_later", Mock(side_effect=KeyboardInterrupt))
-        patient.submit(int)
-    patient.submit(int)
-    assert len(later.actions) == 1
     gate.set()
 
 
