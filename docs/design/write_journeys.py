@@ -169,8 +169,7 @@ INTRODUCTION = """# Journeys
 The functions of the package that five usual calls pass through, thread by thread, each once and in the order of its first
 call. Written by `python docs/design/write_journeys.py`, which records them while they run: two workers in one process, over
 a socket. A *hop* is a step from one file to another. A call *upwards* goes from a layer into a higher one: those are handlers
-and interceptors that the higher layer gave to the agent, and no imports. [Earlier journeys](journeys_before.md) show how
-the same calls went before the packages were put in order.
+and interceptors that the higher layer gave to the agent, and no imports.
 """
 TABLE = "| journey | files | functions | hops | calls upwards |\n|---|---|---|---|---|"
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-HISTORY = {"CHANGELOG.md", "docs/design/journeys_before.md"}  # pages about what was
+HISTORY = {"CHANGELOG.md"}  # pages about what was
 FENCE = re.compile(r"^( *)(?:<!-- ([^\n]*?) -->\n+ *)?```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 # Lines that a page need not show: the launcher's, and those about a wait that a busy machine makes long.
 UNSHOWN = re.compile(r"telegrad: |logs: |\w+ \| .* waits in (shutdown|_barrier|init_rpc) for ")

@@ -20,14 +20,14 @@ def test_that_passes():
 
 def test_a_test_that_fails_now_and_then_is_found(tmp_path, run_python):
     (tmp_path / "test_it.py").write_text(SOMETIMES)
-    arguments = ["--times", "4", "--load", "1", "--seed", "1", "-p", "no:cacheprovider", "test_it.py"]
+    arguments = ["--times", "3", "--load", "1", "--seed", "1", "-p", "no:cacheprovider", "test_it.py"]
     text = run_python("-m", "telegrad.tools.flaky", *arguments, cwd=tmp_path, code=1)
-    assert "2 tests, 4 times, 1 busy loops, seed 1" in text
+    assert "2 tests, 3 times, 1 busy loops, seed 1" in text
     assert (
-        "  1 of   4  test_it.py::test_that_fails_each_third_time (call)\n            AssertionError: the third time"
+        "  1 of   3  test_it.py::test_that_fails_each_third_time (call)\n            AssertionError: the third time"
         in text
     )
-    assert "\n8 runs of 2 tests: 1 failures of 1 tests\n" in text
+    assert "\n6 runs of 2 tests: 1 failures of 1 tests\n" in text
 
 
 def test_no_run_begins_when_the_time_is_over(tmp_path, run_python):

@@ -5,6 +5,7 @@ from telegrad.testing.leaks import LEFT_BEHIND
 from telegrad.tools.gate import MOST_REPEATED, judge
 from telegrad.tools.test_runs import CRASHED, Failure, TestRun, read
 
+SIDE_BY_SIDE = ("-n", "2")
 FAILED = Failure("a.py::test", "call", "AssertionError: no")
 ONCE = """
 from pathlib import Path
@@ -43,19 +44,19 @@ def test_that_leaves_a_thread(watched):
 
 @pytest.fixture
 def gate(tmp_path, run_python):
-    """``gate(code, *sources)`` writes files of tests and lets the gate run them, two side by side; returns what it prints."""
+    """``gate(code, *sources)`` writes files of tests and lets the gate run them; returns what it prints."""
 
-    def run(code, *sources):
+    def run(code, *sources, options=()):
         (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
         for number, source in enumerate(sources):
             (tmp_path / f"test_{number}.py").write_text(source)
-        return run_python("-m", "telegrad.tools.gate", "-n", "2", "-p", "no:cacheprovider", code=code, cwd=tmp_path)
+        return run_python("-m", "telegrad.tools.gate", *options, "-p", "no:cacheprovider", code=code, cwd=tmp_path)
 
     return run
 
 
 def test_what_fails_once_passes_and_is_told(gate):
-    text = gate(0, ONCE, PASSES)
+    text = gate(0, ONCE, PASSES, options=SIDE_BY_SIDE)
     assert "== repeated alone, 1 of 1: test_0.py::test_that_fails_once" in text
     told = text.partition("== passed only when repeated: 1\n")[2]
     assert told.startswith("test_0.py::test_that_fails_once (call)\n    AssertionError: by chance")
@@ -77,7 +78,7 @@ def test_what_fails_twice_fails_the_run(gate):
     ],
 )
 def test_what_is_never_chance_is_not_repeated(gate, source, why):
-    text = gate(1, source, PASSES, ONCE)
+    text = gate(1, source, PASSES, ONCE, options=SIDE_BY_SIDE if source == CRASHES else ())
     assert f"== refused: {why}" in text and "repeated alone" not in text
 
 
