@@ -40,7 +40,7 @@ LAYERS = {
 NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 
 USERS = {"examples", "benchmarks", "compat"}  # programs like a user's: they may import the package itself, by its name
-USERS_OF_ALL_NAMES = "testing/parity/"  # looks up every public name beside PyTorch's
+USERS_OF_ALL_NAMES = "tools/parity/"  # looks up every public name beside PyTorch's
 
 PUBLIC_MODULES = {
     "core.allocator",
@@ -166,8 +166,8 @@ class Source:
             return None
         if not LAYERS[other] < LAYERS[package]:
             return f"{package}/ imports from {other}/, which is not on a layer below"
-        if package == "testing":
-            return None  # test tools drive the state machines themselves
+        if package in ("testing", "tools"):
+            return None  # they drive the state machines themselves
         if other == "proto":
             return None if f"{package}_pb2" in (*target, name) else f"{package}/ uses another layer's messages"
         return self._privacy(other, target, name)

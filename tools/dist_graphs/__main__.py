@@ -1,4 +1,4 @@
-"""Command ``python -m telegrad.testing.dist_graphs``: many random expressions; it exits with 1 if a gradient is wrong."""
+"""Command ``python -m telegrad.tools.dist_graphs``: many random expressions; it exits with 1 if a gradient is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from ..repeated import at_least_one, report
+from ...testing.repeated import at_least_one, report
 from . import processes, simulated
 
 ABOUT = """Compare gradients of random expressions that are split over workers (every way to call, dense and sparse, results
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options on the command line."""
-    parser = argparse.ArgumentParser(prog="python -m telegrad.testing.dist_graphs", description=ABOUT)
+    parser = argparse.ArgumentParser(prog="python -m telegrad.tools.dist_graphs", description=ABOUT)
     parser.add_argument("--seeds", type=at_least_one, default=100, help="how many expressions (default %(default)s)")
     parser.add_argument("--workers", type=at_least_one, default=4, help="how many workers (default %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")

@@ -29,8 +29,8 @@ from telegrad.rpc.lanes.grpc_handshake import CHALLENGE
 from telegrad.rpc.lanes.outbox import LENGTH, split_batch
 from telegrad.rpc.rendezvous import TcpRendezvous
 from telegrad.rpc.rendezvous_tcp import JOIN, join
-from telegrad.testing.strangers import http2
-from telegrad.testing.strangers.__main__ import main
+from telegrad.tools.strangers import http2
+from telegrad.tools.strangers.__main__ import main
 
 METHODS = [CHALLENGE, FRAMES, BULK, JOIN]
 PROGRAM = str(PROGRAMS / "meet.py")
@@ -170,7 +170,7 @@ def test_a_worker_that_is_reached_at_an_address_not_its_own_is_refused():
 
 @pytest.mark.processes
 def test_the_attack_in_short():
-    """``python -m telegrad.testing.strangers``, small: see there for what it checks."""
+    """``python -m telegrad.tools.strangers``, small: see there for what it checks."""
     sizes = ["--messages", "20000", "--connections", "40", "--hold", "0.5", "--megabytes", "32"]
     assert main([*sizes, "--no-timing"]) == 0
 

@@ -4,11 +4,11 @@ import pytest
 from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.local_pass import Kind, LocalPass
 from telegrad.testing import repeated
-from telegrad.testing.dist_graphs import __main__ as command
-from telegrad.testing.dist_graphs import processes, simulated
-from telegrad.testing.dist_graphs.compare import differences, gradients_in_one_process
-from telegrad.testing.dist_graphs.operations import ALL
-from telegrad.testing.dist_graphs.plan import BLOCKING_WAYS, WAYS, make_plan
+from telegrad.tools.dist_graphs import __main__ as command
+from telegrad.tools.dist_graphs import processes, simulated
+from telegrad.tools.dist_graphs.compare import differences, gradients_in_one_process
+from telegrad.tools.dist_graphs.operations import ALL
+from telegrad.tools.dist_graphs.plan import BLOCKING_WAYS, WAYS, make_plan
 
 
 @pytest.mark.parametrize("mode", ["smart", "fast"])

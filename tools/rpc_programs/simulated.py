@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..repeated import COMPLETE, Repeated
-from ..simulator import Worker
+from ...testing.repeated import COMPLETE, Repeated
+from ...testing.simulator import Worker
 from .lanes import differences
 from .model import results_in_one_process
 from .program import make_program

@@ -3,12 +3,12 @@
 import pytest
 from telegrad.rref import RRef
 from telegrad.testing import repeated
-from telegrad.testing.rpc_programs import __main__ as command
-from telegrad.testing.rpc_programs import lanes, simulated
-from telegrad.testing.rpc_programs.cells import Cell
-from telegrad.testing.rpc_programs.model import results_in_one_process
-from telegrad.testing.rpc_programs.program import BLOCKING, make_program
-from telegrad.testing.rpc_programs.run import ACTIONS
+from telegrad.tools.rpc_programs import __main__ as command
+from telegrad.tools.rpc_programs import lanes, simulated
+from telegrad.tools.rpc_programs.cells import Cell
+from telegrad.tools.rpc_programs.model import results_in_one_process
+from telegrad.tools.rpc_programs.program import BLOCKING, make_program
+from telegrad.tools.rpc_programs.run import ACTIONS
 
 
 def test_programs_replay_and_use_everything():

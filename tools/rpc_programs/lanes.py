@@ -13,7 +13,7 @@ from ...agents import init_rpc
 from ...launcher import spawn
 from ...rpc import rpc_sync, shutdown
 from ...rpc.extend import GrpcRpcBackendOptions, current_agent
-from ..cluster import in_process_cluster
+from ...testing.cluster import in_process_cluster
 from .model import results_in_one_process
 from .program import make_program
 from .run import results_across

@@ -1,4 +1,4 @@
-"""Command ``python -m telegrad.testing.strangers --help``."""
+"""Command ``python -m telegrad.tools.strangers --help``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ half-open connections and huge messages at its port, and mutated handshakes and 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """Return the options."""
-    made = argparse.ArgumentParser(prog="python -m telegrad.testing.strangers", description=ABOUT)
+    made = argparse.ArgumentParser(prog="python -m telegrad.tools.strangers", description=ABOUT)
     made.add_argument("--messages", type=_count, default=1_000_000, help="mutated ones, 1%% of them at the port")
     made.add_argument("--connections", type=_count, default=1000, help="half-open ones at a time")
     made.add_argument(

@@ -1,4 +1,4 @@
-"""Command ``python -m telegrad.testing.rpc_programs``: many random programs; it exits with 1 if a result is wrong."""
+"""Command ``python -m telegrad.tools.rpc_programs``: many random programs; it exits with 1 if a result is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from ..repeated import at_least_one, report
+from ...testing.repeated import at_least_one, report
 from . import lanes, simulated
 
 ABOUT = """Compare results of random programs with those that one process computes: calls in every way, references (made,
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options on the command line."""
-    parser = argparse.ArgumentParser(prog="python -m telegrad.testing.rpc_programs", description=ABOUT)
+    parser = argparse.ArgumentParser(prog="python -m telegrad.tools.rpc_programs", description=ABOUT)
     parser.add_argument("--seeds", type=at_least_one, default=100, help="how many programs (default %(default)s)")
     parser.add_argument("--workers", type=at_least_one, default=4, help="how many workers (default %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")

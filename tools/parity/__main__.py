@@ -1,4 +1,4 @@
-"""Command line: ``python -m telegrad.testing.parity --peer PYTHON [--only NAME]... [--json FILE]``."""
+"""Command line: ``python -m telegrad.tools.parity --peer PYTHON [--only NAME]... [--json FILE]``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOISY = ("wrong", "raises")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, print a table of disagreements and a summary, and return 1 if there is any."""
-    parser = argparse.ArgumentParser(prog="python -m telegrad.testing.parity", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m telegrad.tools.parity", description=__doc__)
     parser.add_argument("--peer", required=True, help="a Python that has torch, expecttest, hypothesis and scipy")
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="an entry, as optim.Adam; repeatable"

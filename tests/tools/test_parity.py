@@ -7,8 +7,8 @@ import pickle
 
 import numpy as np
 import pytest
-from telegrad.testing.parity.replay import replayed
-from telegrad.testing.parity.report import Entry, summary
+from telegrad.tools.parity.replay import replayed
+from telegrad.tools.parity.report import Entry, summary
 
 
 class Places(pickle.Pickler):

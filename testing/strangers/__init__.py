@@ -1,1 +1,0 @@
-"""Attack on a real job by strangers on its machine, who lack its secret: ``python -m telegrad.testing.strangers``."""
