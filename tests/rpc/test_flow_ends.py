@@ -11,7 +11,6 @@ from telegrad.rpc.credits import Amount, Receipts
 from telegrad.rpc.flow import Flow
 from telegrad.rpc.messages import Outgoing
 from telegrad.rpc.wire.control import decode_amount
-from telegrad.rpc.wire.header import Kind
 
 ROOM = Amount(100, 10)
 FIRST, ALL = 100, Amount(100, 1)
@@ -21,7 +20,7 @@ class Letter(Outgoing):
     """Message that is over when a test says so."""
 
     def __init__(self, size=10):
-        super().__init__(Kind.REQUEST, 1, 1, 60.0, 1)
+        super().__init__(1, 1, 60.0, 1)
         self.size, self.over = size, False
 
     def done(self):
