@@ -22,7 +22,7 @@ from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
 from .core.import_aliases import ImportAliases
-from .core.late_imports import late_imports
+from .core.late_imports import add_names, late_imports
 
 __version__ = "0.1.0"
 
@@ -90,6 +90,22 @@ _ALIASES = {
     )
 }
 ImportAliases(__name__, {**_ALIASES, "nn.parallel": "collective.parallel"}).install()
+
+# Users look for these in a package below the one that has them, mostly as in PyTorch.
+add_names(
+    f"{__name__}.rpc",
+    {
+        "init_rpc": "..agents",
+        "init_rpc_async": "..agents",
+        "RRef": "..rref",
+        "remote": "..rref",
+        "start_grpc": "..agents",
+        "_server_process_global_profile": "..profiler_dist",
+    },
+)
+add_names(f"{__name__}.nn", {"parallel": "..collective.parallel"})
+add_names(f"{__name__}.collective", {"init_process_group": "..agents"})
+add_names(f"{__name__}.launcher", {"migrate_file": "..compat.migrate"})
 
 if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every name
     _PACKAGES = (

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from . import parallel as parallel
 else:
     # The first may start an agent, which consists of parts of all layers; the others need nn.
-    __getattr__ = late_imports(__name__, {"init_process_group": "..agents", "optim": ".optim", "parallel": ".parallel"})
+    __getattr__ = late_imports(__name__, {"optim": ".optim", "parallel": ".parallel"})
 
 
 class GroupMember:

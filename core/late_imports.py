@@ -4,6 +4,18 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 
+_FROM_ABOVE: dict[str, Mapping[str, str]] = {}
+
+
+def add_names(package: str, places: Mapping[str, str]) -> None:
+    """Give a package names of packages above it, which it does not know; its ``__getattr__`` must be of ``late_imports``.
+
+    Args:
+        package: its ``__name__``.
+        places: as in ``late_imports``.
+    """
+    _FROM_ABOVE[package] = places
+
 
 def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package (PEP 562); each name is looked up once, and is then the package's own.
@@ -21,7 +33,7 @@ def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], obj
     """
 
     def find(name: str) -> object:
-        place = places.get(name)
+        place = places.get(name) or _FROM_ABOVE.get(package, {}).get(name)
         if place is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(place, package)

@@ -10,9 +10,10 @@ from .spawn import ProcessContext, spawn
 from .spec import JobSpec
 
 if TYPE_CHECKING:
+    from ..compat.migrate import migrate_file as migrate_file
     from .local_workers import LocalCluster, local_cluster
 else:
-    # They need the agent, which a launcher does not: it starts without gRPC.
+    # They need the agent, which a launcher does not: it starts without gRPC. The package's root adds migrate_file.
     __getattr__ = late_imports(__name__, {"LocalCluster": ".local_workers", "local_cluster": ".local_workers"})
 
 

@@ -292,7 +292,7 @@ def migrate(
     What has to be changed by hand is listed, with lines. docs/migrating.md says what differs.
     """
     try:
-        from ..compat.migrate import migrate_file
+        from . import migrate_file
     except ImportError as error:
         refuse(f"migrate needs {error.name}, which is not installed: pip install 'telegrad[migrate]'")
     failed = False

@@ -178,5 +178,4 @@ from .unpooling import MaxUnpool3d as MaxUnpool3d
 if TYPE_CHECKING:
     from ..collective import parallel as parallel
 else:
-    # It uses process groups, which are on a layer above.
-    __getattr__ = late_imports(__name__, {"parallel": "..collective.parallel"})
+    __getattr__ = late_imports(__name__, {})  # the package's root adds it: it uses process groups

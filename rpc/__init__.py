@@ -29,17 +29,7 @@ if TYPE_CHECKING:
     from ..profiler_dist import _server_process_global_profile
     from ..rref import RRef, remote
 else:
-    # The only names of higher layers: users look for them here, as in PyTorch.
-    __getattr__ = late_imports(
-        __name__,
-        {
-            "init_rpc": "..agents",
-            "init_rpc_async": "..agents",
-            "RRef": "..rref",
-            "remote": "..rref",
-            "_server_process_global_profile": "..profiler_dist",
-        },
-    )
+    __getattr__ = late_imports(__name__, {})  # the package's root adds them
 
 
 __all__ = [

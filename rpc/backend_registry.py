@@ -171,8 +171,8 @@ def _start_grpc(
     world_size: int | None = None,
     rpc_backend_options: RpcBackendOptions | None = None,
 ) -> Any:
-    # The composition root is in a higher layer: it is imported when an agent is started.
-    return import_module("..agents", __package__).start_grpc(name, rank, world_size, rpc_backend_options)
+    # The composition root is in a higher layer: the package's root adds its function, which is imported now.
+    return import_module(__package__).start_grpc(name, rank, world_size, rpc_backend_options)
 
 
 BackendType.GRPC = register_backend("GRPC", _grpc_options, _start_grpc)

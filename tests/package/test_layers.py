@@ -1,6 +1,6 @@
 """Rules of the architecture: a package imports only from layers below, only the interface, and modules form no cycles.
 
-Every import counts, also inside functions and under TYPE_CHECKING.
+Every import counts, also inside functions and under TYPE_CHECKING, and so does a place that is given to ``late_imports``.
 """
 
 import ast
@@ -37,6 +37,7 @@ LAYERS = {
     "compat": 6,
     "tools": 7,
 }
+PLACE = re.compile(r"""["'](\.+)([a-z_]+)[a-z_.]*["']""")  # of a module, relative to a package
 NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 
 USERS = {"examples", "benchmarks", "compat"}  # programs like a user's: they may import the package itself, by its name
@@ -74,21 +75,21 @@ PUBLIC_MODULES = {
 """Interfaces beside those of the packages: for those who extend the library."""
 
 UPWARD = {
-    ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there; it is imported when asked for",
+    ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there",
     ("rpc/__init__.py", "rref", "remote"): "the same",
     ("rpc/__init__.py", "profiler_dist", "_server_process_global_profile"): "the same",
     ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
     ("rpc/__init__.py", "agents", "init_rpc_async"): "the same",
     ("collective/__init__.py", "agents", "init_process_group"): "the same; it may start an agent",
-    ("nn/__init__.py", "collective", "parallel"): "PyTorch's users look for it there; it is imported when asked for",
-    ("launcher/cli.py", "compat", "migrate_file"): "the command line has the commands of all packages",
+    ("nn/__init__.py", "collective", "parallel"): "the same",
+    ("launcher/__init__.py", "compat", "migrate_file"): "the command line has the commands of all packages",
 }
-"""Imports from a layer above, as (file, package, name), and their reasons."""
+"""Names of a layer above that the package's root adds, as (file, package, name), and why; only type checkers import them."""
 
 CYCLES = {
     "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
     "collective.parallel collective.parallel.data_parallel collective.parallel.distributed_data_parallel "
-    "nn": "nn names what is imported when asked for",
+    "nn": "nn names it for type checkers",
     "testing.simulator.connection testing.simulator.network": "the network carries the connections' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
     "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.reach "
@@ -130,6 +131,13 @@ class Source:
                     for alias in node.names:
                         yield *self._package_first(target, alias.name), node.lineno
 
+    def late_imports(self, path):
+        """Places in other packages that a file gives to `late_imports`, as those of `imports`."""
+        here, text = path.relative_to(self.root).parts[:-1], path.read_text()
+        for place in PLACE.finditer(text):
+            if len(place[1]) == len(here) + 1 and place[2] in self.packages:
+                yield (place[2],), None, text.count("\n", 0, place.start()) + 1
+
     @staticmethod
     def _target(node, here):
         module = tuple(node.module.split(".")) if node.module else ()
@@ -152,7 +160,7 @@ class Source:
             file, package = path.relative_to(self.root).as_posix(), path.relative_to(self.root).parts[0]
             if package not in self.packages:
                 continue  # the root stands above all packages and gathers what they have
-            for target, name, line in imports:
+            for target, name, line in [*imports, *self.late_imports(path)]:
                 if why := self._violation(file, package, target, name):
                     yield f"{file}:{line}: {why}"
 
@@ -244,6 +252,15 @@ def test_packages_import_from_the_interfaces_of_layers_below():
     assert not violations, "\n" + "\n".join(violations)
 
 
+def test_names_of_a_layer_above_are_imported_by_type_checkers_only():
+    for file, package, name in UPWARD:
+        body = ast.parse((ROOT / file).read_text()).body
+        (block,) = [node for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+        rest = ast.unparse([node for node in body if node is not block] + block.orelse)
+        assert f"from ..{package}" in ast.unparse(block.body) and name in ast.unparse(block.body)
+        assert not re.search(rf"\.\.{package}\b", rest), f"{file} imports {package} also for others"
+
+
 def test_modules_form_no_cycles():
     listed = [set(group.split()) for group in CYCLES]
     cycles = [group for group in OURS.cycles() if not any(set(group) <= each for each in listed)]
@@ -299,6 +316,7 @@ def test_what_the_rules_allow(source, file, text):
         ("core/x.py", "def f():\n    from ..proto import y", "core/ imports from proto/"),
         ("core/autograd/x.py", "from ...nn import Linear", "core/ imports from nn/"),
         ("rpc/agent.py", "from ..nn import Linear", "rpc/ imports from nn/"),
+        ("rpc/__init__.py", "late_imports(__name__, {'RRef': '..rref.handles'})", "rpc/ imports from rref/"),
         ("rpc/agent.py", "from ..rref import RRef", "rpc/ imports from rref/"),
         ("rpc/__init__.py", "from ..rref import OwnerRRef", "rpc/ imports from rref/"),
         ("rpc/agent.py", "from .. import rref", "rpc/ imports from rref/"),
