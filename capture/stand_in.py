@@ -20,6 +20,8 @@ from .values import Value
 
 # Of shapes and dtypes only: they are called with the examples, and not recorded.
 _QUESTIONS = frozenset([np.shape, np.ndim, np.size, np.result_type, np.iscomplexobj, np.isrealobj, np.can_cast])
+# They take the memory of their result as out=.
+_INTO = frozenset([np.clip, np.concatenate, np.stack])
 _WRITERS = frozenset([np.copyto, np.put, np.putmask, np.place, np.fill_diagonal, np.put_along_axis])
 _METHODS = frozenset(
     [
@@ -120,7 +122,7 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
         out = kwargs.pop("out", None)
         if out is not None:
             return self._tracer.write(func, args, kwargs, out)
-        return self._tracer.call(func, args, kwargs)
+        return self._tracer.call(func, args, kwargs, into=func in _INTO)
 
     def __getitem__(self, index: Any) -> Any:
         return self._tracer.call(operator.getitem, (self, index))

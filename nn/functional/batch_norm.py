@@ -99,7 +99,8 @@ def _planes(x: Array) -> Array:
 
 
 def _totals(x: Array, dtype: Any) -> Array:
-    return as_array(row_sums(x.astype(dtype, copy=False)).sum(axis=(0, 2)))
+    totals = row_sums(x.astype(dtype, copy=False)).sum(axis=(0, 2))
+    return totals if type(totals) is np.ndarray else as_array(totals)
 
 
 def _parts(x: Array) -> Iterator[slice]:

@@ -62,7 +62,8 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
         TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("softmax", input, dim, dtype)
-    out = np.exp(as_array(x - _largest(x, axis)))
+    shifted = x - _largest(x, axis)
+    out = np.exp(shifted if type(shifted) is np.ndarray else as_array(shifted))
     out = out / along(out, axis)
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():

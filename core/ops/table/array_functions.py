@@ -127,7 +127,8 @@ def row_sums(x: Array) -> Array:
     if length > 2 * BLOCK or x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
         return as_array(add_reduce(x, -1, keepdims=True))
     rows = x.reshape(-1, length) if x.flags.c_contiguous else x  # one product instead of many
-    return as_array(np.matmul(rows, np.ones(length, x.dtype))).reshape(*x.shape[:-1], 1)
+    sums = np.matmul(rows, np.ones(length, x.dtype))
+    return (sums if type(sums) is _ndarray else as_array(sums)).reshape(*x.shape[:-1], 1)
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -176,7 +177,8 @@ def get(array: Array, index: Any) -> Array:
 
 def reshape(array: Array, shape: tuple[int, ...]) -> Array:
     """Return ``array`` with the shape ``shape``."""
-    return as_array(array.reshape(shape))
+    result = array.reshape(shape)
+    return result if type(result) is _ndarray else as_array(result)
 
 
 def cast(array: Array, dtype: DType) -> Array:
