@@ -170,7 +170,7 @@ class Contexts:
                     first = first or not self._batches
                     add_message(self._batches.setdefault(each.to, []), each.message)
         if first:
-            self.agent.timers.call_later(BATCH_SECONDS, self._send_batches)
+            self.agent.timers.after(BATCH_SECONDS, self._send_batches)
 
     def _send_batches(self) -> None:
         with self._lock:

@@ -159,7 +159,7 @@ class Caller:
         call = self.table.new_call(0, seconds, -1, what)
         call.future.driver, call.future.canceller = source.driver, self
         if thread_role.inside and interrupts_protected():
-            self._timers.call_soon(partial(self._await, call, source, then))
+            self._timers.soon(partial(self._await, call, source, then))
         else:
             self._await(call, source, then)
         return call.future
@@ -226,7 +226,7 @@ class Caller:
         """Let the loop's thread send a call of a signal handler or a finalizer: its own thread may hold a lock for that."""
         parts = [b"".join(encode(call))]  # its memory may change after this
         call.drop_content()
-        self._timers.call_soon(partial(self._send, call, peer, parts))
+        self._timers.soon(partial(self._send, call, peer, parts))
         if self._state.closed:  # its timers may have been closed before they got it
             self.fail(call, self._closed_error(call))
 

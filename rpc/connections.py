@@ -185,7 +185,7 @@ class Connections(LaneListener):
     def redial_in_time(self, peer: Peer) -> None:
         """Dial a peer when that is due, if it is."""
         if peer.link.redial_at is not None:
-            self._timers.call_at(peer.link.redial_at, self._redial, peer)
+            self._timers.at(peer.link.redial_at, self._redial, peer)
 
     def _redial(self, peer: Peer) -> None:
         """Dial a peer whose connection ended, unless it was dialed already or is to be dialed later."""

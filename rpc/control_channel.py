@@ -87,7 +87,7 @@ class ControlChannel:
         message that was noted as received and is not handled yet.
         """
         if threading.get_ident() == threading.main_thread().ident and not may_block():
-            self._timers.call_soon(partial(self._received, peer, bytes(frame)))
+            self._timers.soon(partial(self._received, peer, bytes(frame)))
         else:
             self._received(peer, frame)
 

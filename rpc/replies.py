@@ -107,7 +107,7 @@ class Replies:
         reply.timer = None
         reply.drop_content()
         if reply.deadline:
-            reply.timer = self._timers.call_at(reply.deadline, _expire, reply, flow, unsent)
+            reply.timer = self._timers.at(reply.deadline, _expire, reply, flow, unsent)
         return flow.send(reply, parts, unsent, waits)
 
     def _unsent(self, reply: Outgoing) -> None:

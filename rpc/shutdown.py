@@ -132,7 +132,7 @@ class Shutdown:
             peer = self.agent.peers.at(instruction.to)
             self.agent.control.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
         elif isinstance(instruction, q.Pause):
-            self.agent.timers.call_later(PAUSE_SECONDS, self._handle, q.PauseEnded())
+            self.agent.timers.after(PAUSE_SECONDS, self._handle, q.PauseEnded())
         else:
             self.agent.threads.run_later(lambda: complete_once(self.finished))
 

@@ -243,4 +243,4 @@ def open_stream(
     what = f"the stream of {name} on worker {peer.info.name!r}"
     event = event_name("rpc_stream", function, agent, peer)
     pulls = Pulls(agent, peer, body, ahead, resolve_timeout(agent, timeout), what, event)
-    return Stream(pulls, agent.timers.call_soon)
+    return Stream(pulls, agent.timers.soon)

@@ -41,7 +41,7 @@ class AgentThreads:
     ) -> None:
         self.new_context = new_context
         self.size = size
-        self.functions = executor or ThreadPool(size, f"telegrad-{name}", call_later=timers.call_later)
+        self.functions = executor or ThreadPool(size, f"telegrad-{name}", call_later=timers.after)
         self._callbacks = executor or ThreadPool(CALLBACK_THREADS, f"telegrad-{name}-callbacks")
         self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
 

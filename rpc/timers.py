@@ -1,7 +1,7 @@
 """Clock of one agent: actions that run later on the thread of an event loop, and take no time of the thread that adds them.
 
-* ``call_soon``: within a millisecond. The loop is woken once for all of a busy time.
-* ``call_at``, ``call_later``: at a time, unless the timer is cancelled before.
+* ``soon``: within a millisecond. The loop is woken once for all of a busy time.
+* ``at``, ``after``: at a time, unless the timer is cancelled before.
 * ``alarm``: at the earliest of several times.
 * ``together``: items that are handled together, within a millisecond.
 * ``Ticker``: again and again, in growing intervals, until there is nothing more to do.
@@ -29,7 +29,7 @@ logger = logging.getLogger("telegrad.rpc")
 NEVER = float("inf")
 FEW_TIMERS = 1000  # cancelled ones beside them are swept out when there are more
 IN_A_ROW = 100  # timers that run before the loop does its other work
-TICK_SECONDS = 1e-3  # between two runs of the actions of ``call_soon``
+TICK_SECONDS = 1e-3  # between two runs of the actions of ``soon``
 Action = Callable[..., object]
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Timers:
         # An empty context: the loop must not keep objects to which a caller's context variables refer.
         self._context = contextvars.Context()
 
-    def call_at(self, when: float, action: Action, *args: Any) -> Timer:
+    def at(self, when: float, action: Action, *args: Any) -> Timer:
         """Run ``action(*args)`` at ``when``. The action must be quick, and no user code.
 
         Args:
@@ -110,11 +110,11 @@ class Timers:
                 self._wake()
         return timer
 
-    def call_later(self, seconds: float, action: Action, *args: Any) -> Timer:
-        """Run ``action(*args)`` after so many seconds; see ``call_at``."""
-        return self.call_at(self.now() + seconds, action, *args)
+    def after(self, seconds: float, action: Action, *args: Any) -> Timer:
+        """Run ``action(*args)`` after so many seconds; see ``at``."""
+        return self.at(self.now() + seconds, action, *args)
 
-    def call_soon(self, action: Callable[[], object]) -> None:
+    def soon(self, action: Callable[[], object]) -> None:
         """Run ``action`` on the loop's thread within a millisecond.
 
         The loop is woken only if it has found no such actions in the last millisecond. So in a busy time it is not woken.
@@ -134,7 +134,7 @@ class Timers:
         return Batch(self, handle)
 
     def run_soon(self) -> bool:
-        """Run the actions of ``call_soon`` that wait, in this thread; return whether there were any."""
+        """Run the actions of ``soon`` that wait, in this thread; return whether there were any."""
         found = False
         while True:
             try:
@@ -281,7 +281,7 @@ class Batch(Generic[T]):
         self.items.append(item)
         if not self._waiting:
             self._waiting = True
-            self._timers.call_soon(self.flush)
+            self._timers.soon(self.flush)
 
     def flush(self) -> None:
         """Handle the items that wait, in this thread."""
@@ -314,7 +314,7 @@ class Alarm:
                 return
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._timers.call_at(when, self._ring)
+            self._timer = self._timers.at(when, self._ring)
             self.when = when
 
     def _ring(self) -> None:

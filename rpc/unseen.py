@@ -47,7 +47,7 @@ class UnseenErrors:
     def dropped(self, number: int, told: Told) -> None:
         """Log an error that nothing can look at any more, soon. For a finalizer."""
         if self.looked_at(number):
-            self._timers.call_soon(partial(self._log, told))
+            self._timers.soon(partial(self._log, told))
 
     def close(self) -> None:
         """Log all that nothing has looked at, because the agent closes."""

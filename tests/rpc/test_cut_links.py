@@ -175,7 +175,7 @@ def doubting():
 def change(agent, action):
     """Call ``action(machine, now)`` on the agent's loop, so that none of its own looks at the time comes between."""
     done = Future()
-    agent.timers.call_soon(lambda: done.set_result(action(agent.losses._machine(), agent.timers.now())))
+    agent.timers.soon(lambda: done.set_result(action(agent.losses._machine(), agent.timers.now())))
     done.wait(20)
 
 

@@ -90,7 +90,7 @@ def test_an_agent_that_closes_on_the_io_loop_waits_for_nothing(until):
         agent.start([a.record, b.record])
     with a.use():
         assert rpc.rpc_sync("b", abs, (-1,)) == 1
-    a.timers.call_soon(a.close)
+    a.timers.soon(a.close)
     until(lambda: a.closed)
     b.close()
     until(lambda: not [each for each in set(threading.enumerate()) - before if each.name.startswith("telegrad")])

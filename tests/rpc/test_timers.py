@@ -41,7 +41,7 @@ def real():
 def test_timers_run_in_the_order_of_their_times(timers, loop):
     ran = []
     for when in (3, 1, 2, 1):
-        timers.call_at(when, ran.append, when)
+        timers.at(when, ran.append, when)
     loop.advance(0.5)
     assert ran == []
     loop.advance(1.5)
@@ -53,8 +53,8 @@ def test_timers_run_in_the_order_of_their_times(timers, loop):
 def test_what_is_due_already_runs_at_once(timers, loop):
     ran = []
     loop.advance(5)
-    timers.call_at(2, ran.append, "late")
-    timers.call_later(0, ran.append, "now")
+    timers.at(2, ran.append, "late")
+    timers.after(0, ran.append, "now")
     loop.advance()
     assert ran == ["late", "now"]
 
@@ -65,7 +65,7 @@ def test_a_cancelled_timer_does_not_run_and_lets_go_of_what_it_would_do(timers, 
 
     ran, thing = [], Thing()
     gone = weakref.ref(thing)
-    timer = timers.call_later(1, ran.append, thing)
+    timer = timers.after(1, ran.append, thing)
     del thing
     assert timer.pending
     timer.cancel()
@@ -76,17 +76,17 @@ def test_a_cancelled_timer_does_not_run_and_lets_go_of_what_it_would_do(timers, 
 
 
 def test_a_timer_that_ran_lets_go_of_what_it_did(timers, loop):
-    timer = timers.call_later(1, [].append, "ran")
+    timer = timers.after(1, [].append, "ran")
     loop.advance(2)
     assert not timer.pending
     timer.cancel()
 
 
 def test_cancelled_timers_are_not_kept(timers, loop):
-    kept = timers.call_later(60, print)
+    kept = timers.after(60, print)
     before = loop.wake_ups
     for number in range(10_000):
-        timers.call_later(60 + number % 7, print).cancel()
+        timers.after(60 + number % 7, print).cancel()
         if loop.wake_ups > before:  # the loop is woken for them now and then
             before = loop.wake_ups
             loop.advance()
@@ -94,41 +94,41 @@ def test_cancelled_timers_are_not_kept(timers, loop):
 
 
 def test_the_loop_is_woken_only_by_a_timer_before_all_others(timers, loop):
-    timers.call_later(1, print)
+    timers.after(1, print)
     before = loop.wake_ups
     for _ in range(100):
-        timers.call_later(60, print).cancel()
+        timers.after(60, print).cancel()
     assert loop.wake_ups == before
-    timers.call_later(0.5, lambda: None)
+    timers.after(0.5, lambda: None)
     assert loop.wake_ups == before + 1
 
 
 def test_a_loop_sleeps_when_all_timers_were_cancelled(timers, loop):
     for number in range(50):
-        timers.call_later(1 + number / 100, print).cancel()
+        timers.after(1 + number / 100, print).cancel()
     loop.advance(1)
     assert not loop._later
 
 
 def test_an_action_may_add_and_cancel_timers(timers, loop):
     ran = []
-    second = timers.call_later(1, ran.append, "second")
+    second = timers.after(1, ran.append, "second")
 
     def first():
         second.cancel()
-        timers.call_later(0, ran.append, "third")
+        timers.after(0, ran.append, "third")
 
-    timers.call_at(0.5, first)
+    timers.at(0.5, first)
     loop.advance(2)
     assert ran == ["third"]
 
 
 def test_an_action_that_raises_does_not_stop_the_others(timers, loop, caplog):
     ran = []
-    timers.call_later(1, lambda: 1 / 0)
-    timers.call_later(1, ran.append, "next")
-    timers.call_soon(lambda: 1 / 0)
-    timers.call_soon(lambda: ran.append("soon"))
+    timers.after(1, lambda: 1 / 0)
+    timers.after(1, ran.append, "next")
+    timers.soon(lambda: 1 / 0)
+    timers.soon(lambda: ran.append("soon"))
     loop.advance(2)
     loop.advance(TICK_SECONDS)
     assert ran == ["next", "soon"]
@@ -138,7 +138,7 @@ def test_an_action_that_raises_does_not_stop_the_others(timers, loop, caplog):
 def test_many_timers_leave_the_loop_time_for_its_other_work(timers, loop):
     order = []
     for number in range(1000):
-        timers.call_later(1, order.append, number)
+        timers.after(1, order.append, number)
     loop._later.append([1.0, lambda: order.append("I/O")])
     loop.advance(1)
     assert order.index("I/O") < 1000 and len(order) == 1001
@@ -146,8 +146,8 @@ def test_many_timers_leave_the_loop_time_for_its_other_work(timers, loop):
 
 def test_timers_wait_for_their_loop(loop):
     timers, ran = Timers(lambda: loop.time), []
-    timers.call_later(1, ran.append, "timer")
-    timers.call_soon(lambda: ran.append("soon"))
+    timers.after(1, ran.append, "timer")
+    timers.soon(lambda: ran.append("soon"))
     timers.start(loop)
     loop.advance(1)
     loop.advance(TICK_SECONDS)
@@ -159,14 +159,14 @@ def test_what_is_asked_for_soon_wakes_the_loop_once_in_a_busy_time(timers, loop)
     loop.advance(1)
     before = loop.wake_ups
     for number in range(100):
-        timers.call_soon(lambda number=number: ran.append(number))
+        timers.soon(lambda number=number: ran.append(number))
         loop.advance(TICK_SECONDS / 10)
     assert loop.wake_ups == before + 1
     loop.advance(TICK_SECONDS)
     assert ran == list(range(100))
     loop.advance(TICK_SECONDS)
     assert not loop._later  # nothing to do: the loop sleeps
-    timers.call_soon(lambda: ran.append("again"))
+    timers.soon(lambda: ran.append("again"))
     loop.advance()
     loop.advance(TICK_SECONDS)
     assert loop.wake_ups == before + 2 and ran[-1] == "again"
@@ -195,19 +195,19 @@ def test_a_batch_loses_nothing_that_threads_add(real):
     for thread in threads:
         thread.join()
     done = threading.Event()
-    real.call_later(0.02, done.set)
+    real.after(0.02, done.set)
     assert done.wait(10) and len(handled) == 20_000
 
 
 @pytest.mark.parametrize("how", ["close", "abandon"])
 def test_nothing_runs_after_the_end(timers, loop, how):
     ran = []
-    timers.call_later(1, ran.append, 1)
-    timers.call_soon(lambda: ran.append(0))
+    timers.after(1, ran.append, 1)
+    timers.soon(lambda: ran.append(0))
     loop.advance()
     getattr(timers, how)()
-    timers.call_later(0, ran.append, 2)
-    timers.call_soon(lambda: ran.append(3))
+    timers.after(0, ran.append, 2)
+    timers.soon(lambda: ran.append(3))
     loop.advance(2)
     assert ran == [] and not loop._later
 
@@ -217,8 +217,8 @@ def test_a_closed_loop_is_no_error():
     timers = Timers(thread.loop.time)
     timers.start(thread.loop)
     thread.stop()
-    timers.call_later(0, print)
-    timers.call_soon(print)
+    timers.after(0, print)
+    timers.soon(print)
 
 
 def test_an_alarm_rings_at_the_earliest_time_once(timers, loop):
@@ -239,7 +239,7 @@ def test_timers_do_not_keep_the_context_of_who_adds_them(real):
     seen, done = [], threading.Event()
     context = contextvars.copy_context()
     context.run(variable.set, "of a caller")
-    context.run(real.call_later, 0, lambda: (seen.append(variable.get(None)), done.set()))
+    context.run(real.after, 0, lambda: (seen.append(variable.get(None)), done.set()))
     assert done.wait(10) and seen == [None]
 
 
@@ -253,7 +253,7 @@ def test_threads_that_add_and_cancel_at_the_same_time_lose_nothing(real):
     def work(thread):
         rng = random.Random(thread)
         for number in range(2000):
-            timer = real.call_later(rng.random() / 50, note, (thread, number))
+            timer = real.after(rng.random() / 50, note, (thread, number))
             if number % 2:
                 timer.cancel()
 
@@ -263,23 +263,23 @@ def test_threads_that_add_and_cancel_at_the_same_time_lose_nothing(real):
     for thread in threads:
         thread.join()
     done = threading.Event()
-    real.call_later(0.1, done.set)
+    real.after(0.1, done.set)
     assert done.wait(10)
     assert ran >= {(thread, number) for thread in range(4) for number in range(0, 2000, 2)}
 
 
 def test_a_signal_handler_may_add_timers_while_its_thread_does(real):
     added, ran = [], []
-    before = signal.signal(signal.SIGALRM, lambda *_: added.append(real.call_later(0, ran.append, 1)))
+    before = signal.signal(signal.SIGALRM, lambda *_: added.append(real.after(0, ran.append, 1)))
     signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
     try:
         for _ in range(20_000):
-            real.call_later(60, print).cancel()
+            real.after(60, print).cancel()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     done = threading.Event()
-    real.call_later(0.05, done.set)
+    real.after(0.05, done.set)
     assert done.wait(10)
     assert added and len(ran) == len(added)
 
@@ -287,7 +287,7 @@ def test_a_signal_handler_may_add_timers_while_its_thread_does(real):
 def test_what_is_added_while_the_loop_looks_is_not_forgotten(timers, loop, monkeypatch):
     """A timer that is later than the time at which the loop was to look does not wake it."""
     ran = []
-    timers.call_at(1, print)
+    timers.at(1, print)
     next_time = timers._next_time
 
     def after_another_has_been_added():
@@ -295,7 +295,7 @@ def test_what_is_added_while_the_loop_looks_is_not_forgotten(timers, loop, monke
         if not ran:
             timers._wake_at = 1.0  # as before the loop came here
             ran.append("added")
-            timers.call_at(2, ran.append, "ran")
+            timers.at(2, ran.append, "ran")
         return found
 
     monkeypatch.setattr(timers, "_next_time", after_another_has_been_added)
@@ -312,7 +312,7 @@ def test_a_forked_child_does_not_wake_its_parent(real):
     child = os.fork()
     if not child:
         real.abandon()
-        real.call_later(0, print)
-        real.call_soon(print)
+        real.after(0, print)
+        real.soon(print)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
