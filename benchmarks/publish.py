@@ -1,7 +1,8 @@
 """Results on ``docs/performance.md`` and ``README.md``: ``python -m telegrad.benchmarks.publish results.json``.
 
-It writes the tables between two marks on the page, and beside the page a copy of the file and the picture. ``README.md`` gets
-the figures of some cases beside PyTorch's. ``make bench-docs`` measures first.
+It writes the ratios between two marks on the page. The page's folder gets all figures, between such marks on ``figures.md``,
+a copy of the file, and the picture. ``README.md`` gets the figures of some cases beside PyTorch's. ``make bench-docs``
+measures first.
 """
 
 from __future__ import annotations
@@ -56,19 +57,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def publish(file: Path, page: Path, folder: Path) -> None:
-    """Write the results in ``file`` onto the page, and the files that it shows into the folder.
+    """Write the results in ``file`` onto the page, and all figures, with what belongs to them, into the folder.
 
     Args:
         file: results that were written by ``Results.write``.
         page: text with both marks.
-        folder: gets ``results.json`` and ``results.svg``; the page names it relative to its own.
+        folder: has ``figures.md`` with both marks, and gets ``results.json`` and ``results.svg``.
 
     Raises:
-        ValueError: the page lacks a mark, or the file has another schema.
+        ValueError: a page lacks a mark, or the file has another schema.
     """
     results = read(file)
-    write_between_marks(page, lines(results, folder.name))
-    folder.mkdir(exist_ok=True)
+    write_between_marks(page, summary(results, folder.name))
+    write_between_marks(folder / "figures.md", figures(results))
     if file.resolve() != (copy := folder / "results.json").resolve():
         shutil.copyfile(file, copy)
     draw(results, folder / "results.svg")
@@ -97,8 +98,8 @@ def beside_torch(results: Results) -> Iterator[str]:
             yield line(row.name, *shown, show_ratio(ratio))
 
 
-def lines(results: Results, folder: str) -> Iterator[str]:
-    """Return the lines between the marks."""
+def summary(results: Results, folder: str) -> Iterator[str]:
+    """Return the machine, the picture and the aims, in Markdown."""
     facts = {**results.machine, **results.run}
     yield (
         "; ".join(f"{name}: {value}" for name, value in facts.items())
@@ -108,6 +109,10 @@ def lines(results: Results, folder: str) -> Iterator[str]:
     yield f"![latencies, rates, and Telegrad beside PyTorch]({folder}/results.svg)"
     yield ""
     yield from aims_table(results)
+
+
+def figures(results: Results) -> Iterator[str]:
+    """Return the figures of all contenders, who they were, and why cases are missing, in Markdown."""
     ours, *others = [source.name for source in results.contenders if not source.missing]
     for start in range(0, len(others) or 1, COLUMNS):
         yield from figures_table(results, [ours, *others[start : start + COLUMNS]])

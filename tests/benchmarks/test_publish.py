@@ -24,15 +24,19 @@ def results():
 def test_a_page_is_written_again_between_its_marks(tmp_path):
     results().write(tmp_path / "run.json")
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}old\n{END}after\n")
+    figures = tmp_path / "page" / "figures.md"
+    figures.parent.mkdir()
+    for each in (page, figures):
+        each.write_text(f"before\n{BEGIN}old\n{END}after\n")
     for _ in range(2):
         # In a process of its own, because Matplotlib keeps its fonts' files open.
         arguments = [str(tmp_path / "run.json"), "--page", str(page)]
         subprocess.run([sys.executable, "-m", "telegrad.benchmarks.publish", *arguments], check=True, timeout=60)
-    text = page.read_text()
-    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    text, all_figures = page.read_text(), figures.read_text()
+    for each in (text, all_figures):
+        assert each.startswith("before\n") and each.endswith("after\n") and "old" not in each
     assert "| no-op | telegrad / torch | 0.50 | 0.2 | 0.1 | no |" in text
-    assert "| no-op | 100 µs | 200 µs (0.50) |" in text and "* telegrad: numpy 2" in text
+    assert "| no-op | 100 µs | 200 µs (0.50) |" in all_figures and "* telegrad: numpy 2" in all_figures
     assert (tmp_path / "page" / "results.json").read_text() == (tmp_path / "run.json").read_text()
     assert "no-op: telegrad / torch" in (tmp_path / "page" / "results.svg").read_text()
 
