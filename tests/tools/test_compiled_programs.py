@@ -2,8 +2,8 @@
 
 import pytest
 from telegrad.capture import memory
-from telegrad.testing.compiled_programs import __main__ as command
-from telegrad.testing.compiled_programs.program import check
+from telegrad.tools.compiled_programs import __main__ as command
+from telegrad.tools.compiled_programs.program import check
 
 
 def test_programs_give_the_same_bits():

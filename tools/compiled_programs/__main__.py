@@ -1,4 +1,4 @@
-"""Command ``python -m telegrad.testing.compiled_programs``: many random programs; it exits with 1 if a result is wrong."""
+"""Command ``python -m telegrad.tools.compiled_programs``: many random programs; it exits with 1 if a result is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from ..repeated import at_least_one
+from ...testing.repeated import at_least_one
 from .program import check
 
 ABOUT = """Compare the results, gradients and parameters of random programs, with shapes and branches that change, run eagerly
@@ -16,7 +16,7 @@ and compiled: bit by bit."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m telegrad.testing.compiled_programs", description=ABOUT)
+    parser = argparse.ArgumentParser(prog="python -m telegrad.tools.compiled_programs", description=ABOUT)
     parser.add_argument("--seeds", type=at_least_one, default=1000, help="how many programs (default %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")
     options = parser.parse_args(arguments)
