@@ -54,7 +54,7 @@ def test_a_timeout_in_a_tree_names_who_did_not_come(ranks, absent, until, monkey
         until(lambda: [index for index, calls in enumerate(waiting) if calls] == stuck)
         for index in stuck:
             for call in list(waiting[index].values()):
-                call.timeout = 0.0
+                call.deadline = 0.0
 
     expiring = threading.Thread(target=expire)
     expiring.start()
