@@ -1,11 +1,50 @@
-"""States of a call, at the callee: the table of its transitions.
+"""States of a call, at the caller and at the callee: the tables of their transitions.
 
-``SERVING`` is the life of a request that a worker serves (``server_call.py``). ``docs/design/rpc.md`` has the same table, and a
-test compares the two. A state has the states that follow it as attributes, so that a transition is ``call.state.start``, and
-takes no look-up in a table.
+``CALLING`` is the life of a message that a worker sends, a request or an answer (``messages.py``). Flow control and the lanes
+set its state where the event happens; a test checks the changes against the table. ``SERVING`` is the life of a request that
+a worker serves (``server_call.py``). A state of it has the states that follow as attributes, so that a transition is
+``call.state.start``. ``docs/design/rpc.md`` has the same tables, and a test compares them.
 """
 
 from __future__ import annotations
+
+
+class CallState:
+    """State of a message that a worker sends."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NEW = CallState("new")  # it has no room in a window
+QUEUED = CallState("queued")  # it waits for room
+ADMITTED = CallState("admitted")  # it has room, and no lane has it
+WRITTEN = CallState("written")  # a lane has it: it may wait there, or have left
+ANSWERED_CALL = CallState("answered")
+FAILED = CallState("failed")
+WITHDRAWN = CallState("withdrawn")  # nothing of it has left, or will
+
+CALLING: dict[tuple[CallState, str], CallState] = {
+    (NEW, "queue"): QUEUED,
+    (NEW, "admit"): ADMITTED,
+    (NEW, "fail"): FAILED,
+    (QUEUED, "admit"): ADMITTED,
+    (QUEUED, "withdraw"): WITHDRAWN,
+    (QUEUED, "refuse"): NEW,
+    (ADMITTED, "write"): WRITTEN,
+    (ADMITTED, "refuse"): NEW,
+    (ADMITTED, "withdraw"): WITHDRAWN,
+    (WRITTEN, "refuse"): ADMITTED,
+    (WRITTEN, "write"): WRITTEN,
+    (WRITTEN, "withdraw"): WITHDRAWN,
+    (WRITTEN, "answer"): ANSWERED_CALL,
+    (WRITTEN, "fail"): FAILED,
+}
 
 
 class ServingState:

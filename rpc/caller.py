@@ -18,6 +18,7 @@ from ..core.futures import (
     run_callbacks,
     thread_role,
 )
+from .call_states import ADMITTED, ANSWERED_CALL, FAILED, NEW, WRITTEN
 from .codec import Codec
 from .connections import Connections
 from .control_channel import ControlChannel
@@ -238,7 +239,7 @@ class Caller:
             # keep itself alive.
             self.fail(call, error.with_traceback(None))
         if (connection := call.connection) is not None:
-            if call.in_hand:
+            if call.state is ADMITTED:
                 self._flows.of(connection).put_back(call)
             if broke:
                 connection.close()
@@ -276,6 +277,7 @@ class Caller:
         if call is None:
             message.connection.flow.used(message.size)
             return  # it timed out or failed before; references in the answer are dropped with the message
+        call.state = ANSWERED_CALL
         try:
             if call.attached.extras:
                 self._codec.delivered(call)
@@ -298,6 +300,7 @@ class Caller:
         for call_id in call_ids:
             if (call := take(call_id)) is None:
                 continue
+            call.state = ANSWERED_CALL
             try:
                 callbacks = call.future.try_finish()
                 # The future is complete before this, so that an interceptor needs no callback, and no thread for it.
@@ -345,6 +348,8 @@ class Caller:
         self._finish(call, self.unseen.watch((call.what, error)) if _is_told(call, error) else None, error)
         if call.to >= 0:
             self._cancel(call)
+            if call.state is WRITTEN or call.state is NEW:
+                call.state = FAILED
             self._codec.not_delivered(call)
 
     def _cancel(self, call: PendingCall) -> None:

@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .call_states import ADMITTED
+
 
 class Amount(NamedTuple):
     """Numbers of bytes and of messages."""
@@ -74,15 +76,14 @@ class Window:
         """Count a message as sent and return True, if at most half of the window is used then; it nearly always is.
 
         Args:
-            message: has a ``size``; its ``in_hand`` is set.
+            message: has a ``size``; its state becomes ``ADMITTED``.
         """
         with self.lock:
             size = message.size
             sent, messages = self._bytes + size, self._messages + 1
             if self.queue or sent > self._spare_bytes or messages > self._spare_messages:
                 return False
-            # No signal handler can run between these: an interrupted thread sees by ``in_hand`` whether it was counted.
-            self._bytes, self._messages, message.in_hand = sent, messages, True
+            self._bytes, self._messages, message.state = sent, messages, ADMITTED
             return True
 
     def has_room(self, size: int) -> bool:

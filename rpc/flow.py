@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 from ..core.errors import RpcError
 from ..core.futures import Future, complete_once
+from .call_states import ADMITTED, NEW, QUEUED, WITHDRAWN
 from .credits import Amount, Receipts, Window
 from .due_work import DueWork, Work
 from .lanes.base import Connection
 from .lanes.ioloop import may_block
-from .messages import Outgoing
+from .messages import Outgoing, Queued
 from .wire.control import encode_ask, encode_credit
 
 QUEUE_FACTOR = 16
@@ -68,31 +69,33 @@ class Flow:
         Raises:
             RpcError: the queue is full.
         """
-        message.unsent, message.gate = unsent, None
         if self._has_room(message):
             message.dequeued()
             return self._transmit(message, parts)
+        gate: Future[bool] | None = None
         if waits and may_block():
-            message.parts, message.gate = parts, Future()
-            message.gate.driver = self._connection.reading
+            gate = Future()
+            gate.driver = self._connection.reading
         else:
             # A copy is queued: this thread goes on, and its user may change the memory.
-            message.parts = [b"".join(parts)]
-        if not self._enqueue(message, waits and message.gate is None):
+            parts = [b"".join(parts)]
+        queued = message.waiting = Queued(parts, unsent, gate)
+        if not self._enqueue(message, queued, waits and gate is None):
             return False
         if message.done():
             # It ended before it was queued, so the thread that ended it did not find it in the queue.
             self.cancel(message)
-        return message.gate is None or self._wait(message, message.gate)
+        return gate is None or self._wait(message, queued, gate)
 
     def _has_room(self, message: Outgoing) -> bool:
         with self._lock:
             size = message.size
-            message.in_hand = room = self._window.has_room(size) and self._window.offer(None, size)
+            if room := self._window.has_room(size) and self._window.offer(None, size):
+                message.state = ADMITTED
         self._ask()
         return room
 
-    def _enqueue(self, message: Outgoing, limited: bool) -> bool:
+    def _enqueue(self, message: Outgoing, queued: Queued, limited: bool) -> bool:
         with self._lock:
             if self.closed:
                 return False
@@ -103,9 +106,10 @@ class Flow:
                     f"GrpcRpcBackendOptions(window_bytes=, window_messages=)"
                 )
             message.connection = self._connection
-            message.in_hand = room = self._window.offer(message, message.size)
+            room = self._window.offer(message, message.size)
+            message.state = ADMITTED if room else QUEUED
         self._ask()
-        return not room or self._go(message)
+        return not room or self._go(message, queued)
 
     def _full(self, size: int) -> bool:
         queued, limit = self._window.queued, self._window.limit
@@ -117,37 +121,36 @@ class Flow:
         connection = message.connection = self._connection
         return connection.send(parts, message)
 
-    def _go(self, message: Outgoing) -> bool:
+    def _go(self, message: Outgoing, queued: Queued) -> bool:
         """Let a message go that has room now: wake its thread, or send it if none waits. False if the connection is closed."""
-        if message.gate is not None:
-            complete_once(message.gate, True)
+        if queued.gate is not None:
+            complete_once(queued.gate, True)
             return True
         message.dequeued()
-        sent = self._transmit(message, message.parts)
-        if sent:
-            message.parts = []
-        return sent
+        message.waiting = None
+        return self._transmit(message, queued.parts)
 
-    def _wait(self, message: Outgoing, gate: Future[bool]) -> bool:
+    def _wait(self, message: Outgoing, queued: Queued, gate: Future[bool]) -> bool:
         try:
             room = gate.wait()  # its deadline ends it, through ``cancel``
         finally:
             if not gate.done():  # Ctrl-C ended the wait
                 self.cancel(message)
-        message.gate = None
-        parts, message.parts = message.parts, []
+        message.waiting = None
         if message.done():
-            self.put_back(message)
+            self._give_up(message)
             return True
-        return room and self._transmit(message, parts)
+        return room and self._transmit(message, queued.parts)
 
     def cancel(self, message: Outgoing) -> bool:
         """Drop a message, in the queue or in the lane. Return True if nothing of it will arrive."""
         left = self._change(self._leave, message)
-        if (gate := message.gate) is not None:
+        queued = message.waiting
+        if isinstance(queued, Queued) and queued.gate is not None:
             # Its thread sees that the message is done, and gives its room back.
-            complete_once(gate, message.in_hand)
+            complete_once(queued.gate, message.state is ADMITTED)
         if not left and self._connection.withdraw(message):
+            message.state = WITHDRAWN
             self._refund(message.size)
             return True
         return left
@@ -155,13 +158,22 @@ class Flow:
     def _leave(self, message: Outgoing) -> bool:
         # lock held
         if left := self._window.leave(message):
-            message.parts = []
+            message.state = WITHDRAWN
         return left
 
     def put_back(self, message: Outgoing) -> None:
         """Give back the room of a message, if it has room and no lane has it."""
-        if message.in_hand:
-            message.in_hand = False
+        message.waiting = None
+        if message.state is ADMITTED:
+            message.state = NEW
+            self._refund(message.size)
+        elif message.state is QUEUED:  # the connection has ended
+            message.state = NEW
+
+    def _give_up(self, message: Outgoing) -> None:
+        """Give back the room of a message that ended before it left."""
+        if message.state is ADMITTED:
+            message.state = WITHDRAWN
             self._refund(message.size)
 
     def _refund(self, size: int) -> None:
@@ -206,7 +218,7 @@ class Flow:
             self._window.forget_question()
         for frame, message in former.take_unsent():
             assert isinstance(message, Outgoing)
-            message.connection = fresh
+            message.connection, message.waiting = fresh, None
             fresh.send([frame], message)
         self._carry_out()
 
@@ -241,7 +253,7 @@ class Flow:
         going = self._window.going
         while going:
             message = going.popleft()
-            message.in_hand = True
+            message.state = ADMITTED
             self._due.add(self._start_of(message))
         if not self.queued:
             self._due.add(*self._held)
@@ -253,33 +265,33 @@ class Flow:
 
     def _start_of(self, message: Outgoing) -> Work:
         # lock held; the gate is taken now: the message has none any more when its thread has left
-        gate = message.gate
-        return partial(self._start, message) if gate is None else partial(self._open, gate)
+        queued: Queued = message.waiting
+        return partial(self._start, message, queued) if queued.gate is None else partial(self._open, queued.gate)
 
     def _open(self, gate: Future[bool]) -> None:
         complete_once(gate, not self.closed)
 
-    def _start(self, message: Outgoing) -> bool:
+    def _start(self, message: Outgoing, queued: Queued) -> bool:
         """Send a message that has room now, or drop it; return True if that is still to be done."""
         if self.closed:
-            message.connection, message.parts = None, []
-            message.unsent(message)
-        elif message.in_hand and message.done():
-            message.parts = []
-            self.put_back(message)
-        elif message.in_hand and not self._go(message):
-            return self._not_sent(message)
+            message.connection, message.state = None, NEW
+            queued.unsent(message)
+        elif message.state is ADMITTED and message.done():
+            self._give_up(message)
+        elif message.state is ADMITTED and not self._go(message, queued):
+            return self._not_sent(message, queued)
         return False
 
-    def _not_sent(self, message: Outgoing) -> bool:
+    def _not_sent(self, message: Outgoing, queued: Queued) -> bool:
         """Fail a message whose connection has ended; return True if that was never open: it goes by the next connection."""
         with self._lock:
             tried = message.connection
-            moves = message.in_hand = not (self.closed or tried is None or tried.opened)
+            moves = not (self.closed or tried is None or tried.opened)
+            message.state, message.waiting = ADMITTED if moves else NEW, queued
             if moves:
                 self._due.stopped = tried is self._connection  # else the next connection is there already
         if not moves:
-            message.unsent(message)
+            queued.unsent(message)
         return moves
 
     def _ask(self) -> None:

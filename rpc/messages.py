@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.extend import Tensor
 from ..core.futures import Future
+from .call_states import NEW
 from .lanes.base import Connection, FrameHandle
 from .wire.header import Kind, restamp
 
@@ -71,6 +72,27 @@ class Attachments:
 NO_ATTACHMENTS = Attachments()
 
 
+class Queued:
+    """Record of a message that waits for room.
+
+    Attributes:
+        parts: its frame.
+        unsent: called with it if no thread waits with it, and the connection closes before it is sent.
+        gate: future for which its thread waits: True when there is room, False when it cannot be sent; ``None`` without one.
+    """
+
+    __slots__ = ("gate", "parts", "unsent")
+
+    def __init__(self, parts: list[Any], unsent: Callable[[Outgoing], None], gate: Future[bool] | None) -> None:
+        self.parts = parts
+        self.unsent = unsent
+        self.gate = gate
+
+    def withdraw(self) -> bool:
+        """Return False: the queue has given it room, and the thread that sends it gives that back."""
+        return False
+
+
 class Outgoing(FrameHandle):
     """Request or reply that is sent: its content, until it is encoded, and its state in flow control and lane.
 
@@ -87,31 +109,13 @@ class Outgoing(FrameHandle):
         what: its text names the message in errors.
         connection: the connection that it was given to.
         size: bytes of its frame.
-        parts: its frame, while it is queued for room.
-        gate: future for which its thread waits: True when there is room, False when it cannot be sent.
-        unsent: called with it if no thread waits with it, and it cannot be sent.
+        state: where it is in its life (``call_states.py``).
+        waiting: its ``Queued``, while it waits for room; then the lane's record of it.
     """
 
-    __slots__ = (
-        "attached",
-        "call_id",
-        "connection",
-        "flags",
-        "gate",
-        "method",
-        "parts",
-        "pickled",
-        "size",
-        "timeout",
-        "to",
-        "unsent",
-        "what",
-    )
+    __slots__ = ("attached", "call_id", "connection", "flags", "method", "pickled", "size", "timeout", "to", "what")
 
     kind = Kind.REQUEST
-    gate: Future[bool] | None
-    parts: list[Any]
-    unsent: Callable[[Outgoing], None]
     what: object
 
     def __init__(self, method: int, call_id: int, timeout: float, to: int) -> None:
@@ -124,8 +128,8 @@ class Outgoing(FrameHandle):
         self.attached = NO_ATTACHMENTS
         self.connection: Connection | None = None
         self.size = 0
-        self.waiting = self.undo = self.gate = None
-        self.in_hand = False
+        self.state = NEW
+        self.waiting = None
 
     def ends(self) -> float:
         """Return the time after which nobody waits for it, in the agent's seconds; 0 for none."""

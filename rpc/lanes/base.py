@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from ...core.futures import Driver, Future
 from ...proto.rpc_pb2 import WorkerRecord
+from ..call_states import NEW, WRITTEN
 from ..security import AcceptorHandshake, DialerHandshake
 from ..tls import Tls
 
@@ -24,30 +25,27 @@ class FrameHandle(ABC):
     """Handle of a frame that was given to ``Connection.send``: with it the frame can be withdrawn.
 
     Attributes:
-        waiting: the lane's record of the frame, while the frame waits to leave.
-        undo: called after the frame was withdrawn; the lane then sends the notices of the frame in another way.
-        in_hand: the sender has counted the frame as in flight, but no lane has it yet. A sender that is interrupted then
-            uncounts it.
+        state: where the frame is. The lane sets ``WRITTEN`` when it has it, and ``ADMITTED`` if it gives it back.
+        waiting: the record of the place where it waits: of the sender's queue, then of the lane.
     """
 
-    __slots__ = ("in_hand", "undo", "waiting")
+    __slots__ = ("state", "waiting")
 
     def __init__(self) -> None:
+        self.state = NEW
         self.waiting: Any = None
-        self.undo: Callable[[], object] | None = None
-        self.in_hand = False
 
     def taken(self, waiting: Any) -> None:
         """Note that a lane has the frame from here on; the frame can be withdrawn by the lane's record."""
-        self.waiting, self.in_hand = waiting, False  # no signal handler can run between the two
+        loan = self.waiting
+        if type(loan) is Loan:
+            loan.waiting, waiting = waiting, loan
+        self.waiting, self.state = waiting, WRITTEN
 
     def withdraw(self) -> bool:
         """Drop the frame, if it still waits; return False if it has left. Any thread."""
-        if self.waiting is None or not self.waiting.withdraw():
-            return False
-        if self.undo is not None:
-            self.undo()
-        return True
+        waiting = self.waiting
+        return waiting is not None and bool(waiting.withdraw())
 
     @abstractmethod
     def restamp(self, head: bytes) -> bytes:
@@ -56,6 +54,25 @@ class FrameHandle(ABC):
         Args:
             head: the frame's first ``HEAD_BYTES`` bytes, as they were when it was given to the lane.
         """
+
+
+class Loan:
+    """Record of a frame some of which is in segments: its withdrawal gives them back. Made without a call of Python code.
+
+    Attributes:
+        undo: called after the frame was withdrawn; the lane then sends the notices of the frame in another way.
+        waiting: the lane's record of the frame, while it waits to leave.
+    """
+
+    undo: Callable[[], object]
+    waiting: Any = None
+
+    def withdraw(self) -> bool:
+        """Drop the frame, if it still waits; return False if it has left."""
+        if self.waiting is None or not self.waiting.withdraw():
+            return False
+        self.undo()
+        return True
 
 
 class Reading(Driver, Protocol):

@@ -19,6 +19,7 @@ from typing import Any
 import grpc
 
 from ...core.errors import SerializationError
+from ..call_states import ADMITTED
 from .base import SCATTERED, Connection, FrameHandle, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
@@ -95,7 +96,7 @@ class GrpcConnection(Connection):
         """Take back a frame that was queued after the end of this connection, unless ``take_unsent`` has taken it."""
         late = self.closed and not self.opened and frame.withdraw()
         if late and handle is not None:
-            handle.waiting, handle.in_hand = None, True
+            handle.waiting, handle.state = None, ADMITTED
         return late
 
     def _send_bulk(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
@@ -122,7 +123,7 @@ class GrpcConnection(Connection):
         if transfer.withdraw():
             self._bulk.put(transfer)  # if it has begun, the receiver must be told that it ends here
             if handle is not None:
-                handle.waiting, handle.in_hand = None, True
+                handle.waiting, handle.state = None, ADMITTED
 
     def withdraw(self, handle: FrameHandle) -> bool:
         if not handle.withdraw():

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
+from ..call_states import WRITTEN
 from ..security import AcceptorHandshake, DialerHandshake
 from .base import Connection, FrameHandle, Lane, LaneListener
 
@@ -70,11 +71,11 @@ class InProcessConnection(Connection):
                 return False
             if self._waiting is not None:
                 if handle is not None:
-                    handle.in_hand = False
+                    handle.state = WRITTEN
                 self._waiting.append((frame, handle))
                 return True
         if handle is not None:
-            handle.in_hand = False
+            handle.state = WRITTEN
         try:
             self._deliver(frame)
         except BaseException:  # such as Ctrl-C: it is unknown how much of the delivery was done

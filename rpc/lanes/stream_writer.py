@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import Any
 
+from ..call_states import ADMITTED, WRITTEN
 from .base import FrameHandle
 from .outbox import BATCH_BYTES, LENGTH, SmallFrame
 from .tls_socket import TlsSocket
@@ -94,7 +95,7 @@ class StreamWriter:
                 return None
             self._writing = self._sender
             if handle is not None:
-                handle.in_hand = False
+                handle.waiting, handle.state = None, WRITTEN
             data = (LENGTH.pack(size), *parts)
             try:
                 if size <= SMALL_BYTES or len(data) > MOST_PARTS:
@@ -120,7 +121,7 @@ class StreamWriter:
         if not self._closed or frame.take_back() is None:
             return frame
         if handle is not None:
-            handle.waiting, handle.in_hand = None, True
+            handle.waiting, handle.state = None, ADMITTED
         return None
 
     def _add(self, parts: list[Any], handle: FrameHandle | None, at_once: bool) -> bool:

@@ -6,6 +6,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...rpc.call_states import WRITTEN
 from ...rpc.extend import Connection, LaneListener
 from ...rpc.lanes.base import HEAD_BYTES, FrameHandle
 from .events import Action, Process
@@ -42,6 +43,8 @@ class SimulatedConnection(Connection):
         if self.closed:
             return False
         frame = bytearray().join(parts)
+        if handle is not None:
+            handle.state = WRITTEN
         if self._waiting is not None:
             self._waiting.append((frame, handle))
         elif not self.broken and self.other is not None:

@@ -4,17 +4,25 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from telegrad import rpc
+from telegrad.core.errors import RpcError
 from telegrad.rpc import call_states
-from telegrad.rpc.call_states import ANSWERED, ENDED, SERVING, WAITING, ServingState
+from telegrad.rpc.call_states import ANSWERED, CALLING, ENDED, NEW, SERVING, WAITING, ServingState
+from telegrad.rpc.dispatch import PendingCall
+from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.rpc.lanes.base import FrameHandle
+from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.server_call import ServerCall
+from telegrad.testing import in_process_cluster
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc.md"
+STEPS = ["queue", "admit", "write", "refuse", "withdraw", "answer", "fail"]
 EVENTS = ["start", "stream", "park", "answer", "drop", "end"]
 
 
 def states_of(table):
     """Return the states in the order in which the table has them."""
-    return list(dict.fromkeys(state for state, _ in table))
+    return list(dict.fromkeys([state for state, _ in table] + list(table.values())))
 
 
 def rows(table, events):
@@ -34,16 +42,76 @@ def arrows(table):
     return [f"    {one.name} --> {other.name}: {', '.join(events)}" for (one, other), events in found.items()]
 
 
-@pytest.mark.parametrize(("table", "events"), [(SERVING, EVENTS)], ids=["callee"])
+@pytest.mark.parametrize(("table", "events"), [(CALLING, STEPS), (SERVING, EVENTS)], ids=["caller", "callee"])
 def test_the_page_has_the_table_and_the_picture_of_the_code(table, events):
     for lines in (list(rows(table, events)), arrows(table)):
         assert "\n".join(lines) in PAGE.read_text(), "rpc.md must have:\n" + "\n".join(lines)
 
 
-@pytest.mark.parametrize(("table", "events"), [(SERVING, EVENTS)], ids=["callee"])
-def test_a_state_has_the_states_that_follow_it_and_no_others(table, events):
-    for state, event in product(states_of(table), events):
-        assert getattr(state, event, None) is table.get((state, event))
+def test_a_state_has_the_states_that_follow_it_and_no_others():
+    for state, event in product(states_of(SERVING), EVENTS):
+        assert getattr(state, event, None) is SERVING.get((state, event))
+
+
+class Watched:
+    """The field ``state`` of messages, which notes each change."""
+
+    def __init__(self, slot):
+        self.slot, self.changes = slot, set()
+
+    def __get__(self, message, kind=None):
+        return self if message is None else self.slot.__get__(message, kind)
+
+    def __set__(self, message, state):
+        try:
+            self.changes.add((self.slot.__get__(message), state))
+        except AttributeError:
+            assert state is NEW  # it is being made
+        self.slot.__set__(message, state)
+
+
+def later(value):
+    return value
+
+
+@pytest.mark.parametrize("lane", ["inproc", "unix"])
+def test_every_change_of_a_messages_state_is_in_the_table(lane, monkeypatch):
+    """With room for two messages: calls wait in the queue, some with a thread, are cancelled, and lose their connection."""
+    watched = Watched(FrameHandle.__dict__["state"])
+    monkeypatch.setattr(FrameHandle, "state", watched)
+    made = {} if lane == "inproc" else {"make_lane": lambda: GrpcLane(("unix",))}
+    options = GrpcRpcBackendOptions(rpc_timeout=60, window_messages=2)
+    with in_process_cluster("a", "b", options=options, **made) as (a, _), a.use():
+        assert [call.wait() for call in [rpc.rpc_async("b", later, (number,)) for number in range(20)]] == [*range(20)]
+        calls = [rpc.rpc_async("b", later, ("x" * 300_000,)) for _ in range(8)]
+        for call in calls[::2]:
+            call.cancel()
+        for call in calls[1::2]:
+            assert len(call.wait()) == 300_000
+        calls = [rpc.rpc_async("b", later, (number,)) for number in range(8)]
+        a.peers.at(1).link.dialed.close()
+        for call in calls:
+            try:
+                call.wait()
+            except RpcError:
+                pass
+        assert rpc.rpc_sync("b", later, (1,)) == 1
+    allowed = {(state, then) for (state, _), then in CALLING.items()}
+    assert {(one, other) for one, other in watched.changes if one is not other} <= allowed
+
+
+def test_a_message_that_has_begun_can_end_in_every_state_and_never_begins_again_after():
+    for state in states_of(CALLING):
+        follow = {then for (one, _), then in CALLING.items() if one is state}
+        seen, left = {state}, [state]
+        while left:
+            one = left.pop()
+            new = {then for (each, _), then in CALLING.items() if each is one} - seen
+            seen |= new
+            left += new
+        assert seen & {call_states.ANSWERED_CALL, call_states.FAILED, call_states.WITHDRAWN}
+        if state in (call_states.ANSWERED_CALL, call_states.FAILED, call_states.WITHDRAWN):
+            assert not follow
 
 
 def test_a_request_ends_once_in_every_order_of_events_and_stays_so():
@@ -66,5 +134,6 @@ def slots(kind):
     return [name for each in kind.__mro__ for name in getattr(each, "__slots__", ())]
 
 
-def test_a_request_has_few_fields():
+def test_a_call_has_few_fields():
+    assert len(slots(PendingCall)) <= 14 and PendingCall.__dictoffset__ == 0
     assert len(slots(ServerCall)) <= 18 and ServerCall.__dictoffset__ == 0

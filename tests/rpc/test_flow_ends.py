@@ -9,7 +9,7 @@ from helpers.interrupts import OpcodeInterrupter
 from telegrad.core.futures import Future
 from telegrad.rpc.credits import Amount, Receipts
 from telegrad.rpc.flow import Flow
-from telegrad.rpc.messages import Outgoing
+from telegrad.rpc.messages import Outgoing, Queued
 from telegrad.rpc.wire.control import decode_amount
 
 ROOM = Amount(100, 10)
@@ -203,8 +203,8 @@ def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
         flow = connection.flow = Flow(connection, ROOM, lambda: 0.0, resumed.append)
         flow.send(Letter(FIRST), [b"first"], fail_unsent)
         waiter, copied = Letter(), Letter()
-        waiter.parts, waiter.gate = [b"waits"], Future()
-        assert flow._enqueue(waiter, False) and flow.send(copied, [b"copied"], fail_unsent, waits=False)
+        queued = waiter.waiting = Queued([b"waits"], fail_unsent, Future())
+        assert flow._enqueue(waiter, queued, False) and flow.send(copied, [b"copied"], fail_unsent, waits=False)
         held = [object() for _ in range(3)]
         assert all(map(flow.hold, held))
         places.append(interrupter.run(flow.close if ends else partial(flow.credited, ALL)))
@@ -213,6 +213,6 @@ def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
         elif not flow.closed:
             flow.close()  # it had not begun
         assert {*resumed} == {*held}, places[-1]
-        assert waiter.gate.done() and waiter.gate.value() is not ends, places[-1]
+        assert queued.gate.done() and queued.gate.value() is not ends, places[-1]
         assert connection.sent[1:] == ([] if ends else [copied]) and copied.over is ends, places[-1]
     assert len(places) > 10

@@ -300,7 +300,7 @@ def test_a_transfer_that_is_withdrawn_on_its_way_is_cut(ends, thread, until):
     near, far = ends
     handle = Handle()
     sending = thread(lambda: near.send(HEAD, bytes(40 * MIB), handle=handle))
-    until(lambda: handle.waiting is not None and handle.waiting._begun)
+    until(lambda: handle.waiting is not None and handle.waiting.waiting._begun)
     assert handle.waiting.withdraw()
     sending.join(10)
     assert not sending.is_alive()  # although nobody reads

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 from telegrad.core.errors import SerializationError
+from telegrad.rpc.call_states import ADMITTED
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.poller import Poller
 from telegrad.rpc.lanes.stream import Stream
@@ -225,7 +226,7 @@ def test_a_frame_that_comes_after_the_end_while_others_wait_is_given_back(ends, 
     writer.send([b"waits"], 5, None, False)
     writer.close()
     assert not writer.send([b"late"], 4, handle, at_once)
-    assert handle.in_hand and handle.waiting is None
+    assert handle.state is ADMITTED and handle.waiting is None
 
 
 def test_an_interrupted_writer_is_known_to_the_thread_that_wrote():

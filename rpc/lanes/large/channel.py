@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from ....core.shared_memory import Segment
-from ..base import SCATTERED, FrameHandle
+from ...call_states import ADMITTED
+from ..base import SCATTERED, FrameHandle, Loan
 from ..bulk import BULK_BYTES
 from ..ioloop import call_on_loop, may_block
 from ..tls_socket import TlsSocket
@@ -96,12 +97,13 @@ class LargeFrames:
             notices = self._notices() if inline else Notices()
             undo = partial(self._restore, list(loans.values()), notices)
             if handle is not None:
-                handle.undo = undo
+                handle.waiting = loan = Loan()
+                loan.undo = undo
             sent = (self._send_inline if inline else self._send_bulk)(*scattered, notices, handle)
         except BaseException:  # such as Ctrl-C
             if undo is None:
                 self._take_back(list(loans.values()))
-            elif handle is not None and handle.in_hand:  # nothing of the frame has left
+            elif handle is not None and handle.state is ADMITTED:  # nothing of the frame has left
                 undo()
             raise
         if missed and sent:
