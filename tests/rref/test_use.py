@@ -10,6 +10,7 @@ from helpers.remote import Counter, Shelf, here, local, same, wait_and_make
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError
 from telegrad.core.futures import Future
+from telegrad.rpc import caller
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")
@@ -159,7 +160,7 @@ def test_a_creating_call_that_cannot_be_sent_keeps_no_reference(workers, until, 
     """The error was raised under the frame that holds the reference; who keeps it must not keep that frame."""
     here = workers[0]
 
-    def fail_to_transmit(*_):
+    def fail_to_encode(_):
         raise RpcError("the link to worker 'b' is cut")
 
     def use():
@@ -168,7 +169,7 @@ def test_a_creating_call_that_cannot_be_sent_keeps_no_reference(workers, until, 
             reference.to_here()
 
     with monkeypatch.context() as patch:
-        patch.setattr(here.caller, "_transmit", fail_to_transmit)
+        patch.setattr(caller, "encode", fail_to_encode)
         use()
     gc.collect()
     until(lambda: not any(here.debug_info()["references"].values()))
