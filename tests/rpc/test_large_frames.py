@@ -285,7 +285,7 @@ def test_a_frame_that_is_withdrawn_before_it_begins_does_not_arrive(ends, thread
     until(lambda: near.large._writer._queue)
     two = threading.Thread(target=lambda: near.send(HEAD, b"b" * MIB, handle=second))
     two.start()
-    until(lambda: second.waiting is not None)
+    until(lambda: getattr(second.waiting, "waiting", None) is not None)
     assert second.waiting.withdraw() and not second.waiting.withdraw()
     two.join(10)
     assert not two.is_alive() and one.is_alive()
@@ -300,7 +300,7 @@ def test_a_transfer_that_is_withdrawn_on_its_way_is_cut(ends, thread, until):
     near, far = ends
     handle = Handle()
     sending = thread(lambda: near.send(HEAD, bytes(40 * MIB), handle=handle))
-    until(lambda: handle.waiting is not None and handle.waiting.waiting._begun)
+    until(lambda: (transfer := getattr(handle.waiting, "waiting", None)) is not None and transfer._begun)
     assert handle.waiting.withdraw()
     sending.join(10)
     assert not sending.is_alive()  # although nobody reads
