@@ -12,12 +12,13 @@ import contextlib
 import contextvars
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from ..core.futures import shield
+from ..core.futures import in_thread, interrupts_protected, shield
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .caller import Caller
@@ -118,8 +119,7 @@ class Agent:
         self._io_loop = io_loop
         self._shares_loop = False
         self._parts: dict[type, object] = {}
-        # Emptied by the thread that closes. No lock: a signal handler may close while its own thread would hold it.
-        self._may_close = [True]
+        self._closing = threading.Lock()  # taken by the thread that closes
         self.state = AgentState(name, rank)
         self.record = WorkerRecord(
             name=name,
@@ -206,9 +206,10 @@ class Agent:
             reason: goes into errors here and, with ``farewell``, into those of the peers.
             farewell: tell the peers that this worker leaves.
         """
-        try:
-            self._may_close.pop()
-        except IndexError:
+        if interrupts_protected():  # a signal handler, whose own thread may hold a lock for that
+            in_thread(self.close, reason, farewell)
+            return
+        if not self._closing.acquire(blocking=False):
             return
         self.state.closed = reason
         if self in running_agents:

@@ -296,21 +296,19 @@ class Caller:
 
     def complete_with_none(self, call_ids: Iterable[int]) -> None:
         """Complete the calls of these ids, which were answered with ``None``. Runs in a reader's thread."""
-        take = self.table.take
+        calls, take = self.table.calls, self.table.take
         for call_id in call_ids:
-            if (call := take(call_id)) is None:
+            if (call := calls.get(call_id)) is None:
                 continue
-            call.state = ANSWERED_CALL
-            try:
-                callbacks = call.future.try_finish()
-                # The future is complete before this, so that an interceptor needs no callback, and no thread for it.
+            # First: if a signal handler raises something before the call is taken, it fails with its connection. And an
+            # interceptor, which is told next, needs no callback, and no thread for it.
+            callbacks = call.future.try_finish()
+            if take(call_id) is not None:
+                call.state = ANSWERED_CALL
                 if call.attached.extras:
                     self._codec.delivered(call)
-                if callbacks:
-                    self._call_back(callbacks)
-            except BaseException:  # as in ``complete``
-                self._not_read(call)
-                raise
+            if callbacks:
+                self._call_back(callbacks)
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
         """Complete calls that were answered with ``None`` in a control message (``ServerCall.done_soon``)."""
@@ -322,14 +320,19 @@ class Caller:
     def _complete(self, call: PendingCall, message: Incoming) -> None:
         value: Any = None
         error: BaseException | None = None
+        opened = False
         try:
             value = self._codec.open(message)
             if message.flags & Flag.ERROR:
                 error = rebuild_failure(value)
                 value = self.unseen.watch((call.what, error)) if call.method == Method.CALL else None
-        except BaseException as problem:
-            error = problem
-        message.connection.flow.used(message.size)
+            opened = True
+        except Exception as problem:
+            error, opened = problem, True
+        finally:
+            message.connection.flow.used(message.size)
+            if not opened:  # Ctrl-C in the user's code, or a signal handler has raised something
+                self._not_read(call)
         self._finish(call, value, error)
         if error is not None and raised_by_handler(error):
             raise error

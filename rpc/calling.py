@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from typing import Any, TypeAlias, TypeVar
 
 from ..core.extend import operation_name, profiles, record_call
-from ..core.futures import Future
+from ..core.futures import Future, thread_role
 from .agent import Agent
 from .messages import Method
 from .options import UNSET_RPC_TIMEOUT, check_timeout
@@ -157,7 +157,12 @@ def serve_call(worker: str, call: ServerCall) -> None:
     """
     function, args, kwargs = open_request(call.open(), worker)
     call.what = getattr(function, "__qualname__", None) or repr(function)
-    result = function(*args, **kwargs)
+    role = thread_role
+    role.inside = False
+    try:
+        result = function(*args, **kwargs)
+    finally:
+        role.inside = True  # this thread is the agent's: a finalizer may run in the middle of its code
     del args, kwargs
     call.reply_with(result, bool(getattr(function, MARK, False)))
 

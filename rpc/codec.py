@@ -117,7 +117,7 @@ class Codec:
                 continue
             try:
                 interceptor.sending(message)
-            except BaseException:
+            except Exception:
                 for earlier in self._sending[:index]:
                     earlier.not_delivered(message)
                 raise

@@ -149,19 +149,21 @@ class Connections(LaneListener):
         Returns:
             ``None`` if the worker is gone.
         """
-        fresh, link = self._new_connection(peer), peer.link
+        fresh, link, started = self._new_connection(peer), peer.link, False
         try:
             with peer.lock:
                 if not link.dials:
+                    started = True
                     return link.dialed
                 if link.kept is not None:  # the calls that are queued there were never sent
                     self._flows.of(link.kept).move(fresh)
                 link.dial(fresh)
             fresh.start()
-        except BaseException:  # such as Ctrl-C: no other thread would start it, and the next call dials again
-            peer.found_closed(fresh, self._timers.now(), ROUTES)
-            fresh.close()
-            raise
+            started = True
+        finally:
+            if not started:  # no other thread would start it, and the next call dials again
+                peer.found_closed(fresh, self._timers.now(), ROUTES)
+                fresh.close()
         self._close_if_late(fresh)
         return fresh
 

@@ -52,8 +52,7 @@ class Window:
 
     def __init__(self, limit: Amount) -> None:
         self.limit = limit
-        # Re-entrant: a signal handler or a finalizer may send a message while its thread sends one.
-        self.lock = threading.RLock()
+        self.lock = threading.Lock()
         self.queue: dict[Any, int] = {}
         self.going: deque[Any] = deque()
         self._queued_bytes = 0
@@ -165,7 +164,6 @@ class Window:
             key, size = next(iter(self.queue.items()))
             if not self._fits(size):
                 break
-            # No signal handler runs between these.
             del self.queue[key]
             self._queued_bytes -= size
             self._bytes += size
@@ -186,7 +184,7 @@ class Receipts:
 
     def __init__(self, tell: Callable[[Amount], object]) -> None:
         self._tell = tell
-        self._lock = threading.RLock()  # see ``Window``
+        self._lock = threading.Lock()
         self._bytes = 0
         self.messages = 0
         self._asked: Amount | None = None

@@ -23,7 +23,7 @@ class Flows:
         self._limit = limit
         self._now = now
         self._resume = resume
-        self._lock = threading.RLock()  # a signal handler may send while its thread does
+        self._lock = threading.Lock()
 
     def of(self, connection: Connection) -> Flow:
         """Return the flow control of a connection."""

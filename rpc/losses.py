@@ -75,10 +75,10 @@ class Losses:
         self._expel = expel
         self._keepalive = options.keepalive
         self._timeout = options.reconnect_timeout
-        self._lock = threading.RLock()  # re-entrant: a signal handler may close the agent while its thread holds it
+        self._lock = threading.Lock()
         self._made: Verdicts | None = None
         self._due: deque[Instruction] = deque()  # filled with the lock held, emptied by one thread at a time
-        self._doing = threading.RLock()  # held by that thread; knows its owner, also when acquiring it was interrupted
+        self._doing = threading.Lock()  # held by that thread
         self._quiet = True  # no worker suspects another
         self._alarm = timers.alarm(self.watch)
         control.on(Topic.MEMBERSHIP, self._received)
@@ -183,21 +183,13 @@ class Losses:
 
     def _carry_out(self) -> None:
         """Do what the machine has said, unless another thread does: in its order, so that a first loss is told first."""
-        doing = self._doing
-        while self._due and not doing._is_owned():  # type: ignore[attr-defined]  # else a handler of a loss led here
-            held = False
+        # It looks again after each release. A handler of a loss that leads here finds the lock taken, by its own thread.
+        while self._due and self._doing.acquire(blocking=False):
             try:
-                held = doing.acquire(blocking=False)
-                if not held:
-                    return
                 while self._due:
                     self._do(self._due.popleft())
-            except BaseException:
-                held = held or doing._is_owned()  # type: ignore[attr-defined]  # Ctrl-C as it was acquired
-                raise
             finally:
-                if held:
-                    doing.release()
+                self._doing.release()
 
     def _do(self, instruction: Instruction) -> None:
         if isinstance(instruction, Lose):

@@ -125,11 +125,13 @@ class Results(Generic[T]):
         number = self._ready()
         assert number is not None
         del self._complete[number]
+        taken = False
         try:
             value: T = self._calls.pop(number).value()
-        except BaseException:
-            self.close()
-            raise
+            taken = True
+        finally:
+            if not taken:
+                self.close()
         self.done += 1
         if self._progress is not None:
             self._progress(self.done, self.total)

@@ -242,7 +242,7 @@ class ThreadPool:
         try:
             thread_role.blocker = self._as_dozing
             idle(self._backlog.__len__)
-        except BaseException:
+        except Exception:
             logger.exception("a thread of %s failed while it had no task", self.name)
         finally:
             thread_role.blocker = self

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from ..core.errors import RpcError
 from ..core.extend import profiles, recorded_by
+from ..core.futures import attempt
 from .agent import Agent
 from .calling import name_of, open_request
 from .item_source import (
@@ -139,12 +140,9 @@ class Producer:
             return next(self._iterator)
 
     def _error_of(self, close: Callable[[], object] | None) -> BaseException | None:
-        try:
-            if close is not None:  # only generators have it
-                self._context.run(close)
-        except BaseException as error:
-            return error
-        return None
+        if close is None:  # only generators have it
+            return None
+        return attempt(self._context.run, close)[1]
 
     async def _run_coroutine(self, work: Work | None) -> None:
         self._task = asyncio.current_task()
@@ -156,7 +154,7 @@ class Producer:
 
     async def _advance(self, work: Work) -> Work | None:
         if isinstance(work, CloseGenerator):
-            return self._closed(await self._error_of_closing())
+            return self._closed(await self._aclose())
         if self.call.cancelled:  # before the step began: the generator is to be closed instead
             work.pull.reply((END, None))
             return self._decide(Stepped())
@@ -169,10 +167,11 @@ class Producer:
             return self._failed(work, error)
         return self._answer(work, value)
 
-    async def _error_of_closing(self) -> BaseException | None:
+    async def _aclose(self) -> BaseException | None:
+        if (close := getattr(self._iterator, "aclose", None)) is None:
+            return None
         try:
-            if (close := getattr(self._iterator, "aclose", None)) is not None:
-                await close()
+            await close()
         except BaseException as error:
             return error
         return None
@@ -180,9 +179,8 @@ class Producer:
     def _answer(self, step: Step, value: tuple[bool, Any]) -> Work | None:
         if step.pull is not self.call:  # warnings are collected at the call that opened the stream
             step.pull.warnings, self.call.warnings = self.call.warnings, ()
-        try:
-            self._context.copy().run(_reply, step.pull, value)
-        except BaseException as error:  # it cannot be sent
+        _, error = attempt(self._context.copy().run, _reply, step.pull, value)
+        if error is not None:  # it cannot be sent
             step.pull.fail(error)
             if value[0] is MORE:
                 self._decide(Close())

@@ -14,7 +14,7 @@ from types import CoroutineType
 from typing import Any
 
 from ..core.errors import SerializationError
-from ..core.futures import Future, complete_once, run_callbacks
+from ..core.futures import Future, attempt, complete_once, run_callbacks
 from .call_states import ANSWERED, ENDED, PARKED, WAITING
 from .codec import Codec
 from .done import DoneAnswers
@@ -231,9 +231,8 @@ class ServerCall(Incoming):
         if error is not None:
             self.fail(error)
             return
-        try:
-            self.reply(future.value())
-        except BaseException as problem:
+        _, problem = attempt(lambda: self.reply(future.value()))
+        if problem is not None:
             self.fail(problem)
 
     def reply(self, value: Any) -> None:

@@ -135,11 +135,12 @@ class Stream(Generic[T]):
         return self
 
     def __next__(self) -> T:
+        more = None
         try:
             more, value = self._pulls.first().wait()
-        except BaseException:
-            self._pulls.close()
-            raise
+        finally:
+            if more is None:
+                self._pulls.close()
         self._pulls.took(more)
         if not more:
             raise StopIteration(value)
@@ -150,11 +151,12 @@ class Stream(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
+        more = None
         try:
             more, value = await self._pulls.first()
-        except BaseException:
-            self._pulls.close()
-            raise
+        finally:
+            if more is None:
+                self._pulls.close()
         self._pulls.took(more)
         if not more:
             raise StopAsyncIteration

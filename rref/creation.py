@@ -36,12 +36,14 @@ def create(context: RRefContext, to: Any, function: Callable[..., Any], args: An
     request = partial(
         agent.caller.request, peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer}
     )
+    answer = None
     try:
         answer = record_call(event_name("rpc_remote", function, agent, peer), request) if profiles.get() else request()
-    except BaseException:
-        if transfer.created is not None:  # another interceptor refused the message, or Ctrl-C came while it was sent
+    finally:
+        if (
+            answer is None and transfer.created is not None
+        ):  # the message was refused, or Ctrl-C ended the wait for room
             context.dropped.add(transfer.created)
-        raise
     if transfer.created is None:  # the worker was lost after it was found
         answer.wait()
         raise RpcError(f"{what} was not sent")

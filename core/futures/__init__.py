@@ -1,5 +1,6 @@
 """Futures: values that arrive later (``torch.futures``)."""
 
+from .attempts import attempt
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .future import Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
@@ -14,6 +15,7 @@ __all__ = [
     "Driver",
     "Future",
     "Waiter",
+    "attempt",
     "block",
     "broke_protected",
     "collect_all",

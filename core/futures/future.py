@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
+from .attempts import attempt
 from .blocking import Canceller, Driver, Waiter, block, thread_role
 from .reentry import check_may_wait
 
@@ -138,16 +139,12 @@ class Future(Generic[T]):
 
         def run() -> None:
             nonlocal target
+            value, error = attempt(context.run, callback, self)
             try:
-                value = context.run(callback, self)
-            except BaseException as error:
-                callbacks = target.try_finish(*self._raised(error))
-            else:
-                callbacks = target.try_finish(value)
+                callbacks = target.try_finish(*((value, None) if error is None else self._raised(error)))
             finally:
-                del (
-                    target
-                )  # an error's traceback refers to this frame: else future -> error -> frame -> future is a cycle
+                # An error's traceback refers to this frame: else future -> error -> frame -> future is a cycle.
+                del target, error
             run_callbacks(callbacks or [])  # none if it was cancelled
 
         self._when_done(run)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from .attempts import attempt
 from .future import Future, run_callbacks
 
 T = TypeVar("T")
@@ -195,14 +196,16 @@ def copy_error(error: BaseException) -> BaseException:
     kept for other threads must not collect those.
     """
     for make in (copy.copy, _without_constructor):
-        try:
-            twin = make(error)
-            if type(twin) is type(error) and str(twin) == str(error):
-                twin.__cause__ = error.__cause__
-                return twin
-        except BaseException:  # its own methods may raise anything
-            continue
+        twin, _ = attempt(_equal_copy, make, error)
+        if twin is not None:
+            twin.__cause__ = error.__cause__
+            return twin
     return error
+
+
+def _equal_copy(make: Callable[[BaseException], BaseException], error: BaseException) -> BaseException | None:
+    twin = make(error)
+    return twin if type(twin) is type(error) and str(twin) == str(error) else None
 
 
 def _without_constructor(error: BaseException) -> BaseException:

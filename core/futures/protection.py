@@ -63,12 +63,7 @@ def is_protected(frame: FrameType | None) -> bool:
 
 def protects(frame: FrameType) -> bool | None:
     """Return whether a frame's own code is protected; ``None`` if it is as protected as its caller."""
-    return False if frame.f_code in _asleep else _protects(frame.f_globals.get("__name__") or "")
-
-
-def holds_state(frame: FrameType) -> bool:
-    """Return whether a frame's code is of a package that holds state; it may sleep."""
-    return bool(_protects(frame.f_globals.get("__name__") or ""))
+    return False if frame.f_code in _asleep else protects_module(frame.f_globals.get("__name__") or "")
 
 
 def computes(frame: FrameType) -> bool:
@@ -83,7 +78,7 @@ def is_finalizer(frame: FrameType) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _protects(module: str) -> bool | None:
+def protects_module(module: str) -> bool | None:
     """Return the same for a module, by its name: code that Python has generated has no file, but it has a module."""
     top, _, rest = module.partition(".")
     if top == PACKAGE:

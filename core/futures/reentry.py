@@ -8,6 +8,7 @@ says that this thread runs protected code already.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # functions of ``signal`` make enumerations of what these return
 import signal
 import sys
 import threading
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
-from .protection import computes, holds_state, is_finalizer, protects
+from .protection import computes, is_finalizer, protects, protects_module
 
 
 def raised_by_handler(error: BaseException) -> bool:
@@ -34,7 +35,7 @@ def broke_protected(error: BaseException) -> bool:
 
 def interrupts_protected() -> bool:
     """Return whether a signal handler or a finalizer runs in this thread that has interrupted protected code."""
-    return next(_interrupting(sys._getframe(1)), None) is not None
+    return _is_nested(frame := sys._getframe(1)) and next(_interrupting(frame), None) is not None
 
 
 def check_may_wait() -> None:
@@ -43,8 +44,16 @@ def check_may_wait() -> None:
     Raises:
         RuntimeError: this is one; the message names it.
     """
-    for number, frame in _interrupting(sys._getframe(1)):
-        _refuse(number, frame.f_code)
+    frame: FrameType | None = sys._getframe(1)
+    others = False  # as in ``_is_nested``, without a call: a thread asks before it sleeps
+    while frame is not None:
+        if not protects_module(frame.f_globals.get("__name__") or ""):
+            others = True
+        elif others:
+            for number, each in _interrupting(sys._getframe(1)):
+                _refuse(number, each.f_code)
+            return
+        frame = frame.f_back
 
 
 def refuse_in_handler() -> NoReturn:
@@ -63,8 +72,6 @@ def _interrupting(frame: FrameType | None) -> Iterator[tuple[int, FrameType]]:
 
 def _running(frame: FrameType | None) -> Iterator[tuple[int, FrameType]]:
     """Iterate over the handlers and finalizers that run, from a frame outwards, with the numbers of the signals."""
-    if not _is_nested(frame):
-        return
     handlers = _handlers() if threading.get_ident() == threading.main_thread().ident else {}
     while frame is not None:
         if (number := handlers.get(frame.f_code)) is not None:
@@ -78,7 +85,7 @@ def _is_nested(frame: FrameType | None) -> bool:
     """Return whether other code was called in the middle of protected code: usually not, and to find that out is quick."""
     others = False
     while frame is not None:
-        if not holds_state(frame):
+        if not protects_module(frame.f_globals.get("__name__") or ""):
             others = True
         elif others:
             return True
@@ -115,7 +122,8 @@ def _refuse(number: int, code: CodeType | None) -> NoReturn:
     where = "a signal handler"
     if code is not None:
         place = f"{code.co_filename}:{code.co_firstlineno}"
-        what = f"the signal handler of {getattr(number, 'name', number)}" if number else "a finalizer"
+        name = next((each.name for each in signal.Signals if each == number), number)
+        what = f"the signal handler of {name}" if number else "a finalizer"
         where = f"{what} ({code.co_name}, {place})"
     raise RuntimeError(
         f"you called wait() in {where} that interrupted its thread in a call of this library, which would wait for itself; "
@@ -126,8 +134,8 @@ def _refuse(number: int, code: CodeType | None) -> NoReturn:
 def _handlers() -> dict[CodeType, int]:
     """Return the code of the handlers that are written in Python, each with the number of its signal."""
     found: dict[CodeType, int] = {}
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
+    for number in _signal.valid_signals():
+        handler: Any = _signal.getsignal(number)
         handler = getattr(handler, "func", handler)  # of a functools.partial
         if callable(handler):
             code = getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .attempts import attempt
 from .future import Future
 from .outcomes import complete_once
 
@@ -26,12 +27,7 @@ def in_thread(function: Callable[..., T], *args: Any) -> Future[T]:
     context = contextvars.copy_context()
 
     def run() -> None:
-        try:
-            value = context.run(function, *args)
-        except BaseException as error:
-            complete_once(future, error=error)
-        else:
-            complete_once(future, value)
+        complete_once(future, *attempt(context.run, function, *args))
 
     threading.Thread(target=run, name=f"telegrad-{function.__name__}", daemon=True).start()
     return future

@@ -60,8 +60,8 @@ class GrpcConnection(Connection):
         self._resources = resources
         self._stream: Stream | None = None
         self._decided = asyncio.Event()  # set when it is decided whether there is a socket
-        # Held while a frame is queued before that, and while the socket takes over. Re-entrant: a signal handler may send.
-        self._undecided = threading.RLock()
+        # Held while a frame is queued before that, and while the socket takes over.
+        self._undecided = threading.Lock()
         self._frames = Outbox(loop, next_batch, self._send_no_more)
         self._bulk = Outbox(loop, next_chunk, self._send_no_more)
         self._transfers = itertools.count()
@@ -158,7 +158,7 @@ class GrpcConnection(Connection):
         progress = partial(self.listener.progress, self)
         try:
             stream = Stream(connected, self._poller, self._received_small, self.listener.crowded, progress)
-        except BaseException:
+        except Exception:
             connected.close()  # the lane may have closed
             raise
         with self._undecided:

@@ -58,7 +58,7 @@ class InProcessConnection(Connection):
         self.connect: Callable[[], None] | None = None
         self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames; None once it is open
         self._closed = False
-        self._lock = threading.RLock()  # a signal handler may send while its thread does
+        self._lock = threading.Lock()
 
     def start(self) -> None:
         if self.connect is not None:
@@ -76,11 +76,13 @@ class InProcessConnection(Connection):
                 return True
         if handle is not None:
             handle.state = WRITTEN
+        delivered = False
         try:
             self._deliver(frame)
-        except BaseException:  # such as Ctrl-C: it is unknown how much of the delivery was done
-            self.close()
-            raise
+            delivered = True
+        finally:
+            if not delivered:  # a signal handler has raised something: nobody knows how much was done
+                self.close()
         return True
 
     def take_unsent(self) -> list[tuple[Any, FrameHandle]]:

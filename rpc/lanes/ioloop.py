@@ -115,7 +115,7 @@ class LoopThread:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        thread_role.blocker = RefusesToBlock()
+        thread_role.blocker, thread_role.inside = RefusesToBlock(), True
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_forever()
@@ -199,14 +199,16 @@ async def within(
         asyncio.TimeoutError: it took longer.
     """
     task = asyncio.ensure_future(coroutine)
+    done: set[Any] = set()
     try:
-        if not (await asyncio.wait([task], timeout=seconds))[0]:
-            raise asyncio.TimeoutError
-    except BaseException:
-        task.add_done_callback(partial(_drop_result, drop))
-        task.cancel()
-        await asyncio.wait([task])
-        raise
+        done, _ = await asyncio.wait([task], timeout=seconds)
+    finally:
+        if not done:
+            task.add_done_callback(partial(_drop_result, drop))
+            task.cancel()
+            await asyncio.wait([task])
+    if not done:
+        raise asyncio.TimeoutError
     return task.result()
 
 

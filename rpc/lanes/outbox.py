@@ -15,9 +15,9 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ...core.errors import SerializationError
-from ...core.futures import raised_by_handler, thread_role
+from ...core.futures import raised_by_handler
 from .base import HEAD_BYTES, FrameHandle
-from .ioloop import READER, call_on_loop
+from .ioloop import call_on_loop
 
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
 LENGTH = struct.Struct("<I")
@@ -90,7 +90,7 @@ class Outbox:
     Args:
         loop: the stream's.
         take: takes one message's worth of items out of the queue and returns the message; empty if there is none.
-        interrupted: called in a thread that was interrupted while it began to write: the stream will end.
+        interrupted: called if a signal handler raises something while its thread begins to write: the stream will end.
     """
 
     def __init__(
@@ -104,9 +104,8 @@ class Outbox:
         self._interrupted = interrupted
         self._items: deque[Any] = deque()
         self._write: Write | None = None  # while there is a stream
-        self._lock = threading.RLock()  # re-entrant: a signal handler may add an item while its thread does
+        self._lock = threading.Lock()
         self._busy = False  # a message is being written; nothing is after an error
-        self._begins = False  # it has not begun to wait for gRPC; stays true if a thread was interrupted there
         self._writing: Coroutine[Any, Any, Any] | None = None
         self._over: asyncio.Future[None] | None = None
 
@@ -118,17 +117,10 @@ class Outbox:
     def put(self, item: Any) -> None:
         """Add an item, or ``None`` for the end. Any thread."""
         self._items.append(item)
-        try:
-            if self._loop.get_debug():  # asyncio then refuses callbacks that other threads give to its futures
-                self._on_loop(self._leave)
-            else:
-                self._leave()
-        except BaseException:  # Ctrl-C, say
-            with self._lock:  # another thread may be at the place where this one was interrupted
-                if self._begins:
-                    self._interrupted()
-            self._on_loop(self._recover)
-            raise
+        if self._loop.get_debug():  # asyncio then refuses callbacks that other threads give to its futures
+            self._on_loop(self._leave)
+        else:
+            self._leave()
 
     async def write_to(self, write: Write) -> None:
         """Let items leave by a stream's ``write`` from now on, until the end. On the loop."""
@@ -153,16 +145,20 @@ class Outbox:
 
     def _leave(self) -> None:
         """Write the next message, unless one is being written."""
-        role = thread_role
-        blocker, role.blocker = role.blocker, READER  # a signal handler that waited here would hold the lock
-        try:
-            with self._lock:
-                while self._items and not self._busy and (write := self._write) is not None:
-                    self._busy = self._begins = True  # no signal handler runs between the look and this
+        with self._lock:
+            while self._items and not self._busy and (write := self._write) is not None:
+                self._busy, written = True, False
+                try:
                     self._write_next(write)
-                    self._begins = False
-        finally:
-            role.blocker = blocker
+                    written = True
+                except MemoryError as error:
+                    written = True
+                    self._end(error)
+                    raise
+                finally:
+                    if not written:  # a signal handler has raised something
+                        self._interrupted()
+                        self._on_loop(self._give_up)
 
     def _write_next(self, write: Write) -> None:
         # lock held
@@ -193,15 +189,11 @@ class Outbox:
             if left.done():  # meanwhile, maybe: then the loop may sleep, and know nothing of the callback
                 self._on_loop(_do_nothing)
 
-    def _recover(self) -> None:
-        """End the stream if a thread was interrupted while it began to write: nobody knows whether gRPC has the message."""
-        with self._lock:
-            if self._begins and self._writing is not None:
-                self._writing.close()
-            if self._begins:
-                self._tell(ConnectionResetError("a thread was interrupted while it wrote to the stream"))
-            else:
-                self._leave()
+    def _give_up(self) -> None:
+        """End the stream: a thread was interrupted as it began to write, and it is unknown whether gRPC has the message."""
+        if self._writing is not None:
+            self._writing.close()
+        self._tell(ConnectionResetError("a thread was interrupted while it wrote to the stream"))
 
     def _go_on(self, _: object) -> None:
         """Write the next message when one has left. On the loop."""

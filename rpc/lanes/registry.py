@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from .base import Lane
 from .grpc import GrpcLane
@@ -33,13 +34,11 @@ def make_lanes(schemes: Sequence[str]) -> list[Lane]:
             )
     kinds = [scheme for scheme in schemes if scheme in KINDS]
     lanes: list[Lane] = []
-    try:
+    with ExitStack() as undo:
         for scheme in dict.fromkeys("grpc" if scheme in KINDS else scheme for scheme in schemes):
             lanes.append(_factories[scheme]())
+            undo.callback(lanes[-1].close)
             if isinstance(lanes[-1], GrpcLane):
                 lanes[-1].sockets = kinds
-    except BaseException:
-        for lane in lanes:
-            lane.close()
-        raise
+        undo.pop_all()
     return lanes

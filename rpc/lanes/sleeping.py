@@ -22,7 +22,7 @@ class Sleeper:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._lock = threading.RLock()  # a signal handler may wake its own thread
+        self._lock = threading.Lock()
         self._asleep = 0  # 2 if a signal handler sleeps here while its thread does
         self._alarm = -1
         self._spare: list[select.poll] = []  # a poll object that is not in use

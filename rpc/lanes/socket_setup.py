@@ -15,7 +15,7 @@ import asyncio
 import hmac
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -166,7 +166,8 @@ async def open_socket(addresses: Sequence[str], tokens: SocketTokens, tls: Tls |
 async def _open(address: str, tokens: SocketTokens, tls: Tls | None, name: str) -> socket.socket | TlsSocket:
     made, target = sockets.endpoint(address)
     secured: socket.socket | TlsSocket = made
-    try:
+    with ExitStack() as undo:
+        undo.callback(made.close)
         loop = asyncio.get_running_loop()
         await loop.sock_connect(made, target)
         sockets.prepare(made)
@@ -176,9 +177,7 @@ async def _open(address: str, tokens: SocketTokens, tls: Tls | None, name: str) 
         await _send(secured, tokens.name + tokens.dialer)
         if not hmac.compare_digest(await _read_exactly(secured, SOCKET_TOKEN_BYTES), tokens.acceptor):
             raise PermissionError("its token is wrong")
-    except BaseException:
-        made.close()
-        raise
+        undo.pop_all()
     return secured
 
 

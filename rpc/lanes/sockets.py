@@ -46,7 +46,7 @@ def _listen_unix() -> tuple[socket.socket, str]:
         name = PREFIX + secrets.token_hex(16)
         listening.bind(f"\0{name}")
         listening.listen(BACKLOG)
-    except BaseException:
+    except Exception:
         listening.close()
         raise
     listening.setblocking(False)

@@ -12,7 +12,6 @@ from typing import Any
 from ...core.futures import raised_by_handler
 from ..timers import Ticker
 from .base import FrameHandle
-from .ioloop import READER
 from .outbox import SmallFrame
 from .poller import Poller
 from .reading import SharedReading
@@ -64,7 +63,7 @@ class Stream:
         self.unsent = self._writer.waiting
         self._unread = 0  # calls that were sent since their thread looked for answers
         self.reading = SharedReading(self, self._descriptor, reader_of(connected).read, self.loop)
-        self._watching = threading.RLock()  # guards what follows
+        self._watching = threading.Lock()  # guards what follows
         self._events = EPOLLIN  # what to watch for
         self._told: int | None = EPOLLIN  # what the poller was told; None when it has forgotten this stream
         self._ended = False
@@ -85,14 +84,18 @@ class Stream:
         """
         short = size < LONG_BYTES
         crowded = short and self.crowded()
+        sent = None
         try:
             if short and self.reading.writes_soon():
                 sent = self._leave(parts, handle)
             else:
                 sent = self._writer.send(parts, size, handle, not crowded)
-        except BaseException as error:
+        except OSError as error:
             self._broke(error)
-            return False
+            sent = False
+        finally:
+            if sent is None:
+                self._interrupted()
         if crowded and handle is not None:
             self._unread += 1
             if self._unread >= TOGETHER:
@@ -127,36 +130,31 @@ class Stream:
         self.end(error)
 
     def _watch_room(self, wanted: bool) -> None:
-        if wanted:
-            self._watch(EPOLLOUT, 0)
-        else:
-            self._watch(0, EPOLLOUT)
+        with self._watching:
+            self._watch(*((EPOLLOUT, 0) if wanted else (0, EPOLLOUT)))
 
     def flush_waiting(self) -> None:
-        """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread.
-
-        Raises:
-            RuntimeError: this is called in the middle of a write of this thread, by a signal handler that waits.
-        """
-        if self._writer.sends_here:
-            READER.refuse()
+        """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
+        written = False
         try:
             self._writer.write_waiting()
-        except BaseException as error:
+            written = True
+        except OSError as error:
             self._broke(error)
+            written = True
+        finally:
+            if not written:
+                self._interrupted()
 
-    def _broke(self, error: BaseException) -> None:
-        """End this stream after an error of the socket; raise any other again: Ctrl-C, say.
+    def _broke(self, error: OSError) -> None:
+        """End this stream after an error of the socket; one of a signal handler is raised."""
+        if raised_by_handler(error):
+            raise error
+        self.end(error)
 
-        If that came while this thread wrote, nobody knows how much has left, and the connection is given up.
-        """
-        if isinstance(error, OSError) and not raised_by_handler(error):
-            self.end(error)
-            return
-        if self._writer.interrupted:
-            self.end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
-        self._on_loop(self._flush)  # else what waits may wait for ever
-        raise error
+    def _interrupted(self) -> None:
+        """End this stream, because a signal handler has raised something: nobody knows how much has left."""
+        self.end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
 
     def _flush(self) -> None:
         try:
@@ -220,26 +218,23 @@ class Stream:
             self.over.set_result(error)
 
     def watch_input(self, wanted: bool) -> None:
-        if wanted:
-            self._watch(EPOLLIN, 0)
-        else:
-            self._watch(0, EPOLLIN)
+        with self._watching:
+            self._watch(*((EPOLLIN, 0) if wanted else (0, EPOLLIN)))
 
     def _watch(self, more: int, less: int) -> None:
-        with self._watching:
-            if self._closed or (self._told is None and not more & EPOLLOUT):
-                return
-            if self._told is None:
-                raise BrokenPipeError("the peer has ended the stream")
-            events = (self._events | more) & ~less
-            if self._ended:
-                events &= ~EPOLLIN  # a thread may leave the reading late
-            self._events = events
-            if self._ended and not events:
-                # Also if nobody watched it: the poller would keep this stream, and its epoll tell for ever of a hang-up.
-                self._poller.remove(self._descriptor)
-                self._told = None
-            elif events != self._told:
-                self._told = -1  # an interrupted change is made again
-                self._poller.watch(self._descriptor, events)
-                self._told = events
+        # lock held
+        if self._closed or (self._told is None and not more & EPOLLOUT):
+            return
+        if self._told is None:
+            raise BrokenPipeError("the peer has ended the stream")
+        events = (self._events | more) & ~less
+        if self._ended:
+            events &= ~EPOLLIN  # a thread may leave the reading late
+        self._events = events
+        if self._ended and not events:
+            # Also if nobody watched it: the poller would keep this stream, and its epoll tell for ever of a hang-up.
+            self._poller.remove(self._descriptor)
+            self._told = None
+        elif events != self._told:
+            self._poller.watch(self._descriptor, events)
+            self._told = events

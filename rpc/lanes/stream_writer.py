@@ -6,7 +6,6 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from threading import get_ident
 from typing import Any
 
 from ..call_states import ADMITTED, WRITTEN
@@ -40,15 +39,11 @@ class StreamWriter:
         self._target = target
         self._watch_room = watch_room
         self._flush_soon = flush_soon
-        self._watches: bool | None = False  # for room
-        # Re-entrant: a signal handler may send a frame while its thread sends one, which then waits.
-        self._lock = threading.RLock()
-        # Empty while a thread sends, which looks at ``waiting`` afterwards. Others do not wait for the lock: who got it would
-        # wait for the interpreter next, and all others for the lock meanwhile, each time. Who deletes the element may send;
-        # no signal handler runs between that and the ``try`` that puts it back.
-        self._free: list[None] = [None]
-        self._sender = 0  # the thread that took it last
-        self._writing = 0  # the thread that writes, with the lock held
+        self._watches = False  # for room
+        self._lock = threading.Lock()
+        # Held by a thread that sends, which looks at ``waiting`` afterwards. Others do not wait for it: the one that got it
+        # would wait for the interpreter next, and all others for the lock meanwhile, each time.
+        self._turn = threading.Lock()
         self._closed = False
         self._rest: memoryview = memoryview(b"")  # of what has left in part
         self.waiting: deque[SmallFrame] = deque()
@@ -70,16 +65,12 @@ class StreamWriter:
         """
         if not at_once or self.waiting:
             return self._add(parts, handle, at_once)
-        me = get_ident()
-        try:
-            del self._free[0]
-        except IndexError:
+        if not self._turn.acquire(blocking=False):
             return self._add(parts, handle, at_once)
         try:
-            self._sender = me
             sent = self._write(parts, size, handle)
         finally:
-            self._free.append(None)
+            self._turn.release()
         if sent is None:
             return self._add(parts, handle, at_once)
         if self.waiting:
@@ -91,9 +82,8 @@ class StreamWriter:
         with self._lock:
             if self._closed:
                 return False
-            if self._writing or self._rest or self.waiting:
+            if self._rest or self.waiting:
                 return None
-            self._writing = self._sender
             if handle is not None:
                 handle.waiting, handle.state = None, WRITTEN
             data = (LENGTH.pack(size), *parts)
@@ -107,7 +97,6 @@ class StreamWriter:
             if sent < size + LENGTH.size:
                 self._rest = memoryview(b"".join(data))[sent:]
                 self._wait_for_room(True)
-            self._writing = 0  # it stays if the writing was interrupted, and nobody knows how much has left
         return True
 
     def leave(self, parts: list[Any], handle: FrameHandle | None) -> SmallFrame | None:
@@ -145,17 +134,13 @@ class StreamWriter:
         Raises:
             OSError: the socket is broken.
         """
-        me = get_ident()
         while self.waiting:
-            try:
-                del self._free[0]
-            except IndexError:
+            if not self._turn.acquire(blocking=False):
                 return
             try:
-                self._sender = me
                 full = self.flush()
             finally:
-                self._free.append(None)
+                self._turn.release()
             if full:
                 self._leave_to_loop()
                 return
@@ -163,13 +148,12 @@ class StreamWriter:
     def _leave_to_loop(self) -> None:
         """Have the loop write what has no room. It may have done so already, and others have left frames since."""
         with self._lock:
-            if self.waiting and not self._writing:
+            if self.waiting:
                 self._wait_for_room(True)
 
     def _wait_for_room(self, wanted: bool) -> None:
         # lock held: a frame that begins to wait now must not be forgotten
         if wanted is not self._watches:
-            self._watches = None  # an interrupted change is made again
             self._watch_room(wanted)
             self._watches = wanted
 
@@ -187,9 +171,6 @@ class StreamWriter:
             OSError: the socket is broken.
         """
         with self._lock:
-            if self._writing:
-                return True
-            self._writing = get_ident()
             while self._rest or self.waiting:
                 if not self._rest:
                     self._rest = self._next_batch()
@@ -199,20 +180,9 @@ class StreamWriter:
                 except BlockingIOError:
                     break
                 self._rest = self._rest[sent:]
-            self._writing = 0
             waits = bool(self._rest or self.waiting)
             self._wait_for_room(waits)
             return waits
-
-    @property
-    def sends_here(self) -> bool:
-        """Return whether this thread is in the middle of sending: a signal handler asks, which has interrupted it."""
-        return not self._free and self._sender == get_ident()
-
-    @property
-    def interrupted(self) -> bool:
-        """Return whether a write was interrupted, so that nobody knows how much has left. For the thread that wrote."""
-        return self._writing == get_ident()
 
     def close(self) -> None:
         """Take no more frames; those that wait are still written."""
@@ -223,7 +193,6 @@ class StreamWriter:
         """Drop what waits, and what a write that broke has left: the socket is no more."""
         with self._lock:
             self._closed = True
-            self._writing = 0
             self.waiting.clear()
             self._rest = memoryview(b"")
             self._wait_for_room(False)

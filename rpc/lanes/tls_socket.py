@@ -40,8 +40,8 @@ class TlsSocket:
         self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = tls.server_context() if name is None else tls.client_context()
         self._tls = context.wrap_bio(self._arrived, self._leaving, server_side=name is None, server_hostname=name)
-        # Held around calls to the next four methods and to _tls. Re-entrant: a signal handler may send while its thread reads.
-        self._lock = threading.RLock()
+        # Held around calls to the next four methods and to _tls.
+        self._lock = threading.Lock()
         self._encrypt, self._take = self._tls.write, self._leaving.read
         self._store = self._arrived.write
         self._decrypt: Any = self._tls.read  # with a buffer it returns the number of bytes

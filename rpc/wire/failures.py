@@ -11,6 +11,7 @@ from typing import Any
 import cloudpickle
 
 from ...core.errors import RemoteError, SerializationError, original_error
+from ...core.futures import attempt
 from .function_names import Unpickler
 from .users_code import users_frames
 
@@ -66,17 +67,15 @@ def callees_traceback(error: BaseException, worker: str) -> str:
 
 def traceback_text(error: BaseException, frames: TracebackType | None = None) -> str:
     """Return the traceback of an exception as text, from ``frames`` on. It does not raise."""
-    try:
-        return "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
-    except BaseException as problem:
+    lines, problem = attempt(traceback.format_exception, type(error), error, frames or error.__traceback__)
+    if lines is None:
         return f"{type(error).__qualname__} (formatting its traceback raised {type(problem).__name__})"
+    return "".join(lines)
 
 
 def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException as problem:  # here and below: a user's method may even raise SystemExit
-        return f"(its str() raised {type(problem).__name__})"
+    text, problem = attempt(str, error)
+    return f"(its str() raised {type(problem).__name__})" if text is None else text
 
 
 def rebuild_failure(description: tuple[bytes | None, str, str, str, str]) -> Exception:
@@ -94,11 +93,8 @@ def _pickle(error: Exception, by_value: bool) -> bytes | None:
     """Return the pickle of an exception, if unpickling it gives an equal one."""
     for form in (error, _Bare(error)):
         for dumps in (pickle.dumps, cloudpickle.dumps) if by_value else (pickle.dumps,):
-            try:
-                data: bytes = dumps(form)
-                copy: Any = pickle.loads(data)
-            except BaseException:
-                continue
+            data, _ = attempt(dumps, form)
+            copy: Any = None if data is None else attempt(pickle.loads, data)[0]
             if type(copy).__qualname__ == type(error).__qualname__ and _text(copy) == _text(error):
                 return data
     return None
@@ -124,8 +120,5 @@ def _restore(kind: type[Exception], args: tuple[Any, ...], attributes: dict[str,
 def _unpickle(pickled: bytes | None) -> Exception | None:
     if pickled is None:
         return None
-    try:
-        error = Unpickler(io.BytesIO(pickled)).load()
-    except BaseException:
-        return None
+    error, _ = attempt(Unpickler(io.BytesIO(pickled)).load)
     return error if isinstance(error, Exception) else None

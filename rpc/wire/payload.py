@@ -21,6 +21,7 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
+from ...core.futures import raised_by_handler
 from ..messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .bare import open_bare, pack_bare
 from .dtypes import dtype_name
@@ -238,9 +239,9 @@ def pack_pickled(
     try:
         try:
             tables = attempt(ByName)
-        except TooLargeError:
-            raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, TooLargeError) or raised_by_handler(error):
+                raise
             tables = attempt(ByValue)
     except TooLargeError as error:
         raise SerializationError(
@@ -248,6 +249,8 @@ def pack_pickled(
             f"{limit:,} bytes; send it in parts, or raise GrpcRpcBackendOptions(max_message_bytes=) on the sender"
         ) from None
     except Exception as error:
+        if raised_by_handler(error):
+            raise
         path = find_unpicklable(labels(body), lambda part: attempt(ByValue, part))
         error.__context__ = None  # the error of the attempt by name, which had the same reason
         raise SerializationError(f"{path} cannot be sent to another worker: {_reason(error)}") from error

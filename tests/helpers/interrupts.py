@@ -1,6 +1,7 @@
 """Ctrl-C at every place of a function where Python may run a signal's handler: one after another, each once."""
 
 import dis
+import functools
 import gc
 import inspect
 import signal
@@ -56,6 +57,27 @@ def press(frame):
 def handle(number, frame):
     """Have the handler of a signal run there."""
     signal.raise_signal(number)
+
+
+def interrupt_once(monkeypatch, owner, name):
+    """Have the next call of a function, by the main thread, begin with a signal."""
+    function = getattr(owner, name)
+
+    @functools.wraps(function)
+    def interrupted(*args):
+        if threading.current_thread() is threading.main_thread() and not done:
+            done.append(True)
+            signal.raise_signal(signal.SIGUSR1)
+        return function(*args)
+
+    done = []
+    monkeypatch.setattr(owner, name, interrupted)
+    return done
+
+
+def free(make, frame):
+    """Free an object there, whose finalizer runs."""
+    make()
 
 
 class Interrupter:

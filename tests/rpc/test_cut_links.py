@@ -12,7 +12,7 @@ from telegrad.core.futures import Future
 from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.messages import Topic
-from telegrad.rpc.reports import Evidence, Finding, Report, decode_report, encode_report
+from telegrad.rpc.reports import Evidence, Finding, Report, encode_report
 from telegrad.rpc.shutdown import Shutdown
 from telegrad.rpc.suspicion import Suspicion, Trouble
 from telegrad.rpc.verdict import Failed, Reached, Received
@@ -237,12 +237,6 @@ def test_a_loss_that_a_handler_of_another_causes_is_told_after_it():
         a.losses.on_lost.insert(0, tell)
         a.losses.left(a.peers.at(2), "it has shut down", False, b"")
         assert told == [2, 1]
-
-
-def test_a_signal_handler_may_say_goodbye_while_its_thread_handles_evidence(doubting):
-    a, *_ = doubting
-    with a.losses._lock:
-        assert not decode_report(a.losses.last_report()).gone
 
 
 def test_a_goodbye_names_the_worker_whose_loss_its_sender_knows(agents, until):

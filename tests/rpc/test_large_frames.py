@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from helpers.certificates import authority, worker_tls
 from telegrad.core.errors import SerializationError
+from telegrad.core.futures import shield
 from telegrad.rpc.lanes.base import SCATTERED, FrameHandle
 from telegrad.rpc.lanes.large import arrival, reader
 from telegrad.rpc.lanes.large.allowance import Allowance
@@ -315,7 +316,8 @@ def test_a_thread_that_is_interrupted_leaves_the_socket_whole(ends):
     near, far = ends
     body = bytes(20 * MIB)
     for milliseconds in (1, 5, 30, 100):
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.signal(signal.SIGALRM, lambda number, frame: shield(signal.SIGINT, frame))
+        shield.install()
         try:
             with pytest.raises(KeyboardInterrupt):
                 signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
@@ -323,6 +325,7 @@ def test_a_thread_that_is_interrupted_leaves_the_socket_whole(ends):
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            shield.uninstall()
     far.open()
     near.send(HEAD, b"whole" * MIB)
     far.until(lambda: bool(far.frames))

@@ -1,17 +1,17 @@
 """Signal handlers in the middle of reading and writing: what they raise reaches the user, and they cannot wait there."""
 
-import functools
 import re
 import signal
 import sys
 import threading
+from contextlib import suppress
 from functools import partial
 
 import pytest
-from helpers.interrupts import OpcodeInterrupter, first_signal
+from helpers.interrupts import OpcodeInterrupter, first_signal, free, interrupt_once
 from helpers.interrupts import handle as handle_signal
 from telegrad import rpc
-from telegrad.core.errors import RpcError
+from telegrad.core.errors import AgentClosedError, RpcError
 from telegrad.core.futures import Waiter, raised_by_handler
 from telegrad.rpc import receiver
 from telegrad.rpc.lanes.base import HEAD_BYTES
@@ -41,22 +41,6 @@ def handle():
     former = signal.getsignal(signal.SIGUSR1)
     yield partial(signal.signal, signal.SIGUSR1)
     signal.signal(signal.SIGUSR1, former)
-
-
-def interrupt_once(monkeypatch, owner, name):
-    """Have the next call of a function, by the main thread, begin with a signal."""
-    function = getattr(owner, name)
-
-    @functools.wraps(function)
-    def interrupted(*args):
-        if threading.current_thread() is threading.main_thread() and not done:
-            done.append(True)
-            signal.raise_signal(signal.SIGUSR1)
-        return function(*args)
-
-    done = []
-    monkeypatch.setattr(owner, name, interrupted)
-    return done
 
 
 def late(*_):
@@ -115,6 +99,18 @@ def test_a_handler_that_waits_in_the_middle_of_a_write_is_refused(caller, handle
     assert calls[0].wait(SECONDS) == 5, "it may send"
 
 
+def test_a_handler_may_close_the_agent_in_the_middle_of_a_write(caller, handle, monkeypatch):
+    """Another thread closes it: this one holds locks."""
+    handle(lambda *_: caller.close("its handler said so", farewell=False))
+    stream = caller.peers.find("b").link.dialed._stream
+    done = interrupt_once(monkeypatch, *((stream._writer, "_write") if stream else (Outbox, "_write_next")))
+    with NoHang(), pytest.raises(AgentClosedError):
+        rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS)
+        while True:
+            rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS)
+    assert done and caller.closed == "its handler said so"
+
+
 class NoHang:
     """In the block, a lock or a sleep that the main thread waits for longer than ``SECONDS`` raises."""
 
@@ -127,12 +123,15 @@ class NoHang:
         signal.signal(signal.SIGALRM, self._former)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+EACH_LANE = pytest.mark.parametrize(
     ("lanes", "to", "argument"),
     [(("unix",), "b", b"x"), (("unix",), "b", bytes(MIB)), ((), "b", b"x"), ((), "a", b"x")],
     ids=["unix", "large", "grpc", "itself"],
 )
+
+
+@pytest.mark.slow
+@EACH_LANE
 def test_a_handler_may_call_wherever_it_interrupts_a_call_and_waits_or_is_refused(lanes, to, argument, handle):
     results, sent, answers, errors = [], [], [], []
 
@@ -153,6 +152,56 @@ def test_a_handler_may_call_wherever_it_interrupts_a_call_and_waits_or_is_refuse
         assert [future.wait(SECONDS) for future in sent] == [5] * len(sent)
     assert set(answers) <= {6} and len(sent) == len(answers) + len(errors) > 0
     assert all(re.search(r"in (the|a) signal handler", error) for error in errors)
+
+
+@pytest.mark.slow
+@EACH_LANE
+def test_a_finalizer_may_call_wherever_an_object_is_freed_and_waits_or_is_refused(lanes, to, argument):
+    results, sent, answers, errors = [], [], [], []
+
+    class Calls:
+        def __del__(self):
+            sent.append(rpc.rpc_async(to, abs, (-5,), timeout=SECONDS))
+            try:
+                answers.append(rpc.rpc_sync(to, abs, (-6,), timeout=SECONDS))
+            except RuntimeError as error:
+                errors.append(str(error))
+
+    interrupter = OpcodeInterrupter(action=partial(free, Calls))
+    with in_process_cluster("a", "b", make_lane=partial(GrpcLane, lanes)) as (a, _), a.use():
+        for _ in range(PLACES):
+            with NoHang():
+                place = interrupter.run(lambda: results.append(rpc.rpc_sync(to, len, (argument,), timeout=SECONDS)))
+                assert results.pop() == len(argument), place
+        assert [future.wait(SECONDS) for future in sent] == [5] * len(sent)
+    assert set(answers) <= {6} and len(sent) == len(answers) + len(errors) > 0
+    assert errors and all("in a finalizer (__del__, " in error for error in errors)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning")  # of gRPC
+@EACH_LANE
+def test_what_a_handler_raises_anywhere_in_a_call_breaks_that_call_at_most(lanes, to, argument, handle, until):
+    """Raises in a handler: the error reaches the user, and the next call is answered, if need be by another connection."""
+    handle(late)
+
+    interrupter = OpcodeInterrupter(action=partial(handle_signal, signal.SIGUSR1))
+    with in_process_cluster("a", "b", make_lane=partial(GrpcLane, lanes)) as (a, b), a.use():
+        for _ in range(PLACES // 2):
+            with NoHang():
+                place = "raised"
+                with suppress(RpcError, TimeoutError):
+                    place = interrupter.run(partial(rpc.rpc_sync, to, len, (argument,), timeout=SECONDS))
+                assert place in ("raised", None)
+                until(partial(answered, to))
+        until(lambda: not (a.caller.table.calls or a.server.serving or b.server.serving))
+
+
+def answered(to):
+    try:
+        return rpc.rpc_sync(to, abs, (-7,), timeout=SECONDS) == 7
+    except RpcError:
+        return False
 
 
 def test_a_handler_that_interrupts_a_wait_gets_its_answer(caller, until):

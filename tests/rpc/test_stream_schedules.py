@@ -61,7 +61,7 @@ def run_with_break(action, after, then):
             if event == "opcode" and next(steps) == after:
                 others.append(threading.Thread(target=then))
                 others[0].start()
-                if not frame.f_locals["self"]._lock._is_owned():  # else it waits for this thread
+                if not frame.f_locals["self"]._lock.locked():  # else it waits for this thread
                     others[0].join(SECONDS)
         return trace
 

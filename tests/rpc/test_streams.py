@@ -229,20 +229,6 @@ def test_a_frame_that_comes_after_the_end_while_others_wait_is_given_back(ends, 
     assert handle.state is ADMITTED and handle.waiting is None
 
 
-def test_an_interrupted_writer_is_known_to_the_thread_that_wrote():
-    class Interrupted:
-        def send(self, data):
-            raise KeyboardInterrupt
-
-    writer, seen = StreamWriter(Interrupted(), lambda wanted: None, int), []
-    with pytest.raises(KeyboardInterrupt):
-        writer.send([b"first"], 5, None)
-    other = threading.Thread(target=lambda: seen.append((writer.send([b"second"], 6, None), writer.interrupted)))
-    other.start()
-    other.join(20)
-    assert writer.interrupted and seen == [(True, False)]
-
-
 def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):
     """The peer had ended its side before, so the error of the write is not the first end of the stream."""
 

@@ -98,24 +98,6 @@ def test_an_end_is_told_from_a_cut(ends):
         near.recv_into(buffer)
 
 
-def test_a_signal_handler_may_send_while_its_thread_reads(ends):
-    near, far = ends
-    found, store = [], near._store
-
-    def store_and_handle_signal(data):
-        near._store = store
-        store(data)
-        near.send(b"from the handler")
-
-    near._store = store_and_handle_signal
-    far.send(b"frame")
-    thread = threading.Thread(target=lambda: found.append(receive_all(near, 5, random.Random(0))), daemon=True)
-    thread.start()
-    thread.join(20)
-    assert found == [b"frame"], "it waits for itself"
-    assert receive_all(far, 16, random.Random(0)) == b"from the handler"
-
-
 def test_one_read_returns_all_records_that_fit(ends):
     near, far = ends
     assert near.sendmsg([b"a" * 100]) == near.sendmsg([b"b" * 100]) == 100

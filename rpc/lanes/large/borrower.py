@@ -25,7 +25,7 @@ class Loan(weakref.ref[Any]):
 
     Attributes:
         number: number of the segment.
-        segment: weak reference to the segment: an interrupt can lose the end of a loan, which must not keep the segment.
+        segment: weak reference to the segment: a signal handler can lose the end of a loan, which must not keep the segment.
         forks: how many times this process had forked when the loan began.
     """
 
@@ -94,7 +94,7 @@ class Borrower:
 
     def _released(self, loan: Loan) -> None:
         if _loans.pop(id(loan), None) is None or os.getpid() != self._process:
-            return  # Ctrl-C interrupted ``piece``: the segment stays until its connection ends. Or this is a forked child.
+            return  # a handler interrupted ``piece``: the segment stays until its connection ends. Or this is a forked child.
         if loan.forks == fork_count():
             self._reusable.append(loan.number)
         else:  # a child that was forked meanwhile may use the memory, so it must not be written to again

@@ -90,6 +90,7 @@ class LargeFrames:
         """
         loans: dict[int, int] = {}  # by place of the part: number of its segment
         undo: Callable[[], object] | None = None
+        sent = None
         try:
             missed, rest = self._lend(parts, size, loans)
             inline = rest <= INLINE_BYTES
@@ -100,12 +101,13 @@ class LargeFrames:
                 handle.waiting = loan = Loan()
                 loan.undo = undo
             sent = (self._send_inline if inline else self._send_bulk)(*scattered, notices, handle)
-        except BaseException:  # such as Ctrl-C
-            if undo is None:
+        finally:
+            if sent is not None:
+                pass
+            elif undo is None:
                 self._take_back(list(loans.values()))
             elif handle is not None and handle.state is ADMITTED:  # nothing of the frame has left
                 undo()
-            raise
         if missed and sent:
             self._offer(missed)
         return sent
@@ -217,7 +219,6 @@ class LargeFrames:
             self._on_loop(self._return_soon)
 
     def _return_soon(self) -> None:
-        # Set here, on the loop. If ``_wake`` set it, an interrupt before the wake-up would keep others from waking the loop.
         if not self._returning:
             self._returning = True
             self._flush_later()

@@ -46,8 +46,7 @@ class Lender:
     """
 
     def __init__(self, allowance: Allowance, create: Callable[[int], Segment] = create_segment) -> None:
-        # Re-entrant: a signal handler may send while its thread sends.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._allowance = allowance
         self._create = create
         self._made = 0
@@ -60,20 +59,14 @@ class Lender:
 
     def lend(self, size: int) -> tuple[int, Segment] | None:
         """Lend an idle segment for ``size`` bytes; return its number and the segment, ``None`` if there is none."""
-        wanted, lent = class_size(size), None
-        try:
-            with self._lock:
-                for number, (segment, _) in reversed(self._idle.items()):
-                    if len(segment) == wanted:
-                        lent = number, segment
-                        self._in_use[number] = segment
-                        del self._idle[number]  # no signal handler can run between the two
-                        break
-        except BaseException:  # such as Ctrl-C: the caller does not get the segment
-            if lent is not None and lent[0] in self._in_use:
-                self.take_back([lent[0]], 0.0)
-            raise
-        return lent
+        wanted = class_size(size)
+        with self._lock:
+            for number, (segment, _) in reversed(self._idle.items()):
+                if len(segment) == wanted:
+                    self._in_use[number] = segment
+                    del self._idle[number]
+                    return number, segment
+        return None
 
     def offer(self, missed: Iterable[int], now: float) -> list[tuple[int, Segment]]:
         """Return new segments, and their numbers, to be offered to the receiver.

@@ -39,8 +39,6 @@ class Kind(IntEnum):
 class Transfer:
     """Large frame that leaves through a socket in units: its beginning, and its chunks.
 
-    The progress is one attribute (``_unit``), so that an interrupt while a thread writes cannot leave it inconsistent.
-
     Args:
         front: bytes-like parts of the front, with its table.
         pieces: the memory of the pieces, in their order.
@@ -79,9 +77,7 @@ class Transfer:
                 self._parts = []  # the handle, and with it this transfer, may live until the call's deadline
                 self.released = True
                 return True
-        # One call in C (under TLS in another thread than the main one): no signal handler can run between a write and the
-        # note of its bytes.
-        counts.extend(map(target.sendmsg, [_after(parts, sum(counts))], [()], [socket.MSG_DONTWAIT]))
+        counts.append(target.sendmsg(_after(parts, sum(counts)), (), socket.MSG_DONTWAIT))
         return False
 
     def copy(self) -> None:
@@ -183,7 +179,7 @@ class Offer:
             data = HEAD.pack(Kind.OFFER, self._number)
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, DESCRIPTOR.pack(self._descriptor))]
             try:
-                self._counts.extend(map(target.sendmsg, [[data]], [rights], [socket.MSG_DONTWAIT]))
+                self._counts.append(target.sendmsg([data], rights, socket.MSG_DONTWAIT))
             except (BlockingIOError, ConnectionError):
                 raise
             except OSError:

@@ -12,13 +12,13 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 
-from ....core.futures import raised_by_handler
+from ....core.futures import raised_by_handler, shield, sleeps
 from ..ioloop import call_on_loop
 from ..tls_socket import TlsSocket
-from .helper import LOOK_SECONDS, HelperThread
 from .transfer import Offer, Transfer
+
+LOOK_SECONDS = 0.05  # a thread that waits checks so often whether it must still wait
 
 
 class BulkWriter:
@@ -36,8 +36,10 @@ class BulkWriter:
         self._target = target
         self._loop = loop
         self._broken = broken
-        self._helper = HelperThread(loop)
         self._turn = threading.Lock()  # held by the thread that writes
+        self._writes_here = (
+            0  # the thread that is in the middle of a write, or was when a signal handler interrupted it
+        )
         self._queue: deque[Transfer | Offer] = deque()
         self._closing = self._closed = False
 
@@ -55,41 +57,42 @@ class BulkWriter:
             return False
         if not waits:
             item.copy()
+        waited = False
         try:
             self._queue.append(item)
-            self._write_or_wait(item)
-        except BaseException:  # such as Ctrl-C
-            item.abandon()
-            self._let_go(item)
-            raise
+            self._write_until(item)
+            waited = True
         finally:
+            if not waited:  # Ctrl-C ended the wait, or a signal handler has raised something
+                self._abandon(item)
             if self._closed:
                 self._queue.clear()  # it may have closed just before the item was added
             elif self._queue:
                 self._soon()
         return not self._closed
 
-    def _write_or_wait(self, item: Transfer | Offer) -> None:
-        if not isinstance(self._target, TlsSocket) or threading.current_thread() is not threading.main_thread():
-            self._write_until(item)
-            return
-        # Signal handlers run in the main thread. If one raised between encrypting and sending, a record would be lost.
-        self._helper.do(partial(self._write_until, item), lambda: item.released or self._closed)
-
     def _write_until(self, item: Transfer | Offer) -> None:
         while not (item.released or self._closed):
+            if shield.noted:
+                shield.deliver()
             self._in_turn(self._write, item)
+
+    def _abandon(self, item: Transfer | Offer) -> None:
+        """Send no more of an item, and release its memory, after waiting until no thread writes from it."""
+        if self._writes_here == threading.get_ident():  # nobody knows how much has left
+            self._writes_here = 0
+            self.close()
+            self._broken(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
+        item.abandon()
+        while not (item.released or self._closed):
+            self._in_turn(lambda item: item.release(), item)
 
     def _in_turn(self, action: Callable[[Transfer | Offer], object], item: Transfer | Offer) -> None:
         """Run an action while no other thread writes; do nothing if another thread writes for ``LOOK_SECONDS``."""
-        turns: list[bool] = []
-        try:
-            # One call in C: no signal handler can run between taking the lock and noting it.
-            turns.extend(map(self._turn.acquire, [True], [LOOK_SECONDS]))
-            if turns[0]:
+        if self._turn.acquire(timeout=LOOK_SECONDS):
+            try:
                 action(item)
-        finally:
-            if turns and turns[0]:
+            finally:
                 self._turn.release()
 
     def _write(self, last: Transfer | Offer) -> None:
@@ -111,23 +114,21 @@ class BulkWriter:
             item = self._queue[0]
             if item.withdrawn:
                 item.release()
+            self._writes_here = threading.get_ident()
             if item.write(self._target):
                 self._queue.popleft()
         except IndexError:
             if not self._closed:  # else the loop, which needs no turn to close, has emptied the queue meanwhile
                 raise
         except BlockingIOError:
+            self._writes_here = 0
             raise
         except OSError as error:
             if raised_by_handler(error):
                 raise
             self.close()
             self._broken(error)
-
-    def _let_go(self, item: Transfer | Offer) -> None:
-        """Release the memory of an item, after waiting until no thread writes from it."""
-        while not (item.released or self._closed):
-            self._in_turn(lambda item: item.release(), item)
+        self._writes_here = 0
 
     # -- on the loop
 
@@ -162,13 +163,15 @@ class BulkWriter:
     def close(self) -> None:
         """Stop sending, and let the threads that wait go on."""
         self._closing = self._closed = True
-        self._helper.close()
         for item in list(self._queue):
             item.released = True
         self._queue.clear()
 
 
+@sleeps
 def _wait_for_room(target: socket.socket | TlsSocket) -> None:
+    if shield.noted:
+        shield.deliver()
     poll = select.poll()
     try:
         poll.register(target, select.POLLOUT)
