@@ -116,7 +116,7 @@ def test_what_cannot_be_called_is_refused():
         (lambda x: x.double().mean(), (3, 4)),
         (lambda x: x.sum(0).t(), (3, 4)),
     ],
-    ids=str,
+    ids="same view results containers constant random dropout changed infinite double transposed".split(),
 )
 def test_kinds_of_results(sides, function, shape):
     sides.run(lambda: (function, _nothing, lambda call: [tg.tensor(array(*shape, seed=call))]))
