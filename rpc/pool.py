@@ -220,12 +220,10 @@ class ThreadPool:
             lingered = False
             policy.began = began = monotonic()
             policy.tasks = number = policy.tasks + 1
-            role.inside = False
             try:
                 idle = task()
             except BaseException:
                 logger.exception("a task of %s raised", self.name)
-            role.inside = True
             task = None  # the task's objects must not outlive it while the thread idles
             if idle is not None and not self._backlog:
                 self._linger(idle)

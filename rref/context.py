@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future, run_callbacks
+from ..core.futures import Future, interruptible, run_callbacks
 from ..rpc.extend import Agent, Batch, Peer
 from . import protocol as p
 from .forks import Fork
@@ -202,7 +202,7 @@ class RRefContext:
             self.agent.threads.run_later(lambda: run_callbacks(callbacks))
 
     def _clear(self, freed: list[Any]) -> None:
-        self.agent.new_context().run(freed.clear)  # destructors are user code
+        self.agent.new_context().run(interruptible, freed.clear)  # destructors are user code: they may call and wait
 
     # -- events of the agent
 
