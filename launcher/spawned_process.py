@@ -79,7 +79,9 @@ def main(work: Work, rank: int, reports: PassedDescriptor, variables: dict[str, 
         reporter.failed(error)
         sys.exit(FAILED)
     finally:
-        if reporter.expelled:  # forked processes end with os._exit, which runs no exit handler of rpc/expulsion.py
+        if (
+            reporter.expelled
+        ):  # forked processes end with os._exit, which runs no exit handler of rpc/losses/expulsion.py
             sys.exit(FAILED)
 
 

@@ -16,13 +16,13 @@ from .api import (
     shutdown_async,
 )
 from .backend_registry import BackendType
-from .current_call import CurrentCall, current_call
-from .gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
-from .mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
+from .calls.current_call import CurrentCall, current_call
+from .functions.mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
+from .functions.streaming import Stream, stream
+from .group.gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
+from .links.worker_info import WorkerInfo
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
-from .streaming import Stream, stream
-from .tls import TlsFiles
-from .worker_info import WorkerInfo
+from .security.tls import TlsFiles
 
 if TYPE_CHECKING:
     from ..agents import init_rpc, init_rpc_async

@@ -21,32 +21,31 @@ from typing import Any, TypeVar
 from ..core.futures import in_thread, interrupts_protected, shield
 from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
-from .caller import Caller
-from .codec import Codec
-from .connections import Connections
-from .control_channel import ControlChannel
-from .credits import Amount
-from .flows import Flows
+from .calls.caller import Caller
+from .calls.codec import Codec
+from .calls.serving import Server
+from .calls.waits import Waits
+from .flow.flows import Flows
 from .lanes.base import Lane
-from .lanes.ioloop import acquire_loop, release_loop
-from .losses import Losses
+from .links.connections import Connections
+from .links.control_channel import ControlChannel
+from .links.peer import Peer
+from .links.peers import Peers
+from .links.relay import Relay
+from .links.worker_info import WorkerInfo
+from .losses.losses import Losses
 from .options import GrpcRpcBackendOptions
-from .peer import Peer
-from .peers import Peers
-from .pool import Executor
 from .receiver import Receiver
-from .relay import Relay
-from .security import Credentials, check_secret, job_secret
-from .serving import Server
+from .security.handshake import Credentials, check_secret, job_secret
+from .security.tls import own_tls
 from .state import AgentState
-from .threads import AgentThreads
-from .timers import Timers
-from .tls import own_tls
-from .waits import Waits
-from .wire.control import encode_goodbye
+from .threads.agent_threads import AgentThreads
+from .threads.ioloop import acquire_loop, release_loop
+from .threads.pool import Executor
+from .threads.timers import Timers
+from .wire.control import Amount, encode_goodbye
 from .wire.function_names import main_script
 from .wire.python_versions import own_version
-from .worker_info import WorkerInfo
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")

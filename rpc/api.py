@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from ..core.futures import Future, in_thread
-from .calling import Later, call_function
 from .current import current_agent
-from .gathering import collected
+from .functions.calling import Later, call_function
+from .group.gathering import collected
+from .group.shutdown import shut_down
+from .links.worker_info import WorkerInfo
 from .options import UNSET_RPC_TIMEOUT, check_timeout
-from .shutdown import shut_down
-from .worker_info import WorkerInfo
 
 T = TypeVar("T")
 

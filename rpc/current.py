@@ -6,10 +6,10 @@ import atexit
 import os
 
 from ..core.errors import AgentClosedError
-from . import expulsion
 from .agent import Agent, agent_variable, running_agents
-from .lanes.forking import keep_for_ever
-from .lanes.ioloop import abandon_loop
+from .losses import expulsion
+from .threads.forking import keep_for_ever
+from .threads.ioloop import abandon_loop
 
 _inherited: list[Agent] = []
 

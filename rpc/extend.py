@@ -2,7 +2,12 @@
 
 from .agent import Agent, agent_variable
 from .backend_registry import BackendType, find_backend, init_backend
-from .calling import (
+from .calls.remote_warnings import RemoteWarnings, collect_warnings
+from .calls.replies import check_future
+from .calls.server_call import ServerCall
+from .current import agents as open_agents
+from .current import current_agent, rpc_agents
+from .functions.calling import (
     Later,
     call_function,
     event_name,
@@ -14,32 +19,27 @@ from .calling import (
     resolve_timeout,
     serve_calls,
 )
-from .current import agents as open_agents
-from .current import current_agent, rpc_agents
-from .dynamic_group import DynamicGroup
-from .expulsion import record as record_expulsion
-from .gathering import Gathering
-from .intervals import IntervalSet
+from .functions.producing import Producers
+from .functions.streaming import AHEAD, Stream, open_stream
+from .group.dynamic_group import DynamicGroup
+from .group.gathering import Gathering
+from .group.shutdown import Shutdown, shut_down
 from .lanes.base import Connection, FrameHandle, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
-from .messages import Incoming, Interceptor, Method, Outgoing
+from .links.intervals import IntervalSet
+from .links.peer import Peer
+from .links.worker_info import WorkerInfo, check_name
+from .links.worker_records import WorkerRecords
+from .losses.expulsion import record as record_expulsion
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
-from .peer import Peer
-from .pool import Executor
-from .producing import Producers
-from .remote_warnings import RemoteWarnings, collect_warnings
-from .rendezvous import Plan, plan_rendezvous
-from .replies import check_future
-from .security import PROTOCOL
-from .server_call import ServerCall
-from .shutdown import Shutdown, shut_down
-from .streaming import AHEAD, Stream, open_stream
-from .timers import Batch
+from .rendezvous.meeting import Plan, plan_rendezvous
+from .security.handshake import PROTOCOL
+from .threads.pool import Executor
+from .threads.timers import Batch
 from .wire.failures import RemoteTraceback, callees_traceback
 from .wire.header import Flag, Kind
-from .worker_info import WorkerInfo, check_name
-from .worker_records import WorkerRecords
+from .wire.messages import Incoming, Interceptor, Method, Outgoing
 
 __all__ = [
     "AHEAD",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..core.errors import ArgumentKindError, ArgumentValueError
-from .tls import TlsFiles
+from .security.tls import TlsFiles
 
 DEFAULT_RPC_TIMEOUT = 60.0
 DEFAULT_INIT_METHOD = "env://"

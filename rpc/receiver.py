@@ -7,24 +7,24 @@ from typing import Any
 
 from ..core.errors import SerializationError
 from ..core.futures import raised_by_handler
-from .caller import Caller
-from .codec import Codec
-from .control_channel import ControlChannel
-from .flow import Flow
-from .flows import Flows
+from .calls.caller import Caller
+from .calls.codec import Codec
+from .calls.server_call import ServerCall
+from .calls.serving import Server
+from .flow.flow import Flow
+from .flow.flows import Flows
 from .lanes.base import Connection
 from .lanes.large.scattered import ScatteredFrame
-from .link import LinkState
-from .losses import Losses
-from .messages import Incoming
-from .peer import Peer
-from .peers import Peers
-from .relay import Relay
-from .server_call import ServerCall
-from .serving import Server
+from .links.control_channel import ControlChannel
+from .links.link import LinkState
+from .links.peer import Peer
+from .links.peers import Peers
+from .links.relay import Relay
+from .losses.losses import Losses
 from .wire.control import decode_amount, decode_done, decode_goodbye, read_reason
 from .wire.frames import decode
 from .wire.header import Kind
+from .wire.messages import Incoming
 
 logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE

@@ -17,7 +17,7 @@ from ..core.errors import AuthenticationError
 from ..core.futures import Future
 from ..proto.rpc_pb2 import WorkerRecord
 from ..rpc.extend import Connection, Lane, LaneListener
-from ..rpc.security import AcceptorHandshake, DialerHandshake
+from ..rpc.security.handshake import AcceptorHandshake, DialerHandshake
 
 TIMEOUT_SECONDS = 20.0
 SECRET = b"what the workers of this job know"

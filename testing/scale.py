@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ..proto.rpc_pb2 import WorkerRecord
 from ..rpc.extend import Gathering, GrpcRpcBackendOptions, call_function
-from ..rpc.gathering import _arrive
-from ..rpc.members import MemberList
+from ..rpc.group.gathering import _arrive
+from ..rpc.rendezvous.members import MemberList
 from .counts import lines_run
 from .simulator.faults import FaultPlan
 from .simulator.simulation import Simulation, on_this_thread

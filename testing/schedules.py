@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
-from ..rpc.control_queue import ControlQueue
+from ..rpc.links.control_queue import ControlQueue
 
 T = TypeVar("T")
 

@@ -1,9 +1,9 @@
 """Handlers of signals, and finalizers, that interrupt protected code: what they raise, and the calls and waits in them.
 
 Python runs them in the middle of whatever their thread does. If that is protected code (``protection.py``), it may hold a lock:
-a call that they begin is sent by another thread (``rpc/caller.py``), and they cannot wait for it. To find that out is to walk
-over the frames, which takes a microsecond or two. So it is asked only where a thread sleeps, or where ``thread_role.inside``
-says that this thread runs protected code already.
+a call that they begin is sent by another thread (``rpc/calls/caller.py``), and they cannot wait for it. To find that out is to
+walk over the frames, which takes a microsecond or two. So it is asked only where a thread sleeps, or where
+``thread_role.inside`` says that this thread runs protected code already.
 """
 
 from __future__ import annotations

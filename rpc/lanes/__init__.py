@@ -1,5 +1,5 @@
 """Lanes, on which frames travel between workers: one file for each transport; base.py is their interface."""
 
-from .forking import load_grpc
+from ..threads.forking import load_grpc
 
 load_grpc()  # before any module of the package imports it

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from ...core.futures import Driver, Future
 from ...proto.rpc_pb2 import WorkerRecord
 from ..call_states import NEW, WRITTEN
-from ..security import AcceptorHandshake, DialerHandshake
-from ..tls import Tls
+from ..security.handshake import AcceptorHandshake, DialerHandshake
+from ..security.tls import Tls
 
 HEAD_BYTES = 24  # header of a frame with a handle
 SCATTERED = 0x80  # bit of a frame's first byte that only lanes set: it is clear in all frames that a lane is given

@@ -23,17 +23,17 @@ import grpc
 from ...core.errors import RendezvousError
 from ...core.futures import interruptible
 from ...proto.rpc_pb2 import WorkerRecord
-from ..joiners import HANDSHAKE_SECONDS
-from ..security import AcceptorHandshake, DialerHandshake, SocketTokens
+from ..security.handshake import AcceptorHandshake, DialerHandshake, SocketTokens
+from ..security.joiners import HANDSHAKE_SECONDS
+from ..threads.forking import remember, use_grpc
+from ..threads.ioloop import acquire_loop, call_on_loop, first_of, release_loop
 from .base import Connection, Lane, LaneListener
 from .dialing import DialingPlaces
-from .forking import remember, use_grpc
 from .grpc_channel import connect, open_channel
 from .grpc_connection import CLOSE_SECONDS, NO_SOCKET, AcceptedConnection, GrpcConnection
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor, introduce, translate
 from .grpc_server import make_server
 from .grpc_tls import add_port
-from .ioloop import acquire_loop, call_on_loop, first_of, release_loop
 from .large.resources import new_resources
 from .poller import Poller
 from .socket_setup import SocketAcceptor, open_socket

@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 
 from ...core.errors import AuthenticationError
-from ..tls import Tls
-from .ioloop import within
+from ..security.tls import Tls
+from ..threads.ioloop import within
 
 PROBE_SECONDS = 10.0
 CLOSED = "it closed the connection when it had seen this worker's certificate; does it trust the same authority?"

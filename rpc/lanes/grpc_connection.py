@@ -20,10 +20,10 @@ import grpc
 
 from ...core.errors import SerializationError
 from ..call_states import ADMITTED
+from ..threads.ioloop import call_on_loop, first_of, may_block
 from .base import SCATTERED, Connection, FrameHandle, LaneListener
 from .bulk import BULK_BYTES, Assembly, Transfer, chunks
 from .grpc_handshake import WELCOME_KEY, translate
-from .ioloop import call_on_loop, first_of, may_block
 from .large.channel import SEGMENT_BYTES, LargeFrames
 from .large.heap import HEAP
 from .large.resources import Resources

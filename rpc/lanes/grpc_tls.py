@@ -14,8 +14,8 @@ from typing import Any
 
 import grpc
 
-from ..joiners import HANDSHAKE_SECONDS
-from ..tls import NO_CERTIFICATE, PeerCertificate, Tls, fingerprint
+from ..security.joiners import HANDSHAKE_SECONDS
+from ..security.tls import NO_CERTIFICATE, PeerCertificate, Tls, fingerprint
 
 MOST_WAITING = 10_000
 STREAM_SECONDS = HANDSHAKE_SECONDS  # time from the beginning of a connection to its first stream

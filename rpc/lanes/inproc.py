@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..call_states import WRITTEN
-from ..security import AcceptorHandshake, DialerHandshake
+from ..security.handshake import AcceptorHandshake, DialerHandshake
 from .base import Connection, FrameHandle, Lane, LaneListener
 
 Deliver = Callable[[Callable[[], None]], None]

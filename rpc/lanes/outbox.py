@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from ...core.errors import SerializationError
 from ...core.futures import raised_by_handler
+from ..threads.ioloop import call_on_loop
 from .base import HEAD_BYTES, FrameHandle
-from .ioloop import call_on_loop
 
 BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
 LENGTH = struct.Struct("<I")

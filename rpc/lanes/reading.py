@@ -22,9 +22,9 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ...core.futures import Future, Waiter, block, raised_by_handler, thread_role
-from ..timers import Ticker
+from ..threads.ioloop import READER, RefusesToBlock
+from ..threads.timers import Ticker
 from . import spinning
-from .ioloop import READER, RefusesToBlock
 from .sleeping import Sleeper
 
 NEVER = float("inf")

@@ -19,11 +19,11 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
-from ..joiners import HANDSHAKE_SECONDS
-from ..security import SOCKET_NAME_BYTES, SOCKET_TOKEN_BYTES, SocketTokens
-from ..tls import Tls
+from ..security.handshake import SOCKET_NAME_BYTES, SOCKET_TOKEN_BYTES, SocketTokens
+from ..security.joiners import HANDSHAKE_SECONDS
+from ..security.tls import Tls
+from ..threads.ioloop import within
 from . import sockets
-from .ioloop import within
 from .tls_socket import TlsSocket
 
 MOST_UNPROVEN = 512  # sockets that have not proven their connection; at least the workers that dial at the same time

@@ -12,8 +12,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from ..addresses import is_loopback
-from .forking import remember, remember_name
+from ..threads.forking import remember, remember_name
+from .addresses import is_loopback
 
 KINDS = ("unix", "tcp")  # the preferred first
 BACKLOG = 1024

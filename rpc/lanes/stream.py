@@ -10,7 +10,7 @@ from select import EPOLLIN, EPOLLOUT
 from typing import Any
 
 from ...core.futures import raised_by_handler
-from ..timers import Ticker
+from ..threads.timers import Ticker
 from .base import FrameHandle
 from .outbox import SmallFrame
 from .poller import Poller

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..tls import Tls
+from ..security.tls import Tls
 
 RECEIVE_BYTES = 256 * 1024
 ENCRYPT_BYTES = 256 * 1024  # encrypted at a time, so that the peer can decrypt the first part meanwhile

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ...core.extend import Tensor
-from ..messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .header import Flag
+from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 
 PLAIN_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
 LONGEST = 4096  # characters or bytes of a plain value; longer ones are not copied

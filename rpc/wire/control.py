@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.errors import SerializationError
-from ..control_queue import ControlMessage
-from ..credits import Amount
 from .frames import Parts
 from .header import HEAD, Flag, Kind
 
@@ -17,6 +15,37 @@ ITEM = struct.Struct("<QHI")  # id, topic, bytes
 DONE_HEAD = HEAD.pack(Kind.DONE, 0, 0, 0, 0.0)
 LENGTH = struct.Struct("<I")
 RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
+
+
+class Amount(NamedTuple):
+    """Numbers of bytes and of messages."""
+
+    bytes: int
+    messages: int
+
+
+class ControlMessage:
+    """One message of a control queue.
+
+    Args:
+        id: number of the message in its queue, counting up.
+        payload: bytes for the handler.
+        topic: number of the handler, and so of the protocol that the message belongs to.
+
+    Attributes:
+        attempts: how often it was sent.
+    """
+
+    __slots__ = ("attempts", "id", "payload", "topic")
+
+    def __init__(self, id: int, payload: bytes, topic: int) -> None:  # noqa: A002
+        self.id = id
+        self.payload = payload
+        self.topic = topic
+        self.attempts = 0
+
+    def __repr__(self) -> str:
+        return f"ControlMessage(id={self.id}, topic={self.topic}, {len(self.payload)} bytes, sent {self.attempts}x)"
 
 
 def encode_control(messages: Iterable[ControlMessage]) -> Parts:

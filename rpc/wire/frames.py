@@ -17,9 +17,9 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
-from ..messages import Attachments, Incoming, Outgoing
 from .header import HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
+from .messages import Attachments, Incoming, Outgoing
 from .tables import ALIGNMENT, LENGTH, Row, encode_row, read_tables, with_place
 
 # Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle

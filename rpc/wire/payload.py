@@ -22,11 +22,11 @@ import numpy as np
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
 from ...core.futures import raised_by_handler
-from ..messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .bare import open_bare, pack_bare
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
+from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .python_versions import ADVICE, OtherVersionError
 from .unpicklable import find_unpicklable
 from .users_code import users_error

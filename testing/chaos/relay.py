@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable
 
 from ...launcher.environment import LOOPBACK, reserve_port
-from ...rpc.lanes.ioloop import first_of
+from ...rpc.threads.ioloop import first_of
 
 CHUNK_BYTES = 1 << 18
 QUEUED_CHUNKS = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...rpc.gathering import Gathering
+from ...rpc.group.gathering import Gathering
 from ...rref.extend import RRefContext
 from ...rref.forks import Fork, State
 

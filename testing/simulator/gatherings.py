@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError, RpcTimeoutError
 from ...rpc.extend import call_function
-from ...rpc.gathering import Gathering, _offer, _withdraw
+from ...rpc.group.gathering import Gathering, _offer, _withdraw
 
 if TYPE_CHECKING:
     from .mixed import Mixed

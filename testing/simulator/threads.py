@@ -9,7 +9,7 @@ from contextvars import Context, copy_context
 from typing import Any, NoReturn, cast
 
 from ...core.errors import RpcError
-from ...rpc.lanes.ioloop import RefusesToBlock
+from ...rpc.threads.ioloop import RefusesToBlock
 from .events import EventQueue, Process
 
 QUICK_SECONDS = 0.001  # how long a task waits for a thread, at most

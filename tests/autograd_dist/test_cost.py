@@ -10,7 +10,7 @@ import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.rpc.lanes.inproc import InProcessConnection
-from telegrad.rpc.pool import ThreadPool
+from telegrad.rpc.threads.pool import ThreadPool
 from telegrad.testing import count, in_process_cluster
 
 ROOT = os.path.dirname(tg.__file__) + os.sep

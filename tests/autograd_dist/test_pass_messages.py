@@ -7,8 +7,8 @@ import pytest
 import telegrad as tg
 from telegrad.autograd_dist.local_pass import Kind, Unfed
 from telegrad.autograd_dist.pass_messages import PassRequest, open_answer, open_request, pack_answer, pack_request
-from telegrad.rpc.messages import Outgoing
 from telegrad.rpc.wire.bare import pack_bare
+from telegrad.rpc.wire.messages import Outgoing
 
 
 def some_entries(rng):

@@ -64,10 +64,10 @@ def note():
 @pytest.mark.parametrize(
     ("module", "protected"),
     [
-        ("telegrad.rpc.flow", True),
+        ("telegrad.rpc.flow.flow", True),
         ("telegrad.rref", True),
         ("telegrad.core.futures.future", True),
-        ("telegrad.rpc.rendezvous_tcp", False),
+        ("telegrad.rpc.rendezvous.tcp", False),
         ("telegrad.core.tensor", None),
         ("telegrad.rpcs", None),
         ("asyncio.events", None),

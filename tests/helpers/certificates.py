@@ -1,7 +1,7 @@
 """Certificates of workers, as files."""
 
 from telegrad.rpc.certificates import Authority
-from telegrad.rpc.tls import TlsFiles, load
+from telegrad.rpc.security.tls import TlsFiles, load
 
 
 def tls_files(folder, authority, worker, ca=None, **options):

@@ -2,8 +2,8 @@
 
 from collections import deque
 
-from telegrad.rpc.reports import Evidence, Finding
-from telegrad.rpc.verdict import Failed, Opened, Reached, Received, SendReport, TimePassed, Verdicts
+from telegrad.rpc.links.reports import Evidence, Finding
+from telegrad.rpc.losses.verdict import Failed, Opened, Reached, Received, SendReport, TimePassed, Verdicts
 
 TIMEOUT = 10.0
 SILENT = Evidence(Finding.SILENT, "no connection within 10 s")

@@ -13,7 +13,7 @@ from telegrad.core.errors import RendezvousError
 from telegrad.launcher.environment import reserve_port
 from telegrad.launcher.nodes.member import connect
 from telegrad.launcher.nodes.token import new_token
-from telegrad.rpc.addresses import host_towards
+from telegrad.rpc.lanes.addresses import host_towards
 
 pytestmark = pytest.mark.processes
 

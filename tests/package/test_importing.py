@@ -9,7 +9,7 @@ UNUSED_BY_WORKERS = [
         f"telegrad.{name}"
         for name in ("nn", "optim", "data", "distributions", "launcher", "testing", "core.serialization")
     ),
-    *(f"telegrad.{name}" for name in ("collective.agent_group", "collective.mpi_group", "rpc.rendezvous_mpi")),
+    *(f"telegrad.{name}" for name in ("collective.agent_group", "collective.mpi_group", "rpc.rendezvous.mpi")),
     *("typer", "rich", "safetensors", "matplotlib", "pytest"),
     *("numpy.random", "numpy.polynomial", "html", "tempfile", "importlib.resources", "bz2", "lzma", "http", "unittest"),
 ]

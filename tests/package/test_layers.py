@@ -5,6 +5,7 @@ Every import counts, also inside functions and under TYPE_CHECKING, and so does 
 
 import ast
 import re
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 
@@ -38,6 +39,32 @@ LAYERS = {
     "tools": 7,
 }
 PLACE = re.compile(r"""["'](\.+)([a-z_]+)[a-z_.]*["']""")  # of a module, relative to a package
+LAYERS_OF_RPC = {
+    "call_states": 0,
+    "certificates": 0,
+    "state": 0,
+    "security": 1,
+    "options": 2,
+    "threads": 2,
+    "lanes": 3,
+    "wire": 4,
+    "flow": 5,
+    "links": 6,
+    "calls": 7,
+    "losses": 7,
+    "rendezvous": 7,
+    "receiver": 8,
+    "agent": 9,
+    "current": 10,
+    "functions": 11,
+    "group": 12,
+    "api": 13,
+    "backend_registry": 13,
+    "extend": 14,
+    "__init__": 15,
+}
+"""Packages and modules in rpc/. Each imports from those below it."""
+
 NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 
 USERS = {"examples", "benchmarks", "compat"}  # programs like a user's: they may import the package itself, by its name
@@ -250,6 +277,26 @@ def test_the_table_for_readers_has_these_layers():
 def test_packages_import_from_the_interfaces_of_layers_below():
     violations = list(dict.fromkeys(OURS.violations()))
     assert not violations, "\n" + "\n".join(violations)
+
+
+def test_parts_of_rpc_import_from_parts_below():
+    for path in sorted((ROOT / "rpc").rglob("*.py")):
+        part = path.relative_to(ROOT / "rpc").with_suffix("").parts[0]
+        for target, name, line in OURS.imports(path):
+            if target[:1] == ("rpc",) and (below := target[1] if len(target) > 1 else name) not in (part, None):
+                where = f"{path.relative_to(ROOT)}:{line}: {part} imports {below}"
+                assert LAYERS_OF_RPC[below] < LAYERS_OF_RPC[part], where
+
+
+def test_every_part_of_rpc_has_a_layer_and_every_package_a_page():
+    packages = {path.parent.name for path in (ROOT / "rpc").glob("*/__init__.py")}
+    assert packages | {path.stem for path in (ROOT / "rpc").glob("*.py")} == LAYERS_OF_RPC.keys()
+    for package in packages:
+        page = (ROOT / "rpc" / package / "README.md").read_text()
+        modules = {path.stem for path in (ROOT / "rpc" / package).glob("*.py")} - {"__init__"}
+        patterns = re.findall(r"`([a-z_*]+)\.py`", page)
+        missing = {each for each in modules if not any(fnmatch(each, pattern) for pattern in patterns)}
+        assert not missing, f"rpc/{package}/README.md does not name {missing}"
 
 
 def test_names_of_a_layer_above_are_imported_by_type_checkers_only():

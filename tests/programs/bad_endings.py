@@ -5,7 +5,7 @@ import sys
 
 from telegrad import rpc
 from telegrad.core.errors import RemoteError, WorkerLostError
-from telegrad.rpc import security
+from telegrad.rpc.security import handshake as security
 
 what, rank = sys.argv[1], int(os.environ["RANK"])
 

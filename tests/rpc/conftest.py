@@ -9,8 +9,8 @@ from helpers.joining import VARIABLES
 from helpers.lines import Line
 from helpers.threads import until
 from telegrad.launcher.environment import reserve_port
-from telegrad.rpc.lanes.ioloop import LoopThread
 from telegrad.rpc.lanes.large import starter
+from telegrad.rpc.threads.ioloop import LoopThread
 
 
 @pytest.fixture

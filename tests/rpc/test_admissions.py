@@ -6,8 +6,8 @@ import random
 import pytest
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc import admissions
-from telegrad.rpc.admissions import Admissions, Admit, Asked, Gone, Known, Tell
+from telegrad.rpc.group import admissions
+from telegrad.rpc.group.admissions import Admissions, Admit, Asked, Gone, Known, Tell
 
 
 def record(rank, name=None, identity=None):

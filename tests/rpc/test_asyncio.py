@@ -8,7 +8,7 @@ from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError
 from telegrad.core.futures import Future, thread_role
 from telegrad.launcher.environment import reserve_port
-from telegrad.rpc.lanes.ioloop import RefusesToBlock
+from telegrad.rpc.threads.ioloop import RefusesToBlock
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from telegrad import rpc
 from telegrad.core.errors import RpcError
 from telegrad.rpc import call_states
 from telegrad.rpc.call_states import ANSWERED, CALLING, ENDED, NEW, SERVING, WAITING, ServingState
-from telegrad.rpc.dispatch import PendingCall
+from telegrad.rpc.calls.dispatch import PendingCall
+from telegrad.rpc.calls.server_call import ServerCall
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.base import FrameHandle
 from telegrad.rpc.lanes.grpc import GrpcLane
-from telegrad.rpc.server_call import ServerCall
 from telegrad.testing import in_process_cluster
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc.md"

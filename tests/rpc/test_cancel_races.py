@@ -9,10 +9,9 @@ from helpers.interrupts import INSIDE_LOCKS, Interrupter, OpcodeInterrupter
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError, RpcError
 from telegrad.core.futures import thread_role
-from telegrad.rpc.control_queue import ControlMessage
+from telegrad.rpc.calls.server_call import ServerCall
 from telegrad.rpc.lanes.reading import READER
-from telegrad.rpc.server_call import ServerCall
-from telegrad.rpc.wire.control import encode_control
+from telegrad.rpc.wire.control import ControlMessage, encode_control
 from telegrad.rpc.wire.header import Flag
 
 TOPIC = 200

@@ -9,7 +9,7 @@ from helpers.certificates import authority, tls_files, worker_tls
 from telegrad.core.errors import AuthenticationError
 from telegrad.rpc.certificates import Authority
 from telegrad.rpc.lanes.grpc_channel import _probe
-from telegrad.rpc.tls import load
+from telegrad.rpc.security.tls import load
 
 
 def test_a_certificate_names_its_worker_and_its_job(tmp_path):

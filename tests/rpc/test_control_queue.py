@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from telegrad.rpc.control_queue import ControlQueue
+from telegrad.rpc.links.control_queue import ControlQueue
 
 
 def ids(messages):

@@ -4,7 +4,8 @@ import random
 from collections import deque
 
 import pytest
-from telegrad.rpc.credits import Amount, Receipts, Window
+from telegrad.rpc.flow.credits import Receipts, Window
+from telegrad.rpc.wire.control import Amount
 
 
 def gone(window):

@@ -9,13 +9,13 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
 from telegrad.core.futures import Future
-from telegrad.rpc.control_queue import ControlMessage
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
-from telegrad.rpc.messages import Topic
-from telegrad.rpc.reports import Evidence, Finding, Report, encode_report
-from telegrad.rpc.shutdown import Shutdown
-from telegrad.rpc.suspicion import Suspicion, Trouble
-from telegrad.rpc.verdict import Failed, Reached, Received
+from telegrad.rpc.group.shutdown import Shutdown
+from telegrad.rpc.links.reports import Evidence, Finding, Report, encode_report
+from telegrad.rpc.links.suspicion import Suspicion, Trouble
+from telegrad.rpc.losses.verdict import Failed, Reached, Received
+from telegrad.rpc.wire.control import ControlMessage
+from telegrad.rpc.wire.messages import Topic
 from telegrad.testing import in_process_cluster
 
 SILENT = ConnectionResetError("no answer")

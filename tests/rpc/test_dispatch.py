@@ -4,8 +4,8 @@ import random
 import threading
 
 import pytest
-from telegrad.rpc.dispatch import CallTable
-from telegrad.rpc.timers import Timers
+from telegrad.rpc.calls.dispatch import CallTable
+from telegrad.rpc.threads.timers import Timers
 
 from .test_timers import ManualLoop
 

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from helpers.frames import Frames
 from helpers.interrupts import Interrupter
-from telegrad.rpc.done import TOGETHER, DoneAnswers
-from telegrad.rpc.timers import Timers
+from telegrad.rpc.calls.done import TOGETHER, DoneAnswers
+from telegrad.rpc.threads.timers import Timers
 from telegrad.rpc.wire.control import decode_done
 from telegrad.rpc.wire.header import Kind
 from telegrad.testing.cluster import cluster

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from telegrad.rpc.due_work import DueWork
+from telegrad.rpc.threads.due_work import DueWork
 
 
 @pytest.fixture

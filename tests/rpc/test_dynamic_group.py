@@ -18,8 +18,8 @@ from telegrad.agents import init_process_group
 from telegrad.agents.starting import start_grpc
 from telegrad.core.errors import CollectiveError, RendezvousError, UnknownWorkerError, WorkerLostError
 from telegrad.launcher.environment import reserve_port
-from telegrad.rpc import dynamic_group
 from telegrad.rpc.extend import shut_down
+from telegrad.rpc.group import dynamic_group
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "member.py"
 

@@ -10,10 +10,10 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
-from telegrad.rpc.control_queue import ControlQueue
-from telegrad.rpc.coroutines import Coroutines
-from telegrad.rpc.gathering import Gathering, Offer, Rounds, _all_gather, _offer
-from telegrad.rpc.shutdown import Shutdown, shut_down
+from telegrad.rpc.group.gathering import Gathering, Offer, Rounds, _all_gather, _offer
+from telegrad.rpc.group.shutdown import Shutdown, shut_down
+from telegrad.rpc.links.control_queue import ControlQueue
+from telegrad.rpc.threads.coroutines import Coroutines
 
 SOON = 60
 

@@ -21,9 +21,9 @@ from telegrad.core.errors import (
     original_error,
 )
 from telegrad.core.futures import Future, copy_error
-from telegrad.rpc import calling
-from telegrad.rpc.messages import Incoming
+from telegrad.rpc.functions import calling
 from telegrad.rpc.wire.failures import RemoteTraceback
+from telegrad.rpc.wire.messages import Incoming
 from telegrad.rpc.wire.payload import unpack
 
 

@@ -10,11 +10,11 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future, collect_all, thread_role, wait_all
+from telegrad.rpc.calls.replies import Reply
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.flow import Flow
-from telegrad.rpc.lanes.ioloop import RefusesToBlock
+from telegrad.rpc.flow.flow import Flow
 from telegrad.rpc.receiver import Receiver
-from telegrad.rpc.replies import Reply
+from telegrad.rpc.threads.ioloop import RefusesToBlock
 
 KIB = 1024
 gate = threading.Event()

@@ -7,10 +7,10 @@ import pytest
 from helpers.frames import Frames
 from helpers.interrupts import OpcodeInterrupter
 from telegrad.core.futures import Future
-from telegrad.rpc.credits import Amount, Receipts
-from telegrad.rpc.flow import Flow
-from telegrad.rpc.messages import Outgoing, Queued
-from telegrad.rpc.wire.control import decode_amount
+from telegrad.rpc.flow.credits import Receipts
+from telegrad.rpc.flow.flow import Flow
+from telegrad.rpc.wire.control import Amount, decode_amount
+from telegrad.rpc.wire.messages import Outgoing, Queued
 
 ROOM = Amount(100, 10)
 FIRST, ALL = 100, Amount(100, 1)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from helpers.programs import PROGRAMS
-from telegrad.rpc.lanes.forking import LAST_VERSION, grpc_version
+from telegrad.rpc.threads.forking import LAST_VERSION, grpc_version
 
 # Python's: the main thread, the I/O loop, gRPC's poller, and one that ran a function.
 PYTHON_THREADS = 4

@@ -10,16 +10,16 @@ import pytest
 import telegrad as tg
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.control_queue import ControlMessage
+from telegrad.rpc.calls.replies import Reply
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, decode_table, encode_table
-from telegrad.rpc.messages import Attachments, Incoming, Outgoing
-from telegrad.rpc.replies import Reply
 from telegrad.rpc.wire import control
+from telegrad.rpc.wire.control import ControlMessage
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import Kind
 from telegrad.rpc.wire.layout import Place, placed
+from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 from telegrad.testing.cluster import in_process_cluster
 
 NUMBERS = (0, 1, 2, 127, 255, 256, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from telegrad.rpc.intervals import IntervalSet
+from telegrad.rpc.links.intervals import IntervalSet
 
 
 def test_counters_in_order_are_one_interval():

@@ -13,16 +13,16 @@ from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import certificates
-from telegrad.rpc.connections import Connections
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes import grpc_tls
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
 from telegrad.rpc.lanes.grpc_channel import connect, open_channel
 from telegrad.rpc.lanes.grpc_tls import NO_STREAM
-from telegrad.rpc.lanes.ioloop import acquire_loop, release_loop
-from telegrad.rpc.rendezvous import TcpRendezvous
-from telegrad.rpc.security import AcceptorHandshake, DialerHandshake
-from telegrad.rpc.tls import PeerCertificate, load
+from telegrad.rpc.links.connections import Connections
+from telegrad.rpc.rendezvous.meeting import TcpRendezvous
+from telegrad.rpc.security.handshake import AcceptorHandshake, DialerHandshake
+from telegrad.rpc.security.tls import PeerCertificate, load
+from telegrad.rpc.threads.ioloop import acquire_loop, release_loop
 from telegrad.testing.check_lane import RecordingListener
 
 SECRET = b"known in one process"

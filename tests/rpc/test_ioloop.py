@@ -6,8 +6,8 @@ import pytest
 from grpc import ChannelConnectivity
 from telegrad.rpc.lanes import socket_setup
 from telegrad.rpc.lanes.grpc_channel import connect
-from telegrad.rpc.lanes.ioloop import within
-from telegrad.rpc.security import SocketTokens
+from telegrad.rpc.security.handshake import SocketTokens
+from telegrad.rpc.threads.ioloop import within
 
 SECONDS = 30
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 from telegrad.core.errors import IllegalEventError
-from telegrad.rpc.item_source import (
+from telegrad.rpc.functions.item_source import (
     Close,
     CloseGenerator,
     Ended,

@@ -15,8 +15,8 @@ from telegrad.agents import make_agent
 from telegrad.core.errors import RpcError
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
 from telegrad.rpc.lanes.grpc_connection import AcceptedConnection
-from telegrad.rpc.lanes.ioloop import call_on_loop
 from telegrad.rpc.lanes.outbox import SmallFrame
+from telegrad.rpc.threads.ioloop import call_on_loop
 from telegrad.testing.check_lane import pair
 from telegrad.testing.cluster import in_process_cluster
 

@@ -3,8 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from telegrad import rpc
+from telegrad.rpc.group.shutdown import shut_down
 from telegrad.rpc.lanes.inproc import InProcessLane, InProcessNetwork
-from telegrad.rpc.shutdown import shut_down
 from telegrad.testing.cluster import in_process_cluster
 
 COUNT = 12

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from telegrad.core.errors import IllegalEventError
-from telegrad.rpc.link import (
+from telegrad.rpc.links.link import (
     REDIAL_CAP_SECONDS,
     REDIAL_SECONDS,
     ROUTES,

@@ -9,11 +9,11 @@ import pytest
 from telegrad.rpc.lanes import bulk, outbox
 from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, MOST_WAITING, Assembly, Transfer, chunks
-from telegrad.rpc.lanes.ioloop import LoopThread
 from telegrad.rpc.lanes.outbox import Outbox, SmallFrame, next_batch, split_batch
-from telegrad.rpc.messages import Incoming, Outgoing
+from telegrad.rpc.threads.ioloop import LoopThread
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import HEAD, restamp
+from telegrad.rpc.wire.messages import Incoming, Outgoing
 
 
 class Stamp(FrameHandle):

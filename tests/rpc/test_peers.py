@@ -6,9 +6,9 @@ import threading
 import pytest
 from telegrad.core.errors import UnknownWorkerError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc.peers import Peers
-from telegrad.rpc.worker_info import WorkerInfo
-from telegrad.rpc.worker_records import WorkerRecords
+from telegrad.rpc.links.peers import Peers
+from telegrad.rpc.links.worker_info import WorkerInfo
+from telegrad.rpc.links.worker_records import WorkerRecords
 
 
 def record(number, name=None, rank=None):

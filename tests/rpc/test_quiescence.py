@@ -6,9 +6,9 @@ from collections import deque
 
 import pytest
 from telegrad.core.errors import IllegalEventError
-from telegrad.rpc import quiescence as q
-from telegrad.rpc.quiescence import Quiescence
-from telegrad.rpc.quiescence_messages import Ask, Counts, Go, Ready, Report
+from telegrad.rpc.group import quiescence as q
+from telegrad.rpc.group.quiescence import Quiescence
+from telegrad.rpc.group.quiescence_messages import Ask, Counts, Go, Ready, Report
 from telegrad.testing.schedules import How, Mesh, every_order, replayable, seeds
 
 IDLE = Counts({}, 0)

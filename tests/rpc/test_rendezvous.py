@@ -19,11 +19,11 @@ from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
 from telegrad.launcher.environment import job_environment
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc.connections import Connections
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
-from telegrad.rpc.members import MemberList
-from telegrad.rpc.rendezvous import TcpRendezvous
-from telegrad.rpc.rendezvous_tcp import JOIN
+from telegrad.rpc.links.connections import Connections
+from telegrad.rpc.rendezvous.meeting import TcpRendezvous
+from telegrad.rpc.rendezvous.members import MemberList
+from telegrad.rpc.rendezvous.tcp import JOIN
 
 pytestmark = pytest.mark.usefixtures("outside_a_job")
 

@@ -12,9 +12,9 @@ from helpers.programs import run_python
 from telegrad.core.errors import RendezvousError
 from telegrad.launcher.environment import reserve_port
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc.rendezvous_etcd import EtcdLog
-from telegrad.rpc.rendezvous_log import join_in_log
-from telegrad.rpc.security import Credentials
+from telegrad.rpc.rendezvous.etcd import EtcdLog
+from telegrad.rpc.rendezvous.log import join_in_log
+from telegrad.rpc.security.handshake import Credentials
 
 SECRET = b"known to the workers"
 pytestmark = [

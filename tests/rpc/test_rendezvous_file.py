@@ -11,10 +11,11 @@ from google.protobuf import json_format
 from helpers.disks import NEEDS_ROOT, fill, small_disk
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc import notices, rendezvous_log
-from telegrad.rpc.rendezvous_file import FileLog
-from telegrad.rpc.rendezvous_log import PURPOSE, join_in_log
-from telegrad.rpc.security import Credentials, sign
+from telegrad.rpc.rendezvous import log as rendezvous_log
+from telegrad.rpc.rendezvous.file import FileLog
+from telegrad.rpc.rendezvous.log import PURPOSE, join_in_log
+from telegrad.rpc.security.handshake import Credentials, sign
+from telegrad.rpc.threads import notices
 
 SECRET = b"known to the workers"
 

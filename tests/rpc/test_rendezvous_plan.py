@@ -3,8 +3,8 @@
 import pytest
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc.members import MemberList
-from telegrad.rpc.rendezvous import plan_rendezvous
+from telegrad.rpc.rendezvous.meeting import plan_rendezvous
+from telegrad.rpc.rendezvous.members import MemberList
 
 
 @pytest.mark.parametrize(

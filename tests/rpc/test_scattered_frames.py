@@ -8,8 +8,8 @@ import pytest
 import telegrad as tg
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, decode_table, encode_table
-from telegrad.rpc.messages import Attachments, Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
+from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 
 
 def scatter(parts, apart):

@@ -10,12 +10,12 @@ import stat
 import pytest
 from telegrad.core.errors import AuthenticationError, RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc import security
-from telegrad.rpc.addresses import check_exposure, host_towards, usual_address
-from telegrad.rpc.joiners import CROWDED, HANDSHAKE_SECONDS, LATE, Joiners
-from telegrad.rpc.private_file import open_private
-from telegrad.rpc.refusals import LOG_SECONDS, Refusals
-from telegrad.rpc.security import AcceptorHandshake, DialerHandshake, job_secret, sign
+from telegrad.rpc.lanes.addresses import check_exposure, host_towards, usual_address
+from telegrad.rpc.links.refusals import LOG_SECONDS, Refusals
+from telegrad.rpc.security import handshake as security
+from telegrad.rpc.security.handshake import AcceptorHandshake, DialerHandshake, job_secret, sign
+from telegrad.rpc.security.joiners import CROWDED, HANDSHAKE_SECONDS, LATE, Joiners
+from telegrad.rpc.security.private_file import open_private
 
 SECRET = b"known to the workers"
 HERE, THERE = "grpc://127.0.0.1:1", "grpc://127.0.0.1:2"

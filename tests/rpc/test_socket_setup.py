@@ -14,7 +14,7 @@ from telegrad.core.errors import RpcError
 from telegrad.rpc.extend import make_lanes
 from telegrad.rpc.lanes import socket_setup, sockets
 from telegrad.rpc.lanes.grpc import GrpcLane
-from telegrad.rpc.security import SocketTokens
+from telegrad.rpc.security.handshake import SocketTokens
 from telegrad.testing.check_lane import pair
 
 REASON = "it opened a socket that belongs to no connection"

@@ -1,6 +1,6 @@
 """Ticks on an event loop: more and more rarely while there is something to do, and none when there is not."""
 
-from telegrad.rpc.timers import TICK_SECONDS, Ticker
+from telegrad.rpc.threads.timers import TICK_SECONDS, Ticker
 
 
 class Loop:

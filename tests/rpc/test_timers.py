@@ -10,8 +10,8 @@ import weakref
 
 import pytest
 from helpers.loops import ManualLoop
-from telegrad.rpc.lanes.ioloop import LoopThread
-from telegrad.rpc.timers import FEW_TIMERS, TICK_SECONDS, Timers
+from telegrad.rpc.threads.ioloop import LoopThread
+from telegrad.rpc.threads.timers import FEW_TIMERS, TICK_SECONDS, Timers
 
 
 @pytest.fixture

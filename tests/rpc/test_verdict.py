@@ -5,8 +5,8 @@ import itertools
 import pytest
 from helpers.verdicts import DEAD, SILENT, TIMEOUT, Job, machine_of_three
 from telegrad.core.errors import IllegalEventError
-from telegrad.rpc.reports import Evidence, Finding, Report, decode_report, encode_report
-from telegrad.rpc.verdict import (
+from telegrad.rpc.links.reports import Evidence, Finding, Report, decode_report, encode_report
+from telegrad.rpc.losses.verdict import (
     Close,
     Failed,
     Left,

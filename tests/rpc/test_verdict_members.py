@@ -5,9 +5,9 @@ import itertools
 import pytest
 from helpers.verdicts import DEAD, SILENT, TIMEOUT, Job, machine_of_three
 from telegrad.core.errors import IllegalEventError
-from telegrad.rpc.intervals import IntervalSet
-from telegrad.rpc.reports import Loss, Report, decode_report, encode_report
-from telegrad.rpc.verdict import (
+from telegrad.rpc.links.intervals import IntervalSet
+from telegrad.rpc.links.reports import Loss, Report, decode_report, encode_report
+from telegrad.rpc.losses.verdict import (
     Close,
     Failed,
     Joined,

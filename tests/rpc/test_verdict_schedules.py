@@ -5,8 +5,8 @@ import itertools
 import random
 
 import pytest
-from telegrad.rpc.reports import Evidence, Finding
-from telegrad.rpc.verdict import Failed, Lose, Opened, Reached, Received, SendReport, TimePassed, Verdicts
+from telegrad.rpc.links.reports import Evidence, Finding
+from telegrad.rpc.losses.verdict import Failed, Lose, Opened, Reached, Received, SendReport, TimePassed, Verdicts
 from telegrad.testing.schedules import replayable, seeds
 
 TIMEOUT = 10.0

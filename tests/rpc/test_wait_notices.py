@@ -7,12 +7,12 @@ import threading
 import pytest
 from helpers.loops import ManualLoop
 from telegrad import rpc
-from telegrad.rpc import gathering
-from telegrad.rpc.notices import LongWaits, first_of
-from telegrad.rpc.timers import Timers
+from telegrad.rpc.group import gathering
+from telegrad.rpc.threads.notices import LongWaits, first_of
+from telegrad.rpc.threads.timers import Timers
 from telegrad.testing.cluster import in_process_cluster
 
-shutdown = importlib.import_module("telegrad.rpc.shutdown")  # whose name in the package is the function
+shutdown = importlib.import_module("telegrad.rpc.group.shutdown")  # whose name in the package is the function
 
 
 GO_ON = threading.Event()

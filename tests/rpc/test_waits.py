@@ -7,9 +7,9 @@ import pytest
 import telegrad as tg
 from telegrad import rpc
 from telegrad.core.futures import Future
-from telegrad.rpc import waits
+from telegrad.rpc.calls import waits
 from telegrad.rpc.extend import GrpcRpcBackendOptions, current_agent
-from telegrad.rpc.messages import Method
+from telegrad.rpc.wire.messages import Method
 from telegrad.testing import in_process_cluster
 
 

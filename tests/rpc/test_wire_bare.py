@@ -7,9 +7,9 @@ import pytest
 import telegrad as tg
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import Flag
+from telegrad.rpc.wire.messages import Incoming, Outgoing
 from telegrad.rpc.wire.payload import make_tensors, pack, unpack
 
 LIMIT = 100_000

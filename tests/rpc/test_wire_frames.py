@@ -8,11 +8,11 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.rpc.codec import Codec
+from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.lanes.bulk import CHUNK_BYTES, Assembly, chunks
-from telegrad.rpc.messages import Attachments, Incoming, Outgoing
 from telegrad.rpc.wire.frames import TABLES, decode, encode
 from telegrad.rpc.wire.header import HEAD, Kind
+from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 
 ARRAYS = [np.array(1.5), np.zeros((0, 3)), np.arange(3, dtype=">f8"), np.ones(2, np.float16)]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn, rpc
-from telegrad.rpc.messages import Incoming, Outgoing
 from telegrad.rpc.wire.frames import decode, encode
+from telegrad.rpc.wire.messages import Incoming, Outgoing
 from telegrad.rpc.wire.payload import make_tensors, pack, unpack
 from telegrad.testing import in_process_cluster, replayable, seeds
 

@@ -3,7 +3,7 @@
 import pytest
 from telegrad import rpc
 from telegrad.rpc.lanes.inproc import InProcessConnection
-from telegrad.rpc.pool import ThreadPool
+from telegrad.rpc.threads.pool import ThreadPool
 from telegrad.rpc.wire.header import Kind
 from telegrad.testing import count, in_process_cluster
 
@@ -14,7 +14,7 @@ MOST_PYTHON_CALLS = 250  # in the thread that calls, which in process also recei
 @pytest.fixture
 def workers(monkeypatch):
     """Two agents, one of them current, that do what can wait when they are told to: ``tick``."""
-    monkeypatch.setattr("telegrad.rpc.timers.TICK_SECONDS", 3600.0)
+    monkeypatch.setattr("telegrad.rpc.threads.timers.TICK_SECONDS", 3600.0)
     with in_process_cluster("a", "b") as agents, agents[0].use():
         yield agents
 

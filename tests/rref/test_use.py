@@ -10,7 +10,7 @@ from helpers.remote import Counter, Shelf, here, local, same, wait_and_make
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError
 from telegrad.core.futures import Future
-from telegrad.rpc import caller
+from telegrad.rpc.calls import caller
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from telegrad.rpc import quiescence as q
-from telegrad.rpc.gathering import Offer, Rounds
-from telegrad.rpc.quiescence_messages import Counts, Ready
+from telegrad.rpc.group import quiescence as q
+from telegrad.rpc.group.gathering import Offer, Rounds
+from telegrad.rpc.group.quiescence_messages import Counts, Ready
 from telegrad.testing.counts import lines_run
 from telegrad.testing.scale import lines, measure
 

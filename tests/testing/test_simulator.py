@@ -11,17 +11,17 @@ from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.termination import Over, Termination
 from telegrad.core.errors import RpcError
 from telegrad.rpc import rpc_async, rpc_sync
-from telegrad.rpc.caller import Caller
-from telegrad.rpc.control_channel import ControlChannel
-from telegrad.rpc.control_queue import ControlQueue
-from telegrad.rpc.credits import Receipts
-from telegrad.rpc.dispatch import CallTable
-from telegrad.rpc.gathering import Rounds
-from telegrad.rpc.intervals import IntervalSet
-from telegrad.rpc.losses import Losses
-from telegrad.rpc.pieces import Piece
-from telegrad.rpc.reports import Reports
-from telegrad.rpc.server_call import ServerCall
+from telegrad.rpc.calls.caller import Caller
+from telegrad.rpc.calls.dispatch import CallTable
+from telegrad.rpc.calls.server_call import ServerCall
+from telegrad.rpc.flow.credits import Receipts
+from telegrad.rpc.group.gathering import Rounds
+from telegrad.rpc.links.control_channel import ControlChannel
+from telegrad.rpc.links.control_queue import ControlQueue
+from telegrad.rpc.links.intervals import IntervalSet
+from telegrad.rpc.links.reports import Reports
+from telegrad.rpc.losses.losses import Losses
+from telegrad.rpc.losses.pieces import Piece
 from telegrad.rref import protocol as p
 from telegrad.rref import remote
 from telegrad.rref.extend import RRefContext

@@ -21,14 +21,14 @@ from telegrad.agents import make_agent
 from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError, SerializationError
 from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc import notices
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.bulk import CHUNK, Assembly
 from telegrad.rpc.lanes.grpc import BULK, FRAMES, GrpcLane
 from telegrad.rpc.lanes.grpc_handshake import CHALLENGE
 from telegrad.rpc.lanes.outbox import LENGTH, split_batch
-from telegrad.rpc.rendezvous import TcpRendezvous
-from telegrad.rpc.rendezvous_tcp import JOIN, join
+from telegrad.rpc.rendezvous.meeting import TcpRendezvous
+from telegrad.rpc.rendezvous.tcp import JOIN, join
+from telegrad.rpc.threads import notices
 from telegrad.tools.strangers import http2
 from telegrad.tools.strangers.__main__ import main
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ...rpc.joiners import HANDSHAKE_SECONDS
+from ...rpc.security.joiners import HANDSHAKE_SECONDS
 from .attacks import garbage, half_open, handshakes, large_messages
 from .job import Job, Phase
 from .mutation import Mutations

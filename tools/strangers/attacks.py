@@ -17,9 +17,9 @@ from ...core.errors import AuthenticationError
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.grpc import BULK, FRAMES, TOKEN, options_for
 from ...rpc.lanes.grpc_handshake import CHALLENGE, HELLO_KEY, PROOF_KEY, introduce
-from ...rpc.lanes.ioloop import LoopThread, acquire_loop, release_loop
-from ...rpc.rendezvous_tcp import JOIN
-from ...rpc.security import GREETING, NONCE_BYTES, PROTOCOL, DialerHandshake
+from ...rpc.rendezvous.tcp import JOIN
+from ...rpc.security.handshake import GREETING, NONCE_BYTES, PROTOCOL, DialerHandshake
+from ...rpc.threads.ioloop import LoopThread, acquire_loop, release_loop
 from . import http2
 
 METHODS = (CHALLENGE, FRAMES, BULK, JOIN)

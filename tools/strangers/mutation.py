@@ -14,10 +14,10 @@ from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.bulk import Assembly, chunks
 from ...rpc.lanes.outbox import LENGTH, split_batch
-from ...rpc.messages import Attachments, Incoming, Outgoing
-from ...rpc.security import AcceptorHandshake, DialerHandshake
+from ...rpc.security.handshake import AcceptorHandshake, DialerHandshake
 from ...rpc.wire.control import decode_acknowledgement, decode_control
 from ...rpc.wire.frames import decode, encode
+from ...rpc.wire.messages import Attachments, Incoming, Outgoing
 from .attacks import mutate
 
 # Errors that no reader may raise. After any other, the agent closes the connection and logs it.

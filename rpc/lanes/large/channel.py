@@ -21,9 +21,9 @@ import numpy as np
 
 from ....core.shared_memory import Segment
 from ...call_states import ADMITTED
+from ...threads.ioloop import call_on_loop, may_block
 from ..base import SCATTERED, FrameHandle, Loan
 from ..bulk import BULK_BYTES
-from ..ioloop import call_on_loop, may_block
 from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .borrower import Borrower

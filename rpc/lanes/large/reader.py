@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.errors import SerializationError
+from ...threads.ioloop import call_on_loop
 from ..bulk import new_memory
-from ..ioloop import call_on_loop
 from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .starter import ThreadStarter

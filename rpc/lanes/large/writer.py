@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ....core.futures import raised_by_handler, shield, sleeps
-from ..ioloop import call_on_loop
+from ...threads.ioloop import call_on_loop
 from ..tls_socket import TlsSocket
 from .transfer import Offer, Transfer
 

@@ -1,0 +1,1 @@
+"""Calls: the caller's side and the callee's side."""

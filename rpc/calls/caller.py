@@ -1,0 +1,435 @@
+"""Caller's side: requests go out, answers and deadlines come in, each call is completed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
+from ...core.futures import (
+    Future,
+    broke_protected,
+    complete_once,
+    copy_error,
+    copy_outcome,
+    interrupts_protected,
+    raised_by_handler,
+    run_callbacks,
+    thread_role,
+)
+from ..call_states import ADMITTED, ANSWERED_CALL, FAILED, NEW, WRITTEN
+from ..flow.flow import Flow
+from ..flow.flows import Flows
+from ..lanes.base import Connection
+from ..links.connections import Connections
+from ..links.control_channel import ControlChannel
+from ..links.link import LinkState
+from ..links.peer import Peer
+from ..links.peers import Peers
+from ..state import AgentState
+from ..threads.agent_threads import AgentThreads
+from ..threads.timers import Timers
+from ..wire.control import decode_ids, encode_ids
+from ..wire.failures import rebuild_failure
+from ..wire.frames import encode
+from ..wire.header import Flag
+from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Method, Outgoing, Topic
+from ..wire.payload import Labels
+from .codec import Codec
+from .dispatch import CallTable, PendingCall
+from .unseen import UnseenErrors
+
+OPEN, GONE = LinkState.OPEN, LinkState.GONE
+TOLD_OTHERWISE = (AgentClosedError, RpcCancelledError, WorkerLostError)  # not told for each call: see ``unseen.py``
+
+
+class Caller:
+    """Calls of one agent.
+
+    Args:
+        state: the agent's state.
+        peers: the workers of the job.
+        connections: for the routes of requests.
+        control: for cancels.
+        flows: flow control of the connections.
+        codec: packs requests and opens answers.
+        timers: for deadlines.
+        threads: for callbacks, and for answers whose opening may run user code.
+    """
+
+    def __init__(
+        self,
+        state: AgentState,
+        peers: Peers,
+        connections: Connections,
+        control: ControlChannel,
+        flows: Flows,
+        codec: Codec,
+        timers: Timers,
+        threads: AgentThreads,
+    ) -> None:
+        self._state = state
+        self._peers = peers
+        self._connections = connections
+        self._control = control
+        self._flows = flows
+        self._codec = codec
+        self._timers = timers
+        self._threads = threads
+        self.table = CallTable(timers, self._expired)
+        self.unseen = UnseenErrors(state.name, timers)
+        control.on(Topic.DONE, self._on_done)
+
+    # -- calls begin
+
+    def request(
+        self,
+        peer: Peer,
+        method: int,
+        body: Any,
+        timeout: float,
+        what: object,
+        labels: Labels,
+        notes: dict[int, Any] | None = None,
+    ) -> Future[Any]:
+        """Send a request; the future holds the answer.
+
+        Args:
+            peer: the callee.
+            method: number of the method, whose handler answers.
+            body: the request's content; captured before this returns.
+            timeout: seconds; 0 for none.
+            what: its text names the request in error messages: "the call of f on 'b'".
+            labels: names the parts of the body in error messages.
+            notes: for interceptors (``Attachments.notes``).
+
+        Raises:
+            SerializationError: the body cannot be sent.
+        """
+        return self.begin(peer, method, body, timeout, what, labels, notes).future
+
+    def begin(
+        self,
+        peer: Peer,
+        method: int,
+        body: Any,
+        timeout: float,
+        what: object,
+        labels: Labels,
+        notes: dict[int, Any] | None = None,
+    ) -> PendingCall:
+        """Send a request, as ``request`` does, and return the call.
+
+        Args:
+            peer, method, body, timeout, what, labels, notes: as for ``request``.
+        """
+        self._state.check_open()
+        call = self.table.new_call(method, timeout, peer.number, what)
+        call.future.canceller = self
+        link = peer.link
+        if link.state is GONE:
+            call.future.set_exception(peer.lost_error())
+            return call
+        if notes:
+            call.attached = attached = Attachments()
+            attached.notes = notes
+        self._codec.pack(call, body, peer.same_main, labels, peer.versions)
+        self._codec.sending(call)
+        if thread_role.inside and interrupts_protected():
+            self._send_soon(call, peer)
+        else:
+            self._send(call, peer)
+        return call
+
+    def with_deadline(
+        self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
+    ) -> Future[Any]:
+        """Return a future of the outcome of ``source``, or of ``then(seconds left)`` after it, with a time-out.
+
+        After ``seconds`` (0: never) it fails with ``RpcTimeoutError``.
+
+        Args:
+            source: the future to wait for.
+            seconds: the time-out; 0 for none.
+            what: its text names the wait in errors; the text is made only for them.
+            then: begins a second wait, with the seconds that are left.
+        """
+        if source.done() and then is None:
+            return source
+        call = self.table.new_call(0, seconds, -1, what)
+        call.future.driver, call.future.canceller = source.driver, self
+        if thread_role.inside and interrupts_protected():
+            self._timers.soon(partial(self._await, call, source, then))
+        else:
+            self._await(call, source, then)
+        return call.future
+
+    def _await(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
+        self.table.add(call)
+        source.add_done_callback(lambda _: self._forward(call, source, then))
+
+    def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
+        if self.table.take(call.call_id) is None:
+            return
+        if (error := source.exception()) is not None:
+            complete_once(call.future, error=copy_error(error))
+            return
+        if then is None:
+            complete_once(call.future, source.value())
+            return
+        left = max(call.ends() - self._timers.now(), 1e-3) if call.timeout else 0.0
+        try:
+            then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
+        except Exception as problem:  # it could not begin, for example because the agent was closed at that moment
+            complete_once(call.future, error=problem)
+
+    def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None) -> None:
+        """Send a call, by another connection if one closes meanwhile, or fail it.
+
+        Raises:
+            BaseException: Ctrl-C ended its wait for room, or a signal handler raised something.
+        """
+        role, link, tried, sent = thread_role, peer.link, 0, False
+        outer, role.inside = role.inside, True
+        try:
+            self.table.add(call)
+            parts = parts or encode(call)
+            while True:
+                connection = link.dialed if link.state is OPEN else None
+                if connection is None:
+                    connection = self._connections.route(peer)
+                call.connection = link.latest = connection
+                flow: Flow = connection.flow or self._flows.of(connection)
+                call.future.driver = connection.reading
+                if sent := connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
+                    break
+                flow.put_back(call)  # that flow control may go on with the next connection
+                call.connection = None
+                tried += 1
+                if not peer.found_closed(connection, self._timers.now(), tried):
+                    break
+        except BaseException as error:
+            own = isinstance(error, Exception) and not raised_by_handler(error)
+            self._failed(call, error)
+            if not own:
+                raise
+            return
+        finally:
+            role.inside = outer
+            call.pickled = ()  # ``drop_content``, without a call
+            if (attached := call.attached) is not NO_ATTACHMENTS:
+                attached.tensors = attached.references = attached.buffers = ()
+        if not sent or link.state is GONE or self._state.closed:
+            self._not_sent(call, peer)
+
+    def _send_soon(self, call: PendingCall, peer: Peer) -> None:
+        """Let the loop's thread send a call of a signal handler or a finalizer: its own thread may hold a lock for that."""
+        parts = [b"".join(encode(call))]  # its memory may change after this
+        call.drop_content()
+        self._timers.soon(partial(self._send, call, peer, parts))
+        if self._state.closed:  # its timers may have been closed before they got it
+            self.fail(call, self._closed_error(call))
+
+    def _failed(self, call: PendingCall, error: BaseException) -> None:
+        """Fail a call whose sending raised an error. If a handler raised it in the middle of that, its connection is closed."""
+        broke = broke_protected(error)
+        if self.table.take(call.call_id):
+            # The traceback holds the caller's frames and the references in them: a reference that keeps the error would
+            # keep itself alive.
+            self.fail(call, error.with_traceback(None))
+        if (connection := call.connection) is not None:
+            if call.state is ADMITTED:
+                self._flows.of(connection).put_back(call)
+            if broke:
+                connection.close()
+
+    def _closed_error(self, call: PendingCall) -> AgentClosedError:
+        return AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}")
+
+    def _not_sent(self, call: PendingCall, peer: Peer) -> None:
+        """Fail a call that was not sent, or whose peer or agent ended while it was sent: no other thread would fail it."""
+        if not self.table.take(call.call_id):
+            return
+        if peer.gone:
+            self.fail(call, peer.lost_error())
+        elif self._state.closed:
+            self.fail(call, self._closed_error(call))
+        else:
+            name = peer.info.name
+            self.fail(call, RpcError(f"no connection to worker {name!r} stays open; {call.what} was not sent"))
+
+    def _unsent(self, call: Outgoing) -> None:
+        """Fail a call that was queued for a connection that closed."""
+        if (taken := self.table.take(call.call_id)) is not None:
+            self.fail(taken, RpcError(f"the connection closed before {call.what} was sent; call again"))
+
+    # -- calls end
+
+    def complete(self, message: Incoming) -> None:
+        """Complete the call that ``message`` answers.
+
+        Runs in a reader's thread. An answer that cannot run user code is opened here, so that no other thread is between this
+        one and the waiting caller. Other answers are opened by the thread that waits for them, if that is the reader, or else
+        in a thread made for it, like all callbacks.
+        """
+        call = self.table.take(message.call_id)
+        if call is None:
+            message.connection.flow.used(message.size)
+            return  # it timed out or failed before; references in the answer are dropped with the message
+        call.state = ANSWERED_CALL
+        try:
+            if call.attached.extras:
+                self._codec.delivered(call)
+            if self._codec.is_plain(message) and not message.flags & Flag.ERROR:
+                self._complete(call, message)
+            else:
+                # Unpickling may make calls: the agent is the current one meanwhile.
+                task = partial(self._threads.new_context().run, self._complete, call, message)
+                if thread_role.awaited is call.future:
+                    thread_role.task = task
+                else:
+                    self._threads.run_later(task)
+        except BaseException:  # of a signal handler
+            self._not_read(call)
+            raise
+
+    def complete_with_none(self, call_ids: Iterable[int]) -> None:
+        """Complete the calls of these ids, which were answered with ``None``. Runs in a reader's thread."""
+        calls, take = self.table.calls, self.table.take
+        for call_id in call_ids:
+            if (call := calls.get(call_id)) is None:
+                continue
+            # First: if a signal handler raises something before the call is taken, it fails with its connection. And an
+            # interceptor, which is told next, needs no callback, and no thread for it.
+            callbacks = call.future.try_finish()
+            if take(call_id) is not None:
+                call.state = ANSWERED_CALL
+                if call.attached.extras:
+                    self._codec.delivered(call)
+            if callbacks:
+                self._call_back(callbacks)
+
+    def _on_done(self, peer: Peer, payload: bytes) -> None:
+        """Complete calls that were answered with ``None`` in a control message (``ServerCall.done_soon``)."""
+        self.complete_with_none(decode_ids(payload))
+
+    def _not_read(self, call: PendingCall) -> None:
+        self._finish(call, error=RpcError(f"the thread that read the answer to {call.what} was interrupted"))
+
+    def _complete(self, call: PendingCall, message: Incoming) -> None:
+        value: Any = None
+        error: BaseException | None = None
+        opened = False
+        try:
+            value = self._codec.open(message)
+            if message.flags & Flag.ERROR:
+                error = rebuild_failure(value)
+                value = self.unseen.watch((call.what, error)) if call.method == Method.CALL else None
+            opened = True
+        except Exception as problem:
+            error, opened = problem, True
+        finally:
+            message.connection.flow.used(message.size)
+            if not opened:  # Ctrl-C in the user's code, or a signal handler has raised something
+                self._not_read(call)
+        self._finish(call, value, error)
+        if error is not None and raised_by_handler(error):
+            raise error
+
+    def _finish(self, call: PendingCall, value: Any = None, error: BaseException | None = None) -> None:
+        if callbacks := call.future.try_finish(value, error):  # ``None`` if its user has completed it
+            self._call_back(callbacks)
+
+    def _call_back(self, callbacks: list[Callable[[], object]]) -> None:
+        """Run callbacks in a thread made for them."""
+        self._threads.run_later(partial(run_callbacks, callbacks))
+
+    def fail(self, call: PendingCall, error: BaseException) -> None:
+        """Fail a call that was taken out of the table."""
+        # First: interceptors, which are called next, look at the future.
+        self._finish(call, self.unseen.watch((call.what, error)) if _is_told(call, error) else None, error)
+        if call.to >= 0:
+            self._cancel(call)
+            if call.state is WRITTEN or call.state is NEW:
+                call.state = FAILED
+            self._codec.not_delivered(call)
+
+    def _cancel(self, call: PendingCall) -> None:
+        """Drop a call that waits to be sent; if it was sent, tell the callee that nobody waits for the answer."""
+        flow: Flow | None = None if (connection := call.connection) is None else connection.flow
+        if flow is None or flow.cancel(call):
+            return
+        peer = self._peers.at(call.to)
+        if not (peer.gone or self._state.closed or call.flags & Flag.KEEP):
+            self._control.post(peer, Topic.CANCEL, encode_ids([call.call_id]))
+
+    def cancel(self, future: Future[Any]) -> bool:
+        """Fail the call under way, or the wait, that a future belongs to (``core.futures.Canceller``)."""
+        # This looks at all calls: cancels are rare, and an index would cost time in every call.
+        found = self.table.find(lambda call: call.future is future)
+        return any(self.give_up(call, RpcCancelledError(f"{call.what} was cancelled")) for call in found)
+
+    def give_up(self, call: PendingCall, error: Exception) -> bool:
+        """Fail a call, unless it is no longer under way; return whether it was."""
+        if (taken := self.table.take(call.call_id)) is not None:
+            self.fail(taken, error)
+        return taken is not None
+
+    def fail_where(self, condition: Callable[[PendingCall], bool], error: Callable[[PendingCall], Exception]) -> None:
+        """Fail the calls under way for which ``condition`` is true."""
+        for call in self.table.find(condition):
+            self.give_up(call, error(call))
+
+    def close(self, reason: str) -> None:
+        """Fail all calls: the agent was closed."""
+        self.fail_where(
+            lambda call: True,
+            lambda call: AgentClosedError(f"worker {self._state.name!r} cannot finish {call.what}: {reason}"),
+        )
+        self.unseen.close()
+
+    def peer_lost(self, peer: Peer) -> None:
+        """Fail the calls to a peer that is gone."""
+        self.fail_where(lambda call: call.to == peer.number, lambda call: peer.lost_error())
+
+    def link_cut(self, peer: Peer) -> None:
+        """Fail the calls to a peer that this worker cannot reach."""
+        self.fail_where(lambda call: call.to == peer.number, lambda call: peer.cut_error())
+
+    def redialed(self, peer: Peer, connection: Connection) -> None:
+        """Fail the calls on former connections to a peer: ``connection`` is open now.
+
+        Calls with ``Flag.KEEP`` stay, because other workers may rely on them: their answer is a control message, and their
+        sender asks whether they arrived.
+        """
+        self.fail_where(
+            lambda call: (
+                call.to == peer.number and call.connection not in (None, connection) and not call.flags & Flag.KEEP
+            ),
+            lambda call: RpcError(
+                f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"
+            ),
+        )
+
+    def _expired(self, call: PendingCall) -> None:
+        self.fail(call, self._timeout_error(call))
+
+    def _timeout_error(self, call: PendingCall) -> RpcTimeoutError:
+        return RpcTimeoutError(
+            f"{call.what} got no answer within {call.timeout:g} s{self._whereabouts(call)}; give it longer with timeout=, or "
+            f"GrpcRpcBackendOptions(rpc_timeout=) for all calls"
+        )
+
+    def _whereabouts(self, call: PendingCall) -> str:
+        if call.to < 0:
+            return ""  # it waits for an event at this worker, or for several workers
+        return (
+            " (it may still run there)" if self._peers.at(call.to).link.state is OPEN else " (no connection was open)"
+        )
+
+
+def _is_told(call: PendingCall, error: BaseException) -> bool:
+    """Return whether the error of a call is told if nothing looks at it (``unseen.py``)."""
+    told = isinstance(error, RpcError) and not isinstance(error, TOLD_OTHERWISE)
+    return told and call.method == Method.CALL and not call.future.done()

@@ -1,0 +1,167 @@
+"""Answers of the callee: how they are sent, answers that carry an exception, and a check of what functions returned."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from threading import Semaphore
+from typing import Any
+
+from ...core.errors import ArgumentTypeError, SerializationError
+from ...core.futures import Future, thread_role
+from ..flow.flow import Flow
+from ..flow.flows import Flows
+from ..lanes.base import Connection
+from ..threads.pool import ThreadPool
+from ..threads.timers import Timer, Timers
+from ..wire.failures import describe_failure
+from ..wire.frames import encode
+from ..wire.header import Flag, Kind
+from ..wire.messages import Outgoing
+from ..wire.payload import pack
+from .codec import Codec
+
+COPIED_BYTES = 64 * 1024  # a shorter answer that has no room is copied and queued
+MOST_WAITING = 4  # threads that wait for room with a longer answer; the answer of another thread is queued
+Unsent = Callable[[Outgoing], None]
+
+
+class Reply(Outgoing):
+    """Answer to a request.
+
+    Attributes:
+        deadline: time after which nobody waits for it, in the agent's seconds; 0 for none.
+        timer: drops the answer at the deadline of its call; set when the answer is queued.
+    """
+
+    __slots__ = ("deadline", "timer")
+
+    kind = Kind.REPLY
+    deadline: float
+    timer: Timer | None
+
+    def ends(self) -> float:
+        return self.deadline
+
+    def dequeued(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+class Replies:
+    """Sender of one agent's answers.
+
+    Args:
+        codec: shows them to the interceptors.
+        flows: flow control of the connections.
+        timers: for answers that wait for room.
+    """
+
+    def __init__(self, codec: Codec, flows: Flows, timers: Timers) -> None:
+        self._codec = codec
+        self._flows = flows
+        self._timers = timers
+        self._places = Semaphore(MOST_WAITING)
+
+    def send(self, reply: Reply, connection: Connection) -> None:
+        """Send an answer on the connection of its request. It waits for room while the caller does not read."""
+        self._codec.sending(reply)
+        sent = False
+        try:
+            parts = encode(reply)
+            flow: Flow = connection.flow or self._flows.of(connection)
+            try:
+                sent = self._send(reply, parts, connection, flow)
+            except MemoryError:  # nothing of it arrives: the room that it took is for the error that is sent instead
+                flow.put_back(reply)
+                raise
+        finally:
+            if not sent:
+                self._codec.not_delivered(reply)
+
+    def _send(self, reply: Reply, parts: list[Any], connection: Connection, flow: Flow) -> bool:
+        if flow.take(reply):
+            return connection.send(parts)
+        if reply.size > COPIED_BYTES and self._may_wait():
+            return self._wait(reply, parts, flow)
+        return self._queue(reply, parts, flow)
+
+    def _may_wait(self) -> bool:
+        """Return whether this thread may wait for room. If so it has taken a place, which ``_wait`` gives back."""
+        return isinstance(thread_role.blocker, ThreadPool) and self._places.acquire(blocking=False)
+
+    def _wait(self, reply: Reply, parts: list[Any], flow: Flow) -> bool:
+        """Send an answer when there is room; this thread of the pool waits, and another may run meanwhile."""
+        try:
+            return self._send_later(reply, parts, flow, _known, waits=True)
+        finally:
+            reply.dequeued()
+            self._places.release()
+
+    def _queue(self, reply: Reply, parts: list[Any], flow: Flow) -> bool:
+        """Queue a copy of an answer. The queue needs no limit: no more requests of that caller start meanwhile."""
+        return self._send_later(reply, parts, flow, self._unsent, waits=False)
+
+    def _send_later(self, reply: Reply, parts: list[Any], flow: Flow, unsent: Unsent, waits: bool) -> bool:
+        """Send an answer when there is room, unless its deadline comes first; ``unsent`` is called if it does not go."""
+        reply.timer = None
+        reply.drop_content()
+        if reply.deadline:
+            reply.timer = self._timers.at(reply.deadline, _expire, reply, flow, unsent)
+        return flow.send(reply, parts, unsent, waits)
+
+    def _unsent(self, reply: Outgoing) -> None:
+        reply.dequeued()
+        self._codec.not_delivered(reply)
+
+
+def _expire(reply: Reply, flow: Flow, unsent: Unsent) -> None:
+    if flow.cancel(reply):
+        unsent(reply)
+
+
+def _known(reply: Outgoing) -> None:
+    """Do nothing: the thread that waits with the answer learns by ``Flow.send`` that it was not sent."""
+
+
+def label_result(value: Any) -> list[tuple[str, Any]]:
+    """Return the parts of an answer and their names in error messages."""
+    return [("the result", value)]
+
+
+def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int, by_value: bool = True) -> None:
+    """Pack an exception into a reply; one that is too large is replaced by a small one.
+
+    Args:
+        reply: the reply.
+        error: the exception.
+        worker: name of the worker that answers.
+        limit: most bytes of a message.
+        by_value: its class may travel by value: the receiver has the same Python version.
+    """
+    reply.flags |= Flag.ERROR
+    description = describe_failure(error, worker, by_value)
+    if sum(len(part) for part in description if part) > limit:
+        description = describe_failure(_too_large(description[1]), worker)
+    # Without a limit, because an exception that is too large was replaced above.
+    pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
+    reply.flags &= ~Flag.PLAIN
+
+
+def _too_large(kind: str) -> SerializationError:
+    return SerializationError(
+        f"the call raised {kind}, which is larger than GrpcRpcBackendOptions(max_message_bytes=) of the callee; raise it there"
+    )
+
+
+def check_future(result: Any) -> Future[Any]:
+    """Return the result of a function marked with ``async_execution``, which must be a future.
+
+    Raises:
+        ArgumentTypeError: it is no future.
+    """
+    if not isinstance(result, Future):
+        raise ArgumentTypeError(
+            f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
+        )
+    return result

@@ -1,0 +1,35 @@
+"""Flow control of every connection of one agent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ..lanes.base import Connection
+from ..wire.control import Amount
+from .flow import Flow, Resume
+
+
+class Flows:
+    """Maker of the flow control of each connection, when it is first asked for.
+
+    Args:
+        limit: how much may be in flight on one connection.
+        now: monotonic seconds.
+        resume: starts a request that was held.
+    """
+
+    def __init__(self, limit: Amount, now: Callable[[], float], resume: Resume) -> None:
+        self._limit = limit
+        self._now = now
+        self._resume = resume
+        self._lock = threading.Lock()
+
+    def of(self, connection: Connection) -> Flow:
+        """Return the flow control of a connection."""
+        if connection.flow is None:
+            with self._lock:
+                if connection.flow is None:
+                    connection.flow = Flow(connection, self._limit, self._now, self._resume)
+        flow: Flow = connection.flow
+        return flow

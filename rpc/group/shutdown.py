@@ -1,0 +1,215 @@
+"""Graceful shutdown of one agent: the driver of the quiescence machine, and ``rpc.shutdown``."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+
+from ...core.errors import AgentClosedError, RpcError, RpcTimeoutError
+from ...core.futures import Future, complete_once, interruptible
+from ..agent import Agent
+from ..links.peer import Peer
+from ..options import check_timeout
+from ..threads.notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits, first_of
+from ..wire.messages import Topic
+from . import quiescence as q
+from .quiescence_messages import Counts, decode_message, encode_message
+
+logger = logging.getLogger("telegrad.rpc")
+PAUSE_SECONDS = 0.02
+DRAIN_SECONDS = 5.0
+INQUIRY_SECONDS = 1.0
+NOTED_SECONDS = 1.0  # calls that wait less are not named
+SHUTDOWN_NAMES = 3  # of calls in a notice
+
+
+class Shutdown:
+    """Driver of one agent: gives events to the quiescence machine under a lock, and carries its instructions out after it."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.begun = False
+        self.finished: Future[None] = Future()
+        self._lock = threading.Lock()
+        self._made: q.Quiescence | None = None
+        self._waits: dict[str, float] = {}  # the wait for the others, and since when
+        self._notices = LongWaits(
+            agent.timers, FIRST_SECONDS, lambda: list(self._waits.items()), self._tell, NEXT_SECONDS
+        )
+        agent.control.on(Topic.QUIESCENCE, self._received)
+        agent.on_close.append(self._close)
+        agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.number)))
+        agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.number)))
+
+    def begin(self) -> None:
+        """Begin: user code here has called shutdown."""
+        self.begun = True
+        self.agent.timers.run_soon()  # references that were dropped just now are no leak
+        self._handle(q.ShutdownCalled(self._counts))
+
+    def inquire(self) -> None:
+        """Ask the leader which workers shutdown waits for."""
+        self._handle(q.InquiryDue())
+
+    def dial_missing(self) -> None:
+        """Dial the workers that this one waits for: without a connection it would not notice that one of them died."""
+        with self._lock:
+            ranks = self._machine().awaited()
+        for peer in [self.agent.peers.at(rank) for rank in ranks]:
+            if not peer.gone:
+                self.agent.connections.dial_missing(peer)
+
+    def missing(self) -> str:
+        """Return the names of the workers that shutdown waits for."""
+        ranks = self._missing()
+        return ", ".join(repr(self.agent.peers.at(rank).info.name) for rank in ranks) or "no other worker"
+
+    def reasons(self) -> str:
+        """Return the names of the workers that shutdown waits for, and the calls of this worker that are under way."""
+        calls = self._calls()
+        own = f"; it waits for {first_of(calls, SHUTDOWN_NAMES, 'more calls')}" if calls else ""
+        return f"{self.missing()}{own}"
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for all workers, and return whether all were ready in time; 0 waits for as long as they live.
+
+        Now and then it asks which workers are missing, and checks that they still live.
+        """
+        began = time.monotonic()
+        left = seconds or math.inf
+        pause = min(INQUIRY_SECONDS, left / 4)  # several times in a short timeout: its error names the missing workers
+        self._waits["shutdown"] = self.agent.timers.now()
+        self._notices.begin()
+        try:
+            while left > 0:
+                if _completes(self.finished, min(pause, left)):
+                    return True
+                self.dial_missing()
+                self.inquire()
+                left = began + (seconds or math.inf) - time.monotonic()
+        finally:
+            self._waits.clear()
+        return self.finished.done()
+
+    def _tell(self, _: str, again: bool) -> None:
+        level = logging.INFO if again or not self._tells() else logging.WARNING  # again: nothing new to most users
+        logger.log(level, "worker %r waits in shutdown for %s", self.agent.name, self.reasons())
+
+    def _tells(self) -> bool:
+        """Return whether this worker tells the user: one does for all that wait, and those do that have calls under way."""
+        missing = self._missing()
+        waiting = [worker.id for worker in self.agent.peers.live() if worker.id not in missing]
+        return self.agent.rank == min(waiting, default=self.agent.rank) or bool(self._calls())
+
+    def _calls(self) -> list[str]:
+        return [str(call.what) for call in self.agent.caller.table.older_than(NOTED_SECONDS)]
+
+    def _missing(self) -> list[int]:
+        with self._lock:
+            return self._machine().missing()
+
+    def _machine(self) -> q.Quiescence:
+        # lock held; made when first needed, because the workers are not known before
+        if self._made is None:
+            self._made = q.Quiescence(self.agent.number, self.agent.peers.numbers())
+        return self._made
+
+    def _handle(self, event: q.Event) -> None:
+        if self.agent.state.dynamic:  # workers of a dynamic group do not leave together
+            return
+        with self._lock:
+            machine = self._machine()
+            instructions = machine.handle(event)
+            if machine.finished:  # set before another worker is told and says goodbye: its goodbye is then no loss
+                self.agent.state.leaving = True
+        for instruction in instructions:
+            self._carry_out(instruction)
+
+    def _carry_out(self, instruction: q.Instruction) -> None:
+        if isinstance(instruction, q.Send):
+            peer = self.agent.peers.at(instruction.to)
+            self.agent.control.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
+        elif isinstance(instruction, q.Pause):
+            self.agent.timers.after(PAUSE_SECONDS, self._handle, q.PauseEnded())
+        else:
+            self.agent.threads.run_later(lambda: complete_once(self.finished))
+
+    def _close(self) -> None:
+        # A signal handler may close the agent, or the others may count this worker as lost: nothing else would end the wait.
+        reason = f"worker {self.agent.name!r} was closed while it waited in shutdown: {self.agent.closed}"
+        complete_once(self.finished, error=AgentClosedError(reason))
+
+    def _received(self, peer: Peer, payload: bytes) -> None:
+        self._handle(q.Received(peer.number, decode_message(payload)))
+
+    def _counts(self) -> Counts:
+        used = self.agent.control.used()
+        peers = {peer.number: (peer.control.sent, peer.control.received) for peer in used}
+        # Requests are not delivered reliably, so their numbers here and at peers may differ. They count as messages from this
+        # worker to itself: then the counts change if a request was made or served between two rounds.
+        peers[self.agent.number] = (self.agent.activity(), self.agent.activity())
+        return Counts(peers, self.agent.open_work())
+
+
+def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
+    """Shut an agent down: ``rpc.shutdown``.
+
+    Args:
+        agent: the agent to shut down.
+        graceful: wait until every live worker has called ``shutdown``.
+        timeout: seconds to wait for the others; 0 for no limit.
+    """
+    agent.state.check_open()
+    check_timeout("timeout", timeout)
+    if graceful and agent.threads.is_current():
+        raise RpcError(
+            f"you called shutdown() of worker {agent.name!r} inside a function, coroutine or callback that it runs, whose end "
+            f"it would wait for; call it in the main program, or shutdown(graceful=False)"
+        )
+    try:
+        if graceful:
+            if agent.state.dynamic:
+                _wait_for_own_work(agent, timeout)
+            else:
+                _wait_for_all(agent, agent.part(Shutdown), timeout)
+    finally:
+        agent.close()
+
+
+def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
+    shutdown.begin()
+    if not shutdown.wait(timeout):
+        raise RpcTimeoutError(
+            f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
+            f"rpc.shutdown() when it has no more to do, or give it longer"
+        )
+    _completes(agent.control.drain(), DRAIN_SECONDS)
+    for action in agent.on_leave:
+        action()
+
+
+def _wait_for_own_work(agent: Agent, timeout: float) -> None:
+    """Wait until no work is under way at two looks in a row, and none was between. For a worker of a dynamic group."""
+    agent.part(Shutdown).begin()
+    deadline = time.monotonic() + (timeout or math.inf)
+    idle_at = -1
+    while (activity := agent.activity()) != idle_at or agent.open_work():
+        idle_at = -1 if agent.open_work() else activity
+        if time.monotonic() > deadline:
+            raise RpcTimeoutError(
+                f"worker {agent.name!r} waited {timeout:g} s in shutdown for {agent.open_work()} calls and messages of its own "
+                f"that are under way; rpc.debug_info() says which, give them longer, or shutdown(graceful=False)"
+            )
+        interruptible(time.sleep, PAUSE_SECONDS)
+    for action in agent.on_leave:
+        action()
+
+
+def _completes(future: Future[None], seconds: float) -> bool:
+    try:
+        future.wait(seconds)
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Links to the other workers: their connections, made again when they break."""

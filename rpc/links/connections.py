@@ -1,0 +1,275 @@
+"""Connections of one agent to the other workers: it dials, redials, admits those that dial, and handles the lanes' events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sized
+from typing import Any
+
+from ...core.errors import RpcError
+from ...core.futures import Future
+from ..flow.flows import Flows
+from ..lanes.addresses import check_exposure, host_of, join_address, port_of
+from ..lanes.base import Connection, Lane, LaneListener
+from ..lanes.inproc import InProcessLane, InProcessNetwork
+from ..options import GrpcRpcBackendOptions
+from ..security.handshake import AcceptorHandshake, Credentials, DialerHandshake
+from ..state import AgentState
+from ..threads.timers import Timers
+from ..wire.control import expelled
+from .link import ROUTES, LinkAction, LinkState
+from .peer import Peer
+from .peers import Peers
+from .refusals import Refusals
+
+CROWD = 64  # calls under way; if there are more, frames may wait to be written together
+QUEUE = 8  # requests that have not begun; if there are more, answers may wait to be written together
+PeerHandler = Callable[[Peer], None]
+Receiver = Callable[[Connection, Any, bool], None]
+
+
+class Connections(LaneListener):
+    """Every connection of one agent, dialed by it or by others.
+
+    Requests travel on connections that this worker dialed, control messages on any.
+
+    Args:
+        state: the agent's state.
+        me: its credentials.
+        peers: the workers of the job.
+        lanes: its transports; the first that both sides know is used.
+        flows: flow control of the connections.
+        timers: for redials.
+        options: of the agent.
+
+    Attributes:
+        known: completes when the workers of the job are known.
+        under_way: calls of this worker, and requests that have not begun.
+        on_frame: called with each frame that arrives: connection, frame, and whether the receiver owns its memory.
+        on_dialed: called with a peer and the connection to it that this worker dialed, when that is open.
+        on_opened: called with a peer after a connection to it opened.
+        on_ended: called with a peer after a connection to it ended, or could not be made.
+        on_broken: called with a peer, unless it is lost, after an open connection to it ended: messages may be lost.
+    """
+
+    def __init__(
+        self,
+        state: AgentState,
+        me: Credentials,
+        peers: Peers,
+        lanes: Iterable[Lane],
+        flows: Flows,
+        timers: Timers,
+        options: GrpcRpcBackendOptions,
+    ) -> None:
+        self.lanes = {lane.scheme: lane for lane in lanes}
+        self.keepalive = options.keepalive
+        self.tls = me.tls
+        self.refusals = Refusals(state.name, timers.now)
+        self.known: Future[None] = Future()
+        self.under_way: tuple[Sized, Sized] = ((), ())
+        self.on_frame: Receiver
+        self.on_dialed: list[Callable[[Peer, Connection], None]] = []
+        self.on_opened: list[PeerHandler] = []
+        self.on_ended: list[PeerHandler] = []
+        self.on_broken: list[PeerHandler] = []
+        self._state = state
+        self.me = me
+        self._peers = peers
+        self._flows = flows
+        self._timers = timers
+        self._reconnect_timeout = options.reconnect_timeout
+        self._secured = me.tls is not None or options.insecure
+        self._listen_host = options.listen_host or os.environ.get("TELEGRAD_LISTEN_HOST")
+        self._own_lane = InProcessLane(InProcessNetwork())  # to this worker itself
+        self._own_address = ""
+
+    def listen(self, address: str | None) -> None:
+        """Accept connections on every lane.
+
+        Args:
+            address: "host:port", where others reach the first lane; the other lanes get free ports of that host. ``None`` for
+                free ports of the loopback interface.
+
+        Raises:
+            RendezvousError: the address is in use or not of this machine, or is on a network and there is no TLS.
+        """
+        host = host_of(address) if address else None
+        for argument, asked in (
+            ("this worker's address (host= or TELEGRAD_HOST)", host),
+            ("listen_host= (or TELEGRAD_LISTEN_HOST)", self._listen_host),
+        ):
+            if asked is not None:
+                check_exposure(argument, asked, self._secured)
+        addresses = self.me.record.addresses
+        for lane in self.lanes.values():
+            addresses.append(self._listen_on(lane, address, host))
+            addresses.extend(lane.offers)
+            address = address and join_address(host or "", 0)
+        self._own_address = self._own_lane.listen(self, addresses[0])
+
+    def _listen_on(self, lane: Lane, address: str | None, host: str | None) -> str:
+        """Let a lane listen, and return the address to announce."""
+        if host is None or self._listen_host is None:
+            return lane.listen(self, address)
+        bound = lane.listen(self, join_address(self._listen_host, port_of(address or ""), wildcard=True))
+        return f"{lane.scheme}://{join_address(host, port_of(bound))}"
+
+    def close(self) -> None:
+        """Stop listening and free what the lanes hold."""
+        for peer in self._peers.met():
+            self.peer_lost(peer)
+        for lane in (*self.lanes.values(), self._own_lane):
+            lane.close()
+
+    # -- dialing
+
+    def route(self, peer: Peer) -> Connection:
+        """Return the connection for requests to ``peer``; dial if there is none.
+
+        Raises:
+            LinkCutError: the link is cut.
+            WorkerLostError: the worker is gone.
+        """
+        if peer.link.state is LinkState.CUT:
+            raise peer.cut_error()
+        connection = peer.link.dialed or self.dial(peer)
+        if connection is None:
+            raise peer.lost_error()
+        return connection
+
+    def dial_missing(self, peer: Peer) -> None:
+        """Dial ``peer`` unless there is a connection, or one is being made."""
+        if not peer.linked and peer.link.dialed is None:
+            self.dial(peer)
+
+    def dial(self, peer: Peer) -> Connection | None:
+        """Return a new connection to ``peer``, or the one that another thread dialed at the same time.
+
+        Returns:
+            ``None`` if the worker is gone.
+        """
+        fresh, link, started = self._new_connection(peer), peer.link, False
+        try:
+            with peer.lock:
+                if not link.dials:
+                    started = True
+                    return link.dialed
+                if link.kept is not None:  # the calls that are queued there were never sent
+                    self._flows.of(link.kept).move(fresh)
+                link.dial(fresh)
+            fresh.start()
+            started = True
+        finally:
+            if not started:  # no other thread would start it, and the next call dials again
+                peer.found_closed(fresh, self._timers.now(), ROUTES)
+                fresh.close()
+        self._close_if_late(fresh)
+        return fresh
+
+    def _close_if_late(self, connection: Connection) -> None:
+        """Close a connection that a peer got while the agent closed, and which the agent may not have found there."""
+        if self._state.closed:
+            connection.close()
+
+    def _new_connection(self, peer: Peer) -> Connection:
+        if peer.number == self._state.number:
+            return self._own_lane.dial(self, peer.record, self._own_address)
+        for scheme, lane in self.lanes.items():
+            for address in peer.record.addresses:
+                if address.startswith(f"{scheme}://"):
+                    return lane.dial(self, peer.record, address)
+        raise RpcError(
+            f"worker {peer.info.name!r} listens at {', '.join(peer.record.addresses)}, which none of this worker's lanes "
+            f"({', '.join(self.lanes)}) reaches; give every worker the same lanes="
+        )
+
+    def redial_in_time(self, peer: Peer) -> None:
+        """Dial a peer when that is due, if it is."""
+        if peer.link.redial_at is not None:
+            self._timers.at(peer.link.redial_at, self._redial, peer)
+
+    def _redial(self, peer: Peer) -> None:
+        """Dial a peer whose connection ended, unless it was dialed already or is to be dialed later."""
+        due = peer.link.redial_at
+        if due is not None and due <= self._timers.now() and not self._state.closed:
+            self.dial(peer)
+
+    def peer_lost(self, peer: Peer) -> None:
+        """Drop the calls to a peer that is gone which are queued on a connection that ended before it was open."""
+        with peer.lock:
+            kept, peer.link.kept = peer.link.kept, None
+        if kept is not None:
+            self._flows.of(kept).close()
+
+    # -- events of lanes (lanes.base.LaneListener)
+
+    def dialer_handshake(self, expected_identity: bytes, address: str, certificate: bytes = b"") -> DialerHandshake:
+        return self.me.dialer_handshake(expected_identity, address, certificate)
+
+    def acceptor_handshake(self) -> AcceptorHandshake:
+        return self.me.acceptor_handshake()
+
+    def members_known(self) -> Future[None]:
+        return self.known
+
+    def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
+        joiner, me = handshake.peer, self.me.record
+        if handshake.expected_identity != me.identity:
+            return f"it dialed another incarnation; this is {me.name!r} of process {me.process_id}"
+        peer = self._peers.member(joiner)
+        if peer is None or peer.record.certificate_name != joiner.certificate_name:
+            return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
+        connection.number = peer.number
+        if not peer.admitted(connection):
+            # It is admitted only to get this message: a refusal would look as if another worker had this address.
+            connection.close(expelled(peer.gone))
+            return ""
+        self._close_if_late(connection)
+        _call(self.on_opened, peer)
+        return ""
+
+    def crowded(self) -> bool:
+        calls, requests = self.under_way
+        return len(calls) > CROWD or len(requests) > QUEUE
+
+    def progress(self, connection: Connection) -> int:
+        return self._flows.of(connection).receipts.messages
+
+    def refused(self, address: str, reason: str) -> None:
+        self.refusals.add(address, reason)
+
+    def answered(self, connection: Connection) -> None:
+        if connection.number >= 0:  # else it is a connection of the rendezvous
+            self._peers.at(connection.number).answered(self._timers.now())
+
+    def connected(self, connection: Connection) -> None:
+        peer = self._peers.at(connection.number)
+        if LinkAction.ANNOUNCE not in peer.opened(connection):
+            return
+        _call(self.on_opened, peer)
+        for handler in self.on_dialed:
+            handler(peer, connection)
+
+    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+        self.on_frame(connection, frame, owned)
+
+    def disconnected(self, connection: Connection, error: Exception) -> None:
+        peer = None if self._state.closed or connection.number < 0 else self._peers.at(connection.number)
+        if peer is not None:
+            peer.ended(connection, error, self._timers.now(), self._reconnect_timeout)
+        if peer is None or peer.gone or connection.opened:  # else what waits in it goes by the next one
+            self._flows.of(connection).close()
+        if peer is None or peer.gone:
+            return
+        _call(self.on_ended, peer)
+        if peer.gone:
+            return
+        if connection.opened:
+            _call(self.on_broken, peer)
+        self.redial_in_time(peer)
+
+
+def _call(handlers: list[PeerHandler], peer: Peer) -> None:
+    for handler in handlers:
+        handler(peer)

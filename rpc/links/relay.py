@@ -1,0 +1,72 @@
+"""Routes of control frames: on any connection to their receiver or, where the link is cut, through a third worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..lanes.base import Connection
+from ..state import AgentState
+from ..wire.control import decode_relay, encode_relay
+from ..wire.frames import Parts
+from .connections import Connections
+from .link import LinkState
+from .peer import Peer
+from .peers import Peers
+
+HOPS = 8  # most workers that pass a frame on
+
+
+class Relay:
+    """Sends the control frames of one agent, and passes on those of others, unread.
+
+    Args:
+        state: the agent's state.
+        peers: the workers of the job.
+        connections: the agent's connections.
+        next_hop: gets a worker's number; returns the number of the worker through which it is reached, ``None`` if unknown.
+    """
+
+    def __init__(
+        self, state: AgentState, peers: Peers, connections: Connections, next_hop: Callable[[int], int | None]
+    ) -> None:
+        self._state = state
+        self._peers = peers
+        self._connections = connections
+        self._next_hop = next_hop
+
+    def send(self, peer: Peer, frame: Parts) -> None:
+        """Send a control frame to ``peer``. It may be lost on the way."""
+        if (connection := self._direct(peer)) is not None:
+            connection.send(frame)
+        else:
+            self._pass_on(self._state.number, peer, HOPS, b"".join(frame))
+
+    def received(self, frame: Any) -> tuple[Peer, bytes] | None:
+        """Take a frame that came through another worker. Return its author and the frame inside if it is for this worker."""
+        author, receiver, hops, inner = decode_relay(frame)
+        writer, peer = self._peers.at(author), self._peers.at(receiver)  # raises if one of them does not exist
+        if receiver == self._state.number:
+            return writer, inner
+        if not peer.gone:
+            self._pass_on(author, peer, hops, inner)
+        return None
+
+    def _direct(self, peer: Peer) -> Connection | None:
+        if (latest := peer.where_it_reads()) is not None:
+            return latest  # if a thread of the peer reads, it reads there: the frame wakes no other
+        link = peer.link
+        if link.state is not LinkState.OPEN and (accepted := link.accepted[-1:]):
+            return accepted[0]
+        if peer.suspicion.trouble is None or link.state is LinkState.OPEN:
+            return link.dialed or self._connections.dial(peer)
+        return None
+
+    def _pass_on(self, author: int, receiver: Peer, hops: int, frame: bytes) -> None:
+        hop = self._next_hop(receiver.number)
+        if hop is None or hops == 0:
+            return
+        next_peer = self._peers.at(hop)
+        connection = None if next_peer.gone else self._direct(next_peer)
+        if connection is not None:
+            connection.send(encode_relay(author, receiver.number, hops - 1, frame))

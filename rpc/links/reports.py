@@ -1,0 +1,178 @@
+"""Reports: workers tell one another which workers they cannot reach (``verdict.py``). With their encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import chain
+from typing import NamedTuple
+
+from ...proto.rpc_pb2 import MembershipReport, Question
+from .intervals import IntervalSet
+
+
+class Finding(IntEnum):
+    """Finding of one worker about its link to another."""
+
+    REACHED = 1  # it answered after another worker had suspected it
+    SILENT = 2  # no connection during the time in which a broken connection may come back
+    DEAD = 3  # no process listens at its address, or another incarnation does
+
+
+class Evidence(NamedTuple):
+    """A finding, and the reason in words."""
+
+    finding: Finding
+    reason: str = ""
+
+
+class Loss(NamedTuple):
+    """Reason why a worker is lost; ``left``: the worker itself said goodbye."""
+
+    reason: str
+    left: bool = False
+
+
+MOST_REASONS = 64  # losses with a reason in one report
+FORMER = Loss("it was lost, or had left, before this worker heard of it", left=True)  # ``left``: no warning is logged
+
+
+@dataclass(slots=True)
+class Report:
+    """Report of one worker, its author, about the others. The report with the highest version is valid.
+
+    Attributes:
+        version: counts up with each report of its author.
+        links: by rank, the author's finding about its link to that worker, if a worker suspects that worker.
+        lost: by rank, why the author counts a worker as lost. Only the latest losses: many may leave a dynamic group.
+        gone: ranks of all workers that the author counts as lost. They are few intervals, because no rank is used again.
+        asks: by rank of a worker that the author is about to lose, the version of its report that asked the others first.
+        heard: by rank of a worker that asks, the version of its latest question that the author knows.
+    """
+
+    version: int = 0
+    links: dict[int, Evidence] = field(default_factory=dict)
+    lost: dict[int, Loss] = field(default_factory=dict)
+    gone: IntervalSet = field(default_factory=IntervalSet)
+    asks: dict[int, int] = field(default_factory=dict)
+    heard: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for rank in self.lost:
+            self.gone.add(rank)
+
+    def lose(self, rank: int, loss: Loss) -> None:
+        """Add a worker to those that the author counts as lost."""
+        self.gone.add(rank)
+        self.lost[rank] = loss
+        if len(self.lost) > MOST_REASONS:
+            del self.lost[next(iter(self.lost))]
+
+    def loss(self, rank: int) -> Loss:
+        """Return why a worker that is ``gone`` is lost; ``FORMER`` if the reason is no longer known."""
+        return self.lost.get(rank, FORMER)
+
+    def copy(self) -> Report:
+        """Return a copy that does not change when this report does."""
+        lost, gone = dict(self.lost), self.gone.copy()
+        return Report(self.version, dict(self.links), lost, gone, dict(self.asks), dict(self.heard))
+
+    def suspects(self, rank: int) -> bool:
+        """Return whether the author cannot reach that worker."""
+        link = self.links.get(rank)
+        return link is not None and link.finding is not Finding.REACHED
+
+    def confirms(self, asker: int, rank: int, version: int) -> bool:
+        """Return whether the author suspects a worker, and knew the question about it when it said so.
+
+        Args:
+            asker: rank of the worker that asked.
+            rank: rank of the suspected worker.
+            version: of the asker's report that asked first.
+        """
+        return self.suspects(rank) and self.heard.get(asker, 0) >= version
+
+
+class Reports(dict[int, Report]):
+    """Reports by rank: a graph of the members, two of which are linked unless one of them suspects the other.
+
+    Few members have anything to report. For every other member, looking it up returns an empty report.
+    """
+
+    def __missing__(self, author: int) -> Report:
+        return Report()  # not stored
+
+    def finding(self, author: int, rank: int) -> Finding | None:
+        """Return the finding of ``author`` about its link to that worker; ``None`` if its report has none."""
+        link = self[author].links.get(rank)
+        return None if link is None else link.finding
+
+    def suspecting(self, rank: int) -> list[int]:
+        """Return the ranks of the members that suspect that worker, the lowest first."""
+        return [other for other in sorted(self) if self[other].suspects(rank)]
+
+    def linked(self, one: int, other: int) -> bool:
+        """Return whether neither of two members suspects the other."""
+        ours, theirs = self.get(one), self.get(other)
+        return not ((ours and ours.suspects(other)) or (theirs and theirs.suspects(one)))
+
+    def paths(self, start: int, members: Iterable[int]) -> dict[int, int]:
+        """Return, for each member that a path leads to, the first worker on the shortest path.
+
+        Args:
+            start: the member where the paths begin.
+            members: the ranks of all.
+        """
+        first: dict[int, int] = {}
+        fresh = [start]
+        unseen = {*members} - {start}
+        while fresh:
+            found = [(rank, at) for at in fresh for rank in unseen if self.linked(at, rank)]
+            for rank, at in sorted(found, reverse=True):  # of several paths, the one through the lowest rank
+                first[rank] = first.get(at, rank)
+            fresh = sorted(first.keys() & unseen)
+            unseen -= first.keys()
+        return first
+
+    def reason(self, rank: int, authors: Set[int], name: Callable[[int], str]) -> str:
+        """Return why a worker is lost, from the reports of ``authors``, in words.
+
+        Args:
+            rank: the lost worker.
+            authors: ranks of the workers whose reports count.
+            name: returns the name of the worker of a rank.
+        """
+        found = [(other, self[other].links[rank]) for other in self.suspecting(rank) if other in authors]
+        if not found:
+            return "it reached none of the others"
+        # The strongest evidence, and of several the lowest rank's, so that all workers give the same reason.
+        author, evidence = max(found, key=lambda each: (each[1].finding, -each[0]))
+        text = f"{evidence.reason}, says worker {name(author)!r}"
+        others = ", ".join(repr(name(other)) for other, _ in found if other != author)
+        return f"{text}; confirmed by {others}" if others else text
+
+
+def encode_report(report: Report) -> bytes:
+    """Return a report as the bytes of its protobuf form."""
+    out = MembershipReport(version=report.version)
+    for rank, evidence in report.links.items():
+        out.links.add(rank=rank, finding=evidence.finding, reason=evidence.reason)
+    for rank, loss in report.lost.items():
+        out.lost.add(rank=rank, reason=loss.reason, left=loss.left)
+    out.asks.extend(Question(rank=rank, version=version) for rank, version in report.asks.items())
+    out.heard.extend(Question(rank=rank, version=version) for rank, version in report.heard.items())
+    out.gone.extend(chain.from_iterable(report.gone.intervals()))
+    return out.SerializeToString()
+
+
+def decode_report(data: bytes) -> Report:
+    """Return the report in ``data``."""
+    given = MembershipReport.FromString(data)
+    links = {link.rank: Evidence(Finding(link.finding), link.reason) for link in given.links}
+    report = Report(given.version, links, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})
+    for first, end in zip(given.gone[::2], given.gone[1::2], strict=True):
+        report.gone.add_range(first, end)
+    report.asks = {question.rank: question.version for question in given.asks}
+    report.heard = {question.rank: question.version for question in given.heard}
+    return report

@@ -1,0 +1,1 @@
+"""Losses: which workers the job counts as lost, decided by all workers alike."""

@@ -1,0 +1,440 @@
+"""Verdicts about workers that cannot be reached: a pure state machine, one per worker.
+
+Each worker writes one report: which of the others it cannot reach (it *suspects* them), and which it counts as lost. It
+sends the report to all others whenever it changes. So every worker knows the same graph: its nodes are the members, and two
+of them are linked unless one of them suspects the other. From this graph each worker draws the same conclusion:
+
+* Members to which no path leads are *lost*. If one link is cut, its two ends are still connected through others: no worker is
+  lost.
+* If the graph is in several pieces, the piece with the majority of the live members goes on. If there are two halves, the one
+  with the lowest rank goes on. A worker in any other piece closes itself, once all workers of its piece say that they cannot
+  reach the others. A member is dead, and does not count, if it is known that no process listens at its address.
+* Reports may be outdated, so a member that may be alive is lost only by the word of all others of a piece. The lowest rank of
+  the piece asks them, and each answers with a report that it has made since. One that has confirmed that it cannot reach a
+  worker must not take it back before the question is withdrawn, and answers no question of that worker until then.
+  ``docs/design/failures.md`` shows why two pieces cannot both go on.
+* Silence proves nothing about the links of others: a worker that has reported nothing about another counts as linked to it. A
+  worker that is told of a suspicion asks the suspected worker for a sign of life, and reports the answer or its absence. The
+  question is the worker's report, the answer its acknowledgement; one of an older report may come from a worker that has died.
+* A worker whose process was suspended for ``timeout`` seconds may be lost without knowing it, and the first messages that it
+  reads were sent while it was suspended. So it reads for a while, then asks all members for a sign of life. Until one has
+  answered, it decides nothing about members that may be alive. If none answers, it closes, also in a case in which another
+  worker would go on.
+* A refused connection proves more: the suspected worker is lost after ``timeout`` seconds unless a worker reaches it, even if
+  some of the members report nothing meanwhile.
+
+A loss is final. Every worker that is told of it tells the others, so that all workers that stay end with the same losses.
+
+A worker that joins later is a member from then on. A report about it may come before the news that it has joined.
+
+Reports may arrive in any order, and through other workers where a link is cut. Each has a version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from ...core.errors import IllegalEventError
+from ..links.intervals import IntervalSet
+from ..links.reports import Evidence, Finding, Loss, Report, Reports
+from .pieces import Piece
+
+# -- events
+
+
+class Opened(NamedTuple):
+    """A connection to a worker opened."""
+
+    rank: int
+
+
+class Reached(NamedTuple):
+    """A worker acknowledged this worker's report of that version, on a direct connection."""
+
+    rank: int
+    version: int
+
+
+class Failed(NamedTuple):
+    """A worker cannot be reached from here."""
+
+    rank: int
+    evidence: Evidence
+
+
+class Joined(NamedTuple):
+    """A worker has joined the group. ``rank`` is its number, which no worker had before."""
+
+    rank: int
+
+
+class Left(NamedTuple):
+    """A worker said goodbye, with its last report: news of a loss may be on its way still, on another connection."""
+
+    rank: int
+    reason: str
+    report: Report = Report()
+
+
+class Received(NamedTuple):
+    """A report arrived."""
+
+    sender: int
+    report: Report
+
+
+class TimePassed(NamedTuple):
+    """The time that ``Verdicts.due`` returned has come."""
+
+
+Event: TypeAlias = Opened | Reached | Failed | Joined | Left | Received | TimePassed
+
+# -- instructions
+
+
+@dataclass(slots=True)
+class SendReport:
+    """Post the report to these workers. Each that acknowledges it on a direct connection is `Reached`."""
+
+    to: list[int]
+    report: Report
+
+
+@dataclass(slots=True)
+class Lose:
+    """Count that worker as lost for good, even if messages of it come later."""
+
+    rank: int
+    loss: Loss
+
+
+@dataclass(slots=True)
+class Close:
+    """Close the agent and end the process with a failure: this worker itself is lost."""
+
+    reason: str
+
+
+Instruction: TypeAlias = SendReport | Lose | Close
+
+
+class Verdicts:
+    """Machine of one worker.
+
+    Args:
+        me: rank of the worker.
+        members: ranks of all workers; a ``range`` takes no time for each rank.
+        name: returns the name of the worker of a rank.
+        timeout: seconds after which a dead worker is lost although other workers say nothing.
+    """
+
+    def __init__(self, me: int, members: Iterable[int], name: Callable[[int], str], timeout: float) -> None:
+        self.me = me
+        self.members = IntervalSet(members)
+        self.closed = ""
+        self._instructions: list[Instruction] = []
+        self._name = name
+        self._timeout = timeout
+        self._reports = Reports({me: Report()})  # those that have arrived, and its own
+        # Suspected workers that this one has asked for a sign of life, and the version of the first report that asked them.
+        self._asked: dict[int, int] = {}
+        self._held: set[int] = set()  # workers that it has reached, whose suspicion it must not withdraw yet
+        self._dead_since: dict[int, float] = {}  # when this worker found others dead that no worker has reached since
+        self._passed_on = 0  # losses of which the others were told
+        self.awake_since = 0.0  # when this process last went on after a suspension
+        self._seen = 0.0  # when the last event was
+        self._woke: float | None = None  # when this process went on after a suspension, if no member has answered since
+        self._asked_all = False  # it has asked all members since then
+
+    @property
+    def report(self) -> Report:
+        """Return the report of this worker."""
+        return self._reports[self.me]
+
+    @property
+    def quiet(self) -> bool:
+        """Return whether no worker suspects another, and this one waits for no sign of life."""
+        return self._woke is None and not any(report.links for report in self._reports.values())
+
+    def handle(self, event: Event, now: float) -> list[Instruction]:
+        """Take an event at the time ``now``, in seconds, and return what the driver has to do.
+
+        Events of lost workers have no effect, and neither has any event after `Close`.
+
+        Raises:
+            IllegalEventError: there is no worker of that rank.
+        """
+        self._check_rank(event)
+        if 0 < self._seen < now - self._timeout:
+            self._woke, self._asked_all = now, False
+            self.awake_since = now
+        self._seen = now
+        if not self.closed:
+            self._handle(event, now)
+        instructions, self._instructions = self._instructions, []
+        return instructions
+
+    def due(self, now: float) -> float:
+        """Return when `TimePassed` has to be handled, at the latest."""
+        return min([now + self._timeout / 2, *(since + self._timeout for since in self._dead_since.values())])
+
+    def _check_rank(self, event: Event) -> None:
+        if isinstance(event, Joined):
+            return
+        rank = event.sender if isinstance(event, Received) else getattr(event, "rank", self.me)
+        if rank not in self.members and rank not in self.report.gone:
+            raise IllegalEventError(
+                f"worker {self._name(self.me)!r} got an event of rank {rank}, which is not in its job"
+            )
+
+    def _handle(self, event: Event, now: float) -> None:
+        match event:
+            case Opened(rank):
+                if rank in self.members:
+                    self._opened(rank)
+            case Reached(rank, version):
+                if rank in self.members:
+                    self._reached(rank, version, now)
+                    self._heard(now)
+            case Failed(rank, evidence):
+                if rank in self.members:
+                    self._failed(rank, evidence, now)
+            case Joined(rank):
+                self._join(rank)
+                self._conclude(now)
+            case Left(rank, reason, report):
+                if rank in self.members and rank != self.me:
+                    self._left(rank, reason, report, now)
+            case Received(sender, report):
+                if self._is_news(sender, report):
+                    self._receive(sender, report, now)
+                    self._heard(now)
+            case TimePassed():
+                self._ask_all(now)
+                if self._dead_since or self._woke is not None:
+                    self._conclude(now)
+
+    # -- events
+
+    def _opened(self, rank: int) -> None:
+        """Ask a suspected worker for a sign of life: the connection may have ended since."""
+        if self._reports.finding(self.me, rank) is not Finding.REACHED and self._reports.suspecting(rank):
+            self._ask(rank)
+
+    def _reached(self, rank: int, version: int, now: float) -> None:
+        known = self.report.links.get(rank)
+        suspecting = self._reports.suspecting(rank)
+        if not suspecting or version < self._asked.get(rank, 0) or (known and known.finding is Finding.REACHED):
+            return
+        if self._bound(rank):
+            self._held.add(rank)
+            return
+        if suspecting == [self.me]:
+            del self.report.links[rank]
+        else:
+            self.report.links[rank] = Evidence(Finding.REACHED)
+        # If this worker had suspected it, the link is missing in everybody's graph. Else only those that suspect it must know.
+        self._send_report(sorted(self.members) if known else suspecting)
+        self._conclude(now)
+
+    def _failed(self, rank: int, evidence: Evidence, now: float) -> None:
+        known = self.report.links.get(rank)
+        if known and known.finding >= evidence.finding:
+            return
+        self.report.links[rank] = evidence
+        if evidence.finding is Finding.DEAD:
+            self._dead_since[rank] = now
+        self._send_report(sorted(self.members))
+        self._asked[rank] = self.report.version
+        self._conclude(now)
+
+    def _join(self, rank: int) -> None:
+        """Add a member. Reports about it may have arrived before."""
+        if rank in self.members or rank in self.report.gone:
+            return
+        self.members.add(rank)
+        for sender, report in list(self._reports.items()):
+            if rank in report.gone:
+                self._lose(rank, report.loss(rank))
+                return
+            if report.suspects(rank):
+                self._answer_suspicion(sender, rank)
+
+    def _left(self, rank: int, reason: str, report: Report, now: float) -> None:
+        """Lose a worker that left, after those whose loss may be why it leaves."""
+        if self._is_news(rank, report):
+            self._receive(rank, report, now)
+        if not self.closed:
+            self._lose(rank, Loss(reason, left=True))
+            self._conclude(now)
+
+    def _is_news(self, sender: int, report: Report) -> bool:
+        return sender in self.members and report.version > self._reports[sender].version
+
+    def _receive(self, sender: int, report: Report, now: float) -> None:
+        if self.me in report.gone:
+            self._close(f"worker {self._name(sender)!r} counts it as lost ({report.loss(self.me).reason})")
+            return
+        before, self._reports[sender] = self._reports[sender], report
+        for rank in [rank for rank in self.members if rank in report.gone] if report.gone else []:
+            self._lose(rank, report.loss(rank))
+        for rank in [rank for rank in report.links if report.suspects(rank) and not before.suspects(rank)]:
+            self._answer_suspicion(sender, rank)
+        if report.suspects(self.me) and not before.suspects(self.me):
+            self._ask(sender)
+        self._conclude(now)
+
+    # -- suspension of this process
+
+    def _ask_all(self, now: float) -> None:
+        """Ask the members for a sign of life, after a suspension and some time to read what was sent meanwhile."""
+        if self._woke is not None and not self._asked_all and now >= self._woke + self._timeout / 2:
+            self._asked_all = True
+            self._send_report(sorted(self.members))
+
+    def _heard(self, now: float) -> None:
+        """Note a sign of life of a member. If it is the answer to a question, this worker is still a member."""
+        if self._asked_all and self._woke is not None and not self.closed:
+            self._woke = None
+            self._conclude(now)
+
+    # -- questions
+
+    def witness(self, rank: int) -> int | None:
+        """Return a worker that reached ``rank`` after it was suspected; ``None`` if there is none."""
+        return next(
+            (other for other in sorted(self.members) if self._reports.finding(other, rank) is Finding.REACHED), None
+        )
+
+    def next_hop(self, rank: int) -> int | None:
+        """Return the first worker on the shortest path to ``rank``; ``None`` if no path is known."""
+        return self._reports.paths(self.me, self.members).get(rank)
+
+    # -- suspicions
+
+    def _answer_suspicion(self, sender: int, rank: int) -> None:
+        known = self._reports.finding(self.me, rank)
+        if rank == self.me or rank not in self.members:
+            return
+        if known is Finding.REACHED:
+            self._send_report([sender])
+        elif known is None and rank not in self._asked:
+            self._ask(rank)
+
+    def _ask(self, rank: int) -> None:
+        self._send_report([rank])
+        self._asked.setdefault(rank, self.report.version)
+
+    def _send_report(self, to: list[int]) -> None:
+        self.report.version += 1
+        self._instructions.append(SendReport([rank for rank in to if rank != self.me], self.report.copy()))
+
+    # -- conclusions
+
+    def _conclude(self, now: float) -> None:
+        """Draw conclusions until nothing new follows, and tell the others of them."""
+        known = -1
+        while known != len(self.report.gone) and not self.closed:
+            known = len(self.report.gone)
+            self._resolve_split(now)
+            self._lose_dead(now)
+        if not self.closed:
+            self._withdraw_answers()
+            self._answer_questions()
+            self._pass_on_losses()
+
+    def _pass_on_losses(self) -> None:
+        gone = self.report.gone
+        if len(gone) > self._passed_on:
+            self._passed_on = len(gone)
+            uninformed = [rank for rank in self.members if not self._reports[rank].gone.covers(gone)]
+            self._send_report(uninformed)
+
+    def _resolve_split(self, now: float) -> None:
+        """Lose the members to which no path leads, once the piece has confirmed it, or close if that does not go on."""
+        piece = Piece(self.me, self.members, self._reports)
+        self._lose_all(piece, piece.dead)
+        there = ", ".join(repr(self._name(rank)) for rank in sorted(piece.silent))
+        speaks = bool(there) and self._woke is None and piece.goes_on and piece.speaks
+        self._question(piece.silent if speaks else set())
+        if speaks:
+            if piece.confirms(self.report.asks):
+                self._lose_all(piece, piece.silent)
+        elif there and self._woke is not None:
+            if now >= self._woke + 2 * self._timeout:
+                self._close(f"it was suspended for more than {self._timeout:g} s, and cannot reach {there} since")
+        elif not piece.goes_on and piece.suspects:
+            self._close(
+                f"it cannot reach {there}, and the side with the majority, or at a tie the lowest rank, goes on"
+            )
+
+    def _lose_all(self, piece: Piece, ranks: Set[int]) -> None:
+        reasons = {rank: self._reports.reason(rank, piece.here, self._name) for rank in sorted(ranks)}
+        for rank, reason in reasons.items():
+            self._lose(rank, Loss(reason))
+
+    # -- questions before a loss
+
+    def _question(self, ranks: Set[int]) -> None:
+        """Ask all members to confirm that these workers cannot be reached, and withdraw other questions."""
+        asks = {rank: self.report.asks.get(rank, self.report.version + 1) for rank in ranks}
+        if asks != self.report.asks:
+            self.report.asks = asks
+            self._send_report(sorted(self.members))
+
+    def _answer_questions(self) -> None:
+        """Answer new questions, and ask the workers again whose suspicions were held for earlier ones."""
+        heard = self.report.heard
+        questions = {asker: max(report.asks.values()) for asker, report in self._reports.items() if report.asks}
+        for asker in heard.keys() - questions.keys():
+            del heard[asker]
+        fresh = [asker for asker in sorted(questions) if asker != self.me and heard.get(asker, 0) < questions[asker]]
+        for asker in fresh if self._woke is None else []:
+            if asker not in self.report.asks and not self._bound(asker):
+                heard[asker] = questions[asker]
+                self._send_report([asker])
+        for rank in [rank for rank in self._held if not self._bound(rank)]:
+            self._held.discard(rank)
+            if self.report.suspects(rank):
+                self._ask(rank)
+
+    def _bound(self, rank: int) -> bool:
+        """Return whether this worker has confirmed to another that it cannot reach ``rank``, which may be lost since."""
+        return self.report.suspects(rank) and any(
+            self.report.confirms(asker, rank, report.asks[rank])
+            for asker, report in self._reports.items()
+            if asker != self.me and rank in report.asks
+        )
+
+    def _lose_dead(self, now: float) -> None:
+        """Lose the members that this worker found dead ``timeout`` seconds ago, if no worker has reached them since."""
+        for rank, since in list(self._dead_since.items()):
+            if self.witness(rank) is not None:
+                self._dead_since[rank] = now
+            elif now >= since + self._timeout:
+                self._lose(rank, Loss(self._reports.reason(rank, self.members, self._name)))
+
+    def _withdraw_answers(self) -> None:
+        """Withdraw answers to suspicions that were withdrawn: they prove nothing about a later suspicion."""
+        suspected = {rank for report in self._reports.values() for rank in report.links if report.suspects(rank)}
+        if stale := self.report.links.keys() - suspected:
+            for rank in stale:
+                del self.report.links[rank]
+            self._send_report(sorted(self.members))
+        self._asked = {rank: version for rank, version in self._asked.items() if rank in suspected}
+        self._dead_since = {rank: since for rank, since in self._dead_since.items() if self.report.suspects(rank)}
+
+    def _lose(self, rank: int, loss: Loss) -> None:
+        self.members.discard(rank)
+        self._reports.pop(rank, None)
+        self._dead_since.pop(rank, None)
+        self.report.links.pop(rank, None)
+        self.report.asks.pop(rank, None)
+        self.report.lose(rank, loss)
+        self._instructions.append(Lose(rank, loss))
+
+    def _close(self, reason: str) -> None:
+        self.closed = reason
+        self._instructions.append(Close(reason))

@@ -1,0 +1,1 @@
+"""Rendezvous: workers find one another."""

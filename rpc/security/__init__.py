@@ -1,0 +1,1 @@
+"""Proof that both ends of a connection belong to the job."""

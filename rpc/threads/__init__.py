@@ -1,0 +1,1 @@
+"""Threads of an agent, and the time by which they act."""

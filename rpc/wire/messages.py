@@ -1,0 +1,261 @@
+"""Messages between workers, apart from their bytes (``wire/``) and from how they travel (``lanes/``).
+
+A request carries a method number, and the handler of that number (``agent.server.serve``) answers. Each layer owns the numbers
+of its methods and topics: below 16 they are rpc's, from 16 rref's, from 32 autograd_dist's, from 48 collective's,
+from 64 pipelining's, from 128 free for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any
+
+from ...core.extend import Tensor
+from ...core.futures import Future
+from ..call_states import NEW
+from ..lanes.base import Connection, FrameHandle
+from .header import Kind, restamp
+
+NOTHING: Any = ()  # instead of an empty list: most messages need none, and to make one takes time
+NONE_YET: Any = MappingProxyType({})  # instead of an empty dictionary
+
+
+class Method:
+    """Method numbers: what a request asks for."""
+
+    CALL = 1
+    STREAM = 2
+    PULL = 3
+    EXPLAIN = 4
+
+
+class Topic:
+    """Topics of control messages."""
+
+    MEMBERSHIP = 1
+    QUIESCENCE = 2
+    CANCEL = 3
+    DONE = 4
+    GROUP = 5
+
+
+class Attachments:
+    """Attachments of a message, beside its pickle. Most messages have none: they share ``NO_ATTACHMENTS``.
+
+    The empty values are the class's, so that one is made without a call of Python code.
+
+    Attributes:
+        tensors: those that the pickle replaced by an index. At the receiver they are made when the body is opened.
+        references: those that the pickle replaced by an index. At the receiver an interceptor makes them.
+        buffers: the raw memory of arrays in the pickle.
+        extras: at the sender, bytes that interceptors send along, by the interceptor's number.
+        notes: at the sender, objects that interceptors keep there, by the interceptor's number.
+        arrays: at the receiver, the tensors' arrays.
+        requires_grad: at the receiver, the tensors' flags.
+        waits_for: at the receiver, futures that must complete before the handler of a request starts.
+        problem: at the receiver, why the body cannot be opened; empty if it can.
+    """
+
+    tensors: Sequence[Tensor] = NOTHING
+    references: Any = NOTHING
+    buffers: Sequence[Any] = NOTHING
+    extras: dict[int, bytes] = NONE_YET
+    notes: dict[int, Any] = NONE_YET
+    arrays: list[Any] = NOTHING
+    requires_grad: list[bool] = NOTHING
+    waits_for: Sequence[Future[Any]] = NOTHING
+    problem: str = ""
+
+
+NO_ATTACHMENTS = Attachments()
+
+
+class Queued:
+    """Record of a message that waits for room.
+
+    Attributes:
+        parts: its frame.
+        unsent: called with it if no thread waits with it, and the connection closes before it is sent.
+        gate: future for which its thread waits: True when there is room, False when it cannot be sent; ``None`` without one.
+    """
+
+    __slots__ = ("gate", "parts", "unsent")
+
+    def __init__(self, parts: list[Any], unsent: Callable[[Outgoing], None], gate: Future[bool] | None) -> None:
+        self.parts = parts
+        self.unsent = unsent
+        self.gate = gate
+
+    def withdraw(self) -> bool:
+        """Return False: the queue has given it room, and the thread that sends it gives that back."""
+        return False
+
+
+class Outgoing(FrameHandle):
+    """Request or reply that is sent: its content, until it is encoded, and its state in flow control and lane.
+
+    Args:
+        method: number of the method, whose handler answers.
+        call_id: number of the call.
+        timeout: seconds in its header, 0 for none.
+        to: rank of the receiver.
+
+    Attributes:
+        kind: kind of its frame.
+        pickled: the pickle in pieces, so that a large ``bytes`` object in it is not copied.
+        attached: what goes beside the pickle.
+        what: its text names the message in errors.
+        connection: the connection that it was given to.
+        size: bytes of its frame.
+        state: where it is in its life (``call_states.py``).
+        waiting: its ``Queued``, while it waits for room; then the lane's record of it.
+    """
+
+    __slots__ = ("attached", "call_id", "connection", "flags", "method", "pickled", "size", "timeout", "to", "what")
+
+    kind = Kind.REQUEST
+    what: object
+
+    def __init__(self, method: int, call_id: int, timeout: float, to: int) -> None:
+        self.method = method
+        self.call_id = call_id
+        self.timeout = timeout
+        self.to = to
+        self.flags: int = 0
+        self.pickled: Sequence[Any] = ()
+        self.attached = NO_ATTACHMENTS
+        self.connection: Connection | None = None
+        self.size = 0
+        self.state = NEW
+        self.waiting = None
+
+    def ends(self) -> float:
+        """Return the time after which nobody waits for it, in the agent's seconds; 0 for none."""
+        return 0.0
+
+    def tell(self, number: int, data: bytes) -> None:
+        """Send ``data`` along, for the receiver's interceptor of that number."""
+        if self.attached is NO_ATTACHMENTS:
+            self.attached = Attachments()
+        self.attached.extras = {**self.attached.extras, number: data}
+
+    def keep(self, number: int, note: Any) -> None:
+        """Keep ``note`` at the sender, for its interceptor of that number."""
+        if self.attached is NO_ATTACHMENTS:
+            self.attached = Attachments()
+        self.attached.notes = {**self.attached.notes, number: note}
+
+    def take_note(self, number: int) -> Any:
+        """Remove and return the note of the interceptor of that number; ``None`` if there is none."""
+        notes = self.attached.notes
+        return notes.pop(number, None) if notes else None
+
+    def drop_content(self) -> None:
+        """Drop the content, because the frame is made. ``delivered`` and ``not_delivered`` do not need it."""
+        self.pickled = ()
+        if (attached := self.attached) is not NO_ATTACHMENTS:
+            attached.tensors = attached.references = attached.buffers = NOTHING
+
+    def restamp(self, head: bytes) -> bytes:
+        flow, deadline = self.connection.flow if self.connection is not None else None, self.ends()
+        if flow is None or not deadline:
+            return head
+        return restamp(head, max(deadline - flow.now(), 1e-3))
+
+    def done(self) -> bool:
+        """Return whether nobody waits for it any more."""
+        return False
+
+    def dequeued(self) -> None:
+        """Note that it is sent now."""
+
+
+class Incoming:
+    """Reply that arrived, or a request (``ServerCall``): parsed, not unpickled. ``wire.frames.decode`` fills it.
+
+    Attributes:
+        kind: kind of its frame.
+        connection: the connection on which it came.
+        flags: see ``Flag``.
+        method: number of the method, whose handler answers.
+        call_id: number of the call.
+        timeout: seconds that were left when it was sent; 0 for none.
+        pickled: the pickle of its body.
+        attached: what came beside the pickle.
+        extras: bytes for interceptors, by the interceptor's number.
+        size: bytes of its frame.
+    """
+
+    __slots__ = ("attached", "call_id", "connection", "extras", "flags", "method", "pickled", "size", "timeout")
+
+    kind = Kind.REPLY
+    flags: int
+    method: int
+    call_id: int
+    timeout: float
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.size = 0
+        self.pickled: Any = b""
+        self.attached = NO_ATTACHMENTS
+        self.extras: dict[int, bytes] = NONE_YET
+
+    @property
+    def sender(self) -> int:
+        """Number of the worker that sent it."""
+        number: int = self.connection.number
+        return number
+
+    def drop_content(self) -> None:
+        """Drop the body and everything that came with it."""
+        self.pickled, self.attached = b"", NO_ATTACHMENTS
+
+
+class Interceptor:
+    """Hooks that are called with the messages of one agent. An agent has an ordered list of interceptors.
+
+    ``sending`` is called for every request and reply that leaves. The bytes that it gives to ``message.tell(number, ...)``
+    are an extra of the message, which the receiver's interceptor of the same number reads. The other hooks are called for
+    messages that have an extra of this number.
+
+    Attributes:
+        number: its number; each interceptor has another.
+        plain: its ``opening`` is quick and runs no user code, so that it can run in a reader's thread.
+        needs: ``sending`` is called only where this variable has a value that is not empty; ``None``: always.
+        needs_references: ``sending`` is called only for messages that have references or notes.
+        answers: its extra of a request wants one of the reply, which is then a message of its own, even if it is ``None``.
+    """
+
+    number: int = 0
+    plain: bool = False
+    needs: ContextVar[Any] | None = None
+    needs_references: bool = False
+    answers: bool = False
+
+    def sending(self, message: Outgoing) -> None:
+        """Handle a message that leaves. In the sending thread, after pickling; if this raises, the message is not sent."""
+
+    def arrived(self, message: Incoming) -> bool:
+        """Handle a message that arrived; return False to have it ignored.
+
+        In the reader's thread, before anything is unpickled: quick, runs no user code, cannot fail.
+        """
+        return True
+
+    def opening(self, message: Incoming) -> None:
+        """Handle a message whose body is opened, after its tensors are made and before it is unpickled.
+
+        In the thread and context that will use the body.
+        """
+
+    def delivered(self, message: Outgoing) -> None:
+        """Note that this request has arrived: its answer came. Its future completes before this or after."""
+
+    def served(self, message: Incoming) -> None:
+        """Note that this request was answered or dropped. May be called twice."""
+
+    def not_delivered(self, message: Outgoing) -> None:
+        """Note that this message was not sent, or may not have arrived. Called only after ``sending``."""
