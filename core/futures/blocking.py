@@ -89,10 +89,7 @@ def block(acquire: Callable[[float], bool], until: float) -> bool:
     Raises:
         RuntimeError: this is a signal handler that must not wait (``check_may_wait``).
     """
-    if (
-        thread_role.blocker is None
-    ):  # a pool's threads free users' values, whose finalizers may wait: no lock is held then
-        check_may_wait()
+    check_may_wait()
     seconds = -1.0 if until == float("inf") else max(until - time.monotonic(), 0.0)
     blocker = thread_role.blocker
     return acquire(seconds) if blocker is None else blocker.block(acquire, seconds)

@@ -300,7 +300,7 @@ class Future(Generic[T]):
         role = thread_role
         outer, role.inside = role.inside, True
         try:
-            if outer and role.blocker is None:
+            if outer:
                 check_may_wait()
             return self._drive_or_sleep(timeout)
         finally:
