@@ -158,11 +158,11 @@ def serve_call(worker: str, call: ServerCall) -> None:
     function, args, kwargs = open_request(call.open(), worker)
     call.what = getattr(function, "__qualname__", None) or repr(function)
     role = thread_role
-    role.inside = False
+    outer, role.inside = role.inside, False
     try:
         result = function(*args, **kwargs)
     finally:
-        role.inside = True  # this thread is the agent's: a finalizer may run in the middle of its code
+        role.inside = outer
     del args, kwargs
     call.reply_with(result, bool(getattr(function, MARK, False)))
 
