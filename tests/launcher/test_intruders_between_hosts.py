@@ -31,7 +31,7 @@ JOB = f"""
 import json, os, time
 from telegrad import rpc
 from telegrad.core.errors import RpcError
-from telegrad.rpc.connections import Connections
+from telegrad.rpc.links.connections import Connections
 from telegrad.rpc.extend import current_agent
 from telegrad.rpc.lanes import grpc_tls
 

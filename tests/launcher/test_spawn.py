@@ -29,7 +29,7 @@ FUNCTIONS = '''
 import os, signal, subprocess, sys
 
 def report(i, folder, *names):
-    from telegrad.rpc.security import job_secret
+    from telegrad.rpc.security.handshake import job_secret
     secret = [job_secret().decode()] if "TELEGRAD_CREDENTIALS" in os.environ else []
     with open(os.path.join(folder, str(i)), "w") as file:
         file.write("\\n".join([str(os.getpid()), *(os.environ[name] for name in names), *secret]))
@@ -61,7 +61,7 @@ def ignore_term(i, ready):
     raise ValueError("over")
 
 def expel_one(i):
-    from telegrad.rpc import expulsion
+    from telegrad.rpc.losses import expulsion
     if i == 1:
         expulsion.record("worker1", "a test says so")
 
