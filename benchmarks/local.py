@@ -28,12 +28,25 @@ SETTINGS = {"telegrad": dict(ENVIRONMENT), "torch": {}}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table, and return the exit status: 1 if a measurement of Telegrad failed."""
-    own = make_parser("local", __doc__, rounds=7, seconds=0.3)
+    return compare("local", __doc__, CASES, "one step on one thread", arguments)
+
+
+def compare(name: str, about: str, cases: Sequence[Case], what: str, arguments: Sequence[str] | None) -> int:
+    """Measure cases, print their table and aims, and return the exit status, as ``main`` does.
+
+    Args:
+        name: of the benchmark.
+        about: docstring of its module.
+        cases: those that can be chosen.
+        what: what each case measures, for the table.
+        arguments: of the command line; ``None`` for those of the process.
+    """
+    own = make_parser(name, about, rounds=7, seconds=0.3)
     options = own.parse_args(arguments)
-    cases, console = chosen(own, options, CASES), Console()
-    results = measure(cases, peers(own, options), options, console)
-    aims = [Aim(case.name, "telegrad", "torch", case.aim) for case in cases]
-    report(results, aims, f"one step on one thread, median of {options.rounds} rounds", console)
+    picked, console = chosen(own, options, cases), Console()
+    results = measure(picked, peers(own, options), options, console)
+    aims = [Aim(case.name, "telegrad", "torch", case.aim) for case in picked]
+    report(results, aims, f"{what}, median of {options.rounds} rounds", console)
     return finish(results, options)
 
 
