@@ -10,7 +10,7 @@ from ..core.extend import Node, Tensor, gradient_edge
 
 
 class Lease:
-    """Memory of a replay, until its backward has run or nobody can run it any more; then it is free for another replay.
+    """Memory of a replay, until its backward has run or no code can run it any more; then it is free for another replay.
 
     Args:
         frames: the free ones.

@@ -25,7 +25,7 @@ def raised_by_handler(error: BaseException) -> bool:
 
 
 def broke_protected(error: BaseException) -> bool:
-    """Return whether a signal handler raised an error in protected code: nobody knows what of that was done.
+    """Return whether a signal handler raised an error in protected code: it is unknown what of that was done.
 
     To be asked by the protected code that catches the error.
     """

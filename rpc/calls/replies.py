@@ -30,7 +30,7 @@ class Reply(Outgoing):
     """Answer to a request.
 
     Attributes:
-        deadline: time after which nobody waits for it, in the agent's seconds; 0 for none.
+        deadline: time after which no call waits for it, in the agent's seconds; 0 for none.
         timer: drops the answer at the deadline of its call; set when the answer is queued.
     """
 

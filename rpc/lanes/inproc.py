@@ -81,7 +81,7 @@ class InProcessConnection(Connection):
             self._deliver(frame)
             delivered = True
         finally:
-            if not delivered:  # a signal handler has raised something: nobody knows how much was done
+            if not delivered:  # a signal handler has raised something: it is unknown how much was done
                 self.close()
         return True
 

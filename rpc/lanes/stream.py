@@ -153,7 +153,7 @@ class Stream:
         self.end(error)
 
     def _interrupted(self) -> None:
-        """End this stream, because a signal handler has raised something: nobody knows how much has left."""
+        """End this stream, because a signal handler has raised something: it is unknown how much has left."""
         self.end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
 
     def _flush(self) -> None:

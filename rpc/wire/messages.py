@@ -132,7 +132,7 @@ class Outgoing(FrameHandle):
         self.waiting = None
 
     def ends(self) -> float:
-        """Return the time after which nobody waits for it, in the agent's seconds; 0 for none."""
+        """Return the time after which no call waits for it, in the agent's seconds; 0 for none."""
         return 0.0
 
     def tell(self, number: int, data: bytes) -> None:
@@ -165,7 +165,7 @@ class Outgoing(FrameHandle):
         return restamp(head, max(deadline - flow.now(), 1e-3))
 
     def done(self) -> bool:
-        """Return whether nobody waits for it any more."""
+        """Return whether no call waits for it any more."""
         return False
 
     def dequeued(self) -> None:

@@ -79,7 +79,7 @@ class BulkWriter:
 
     def _abandon(self, item: Transfer | Offer) -> None:
         """Send no more of an item, and release its memory, after waiting until no thread writes from it."""
-        if self._writes_here == threading.get_ident():  # nobody knows how much has left
+        if self._writes_here == threading.get_ident():  # it is unknown how much has left
             self._writes_here = 0
             self.close()
             self._broken(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
