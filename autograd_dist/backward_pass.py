@@ -18,7 +18,7 @@ from ..core.extend import Node
 from ..core.futures import Future, complete_once, wait_for_any
 from ..rpc.extend import Agent, ServerCall
 from .graph import ContextGraph, ReceiveNode, current_gatherer
-from .local_pass import Entry, Feeds, Kind, LocalPass, Unfed
+from .local_pass import Entry, Feeds, LocalPass, PassKind, Unfed
 from .pass_messages import Reports, open_answer, pack_answer
 from .pass_requests import PassRequests
 from .termination import Answer, Ask, Instruction, Over, Termination
@@ -275,9 +275,9 @@ class BackwardPass:
         def tell() -> None:
             for sender, each in unfed:
                 if self._agent.peers.at(each.receiver).gone and each.receiver not in self._reports:
-                    self.part.tell(sender, (Kind.UNUSED, each.message_id, ()))
+                    self.part.tell(sender, (PassKind.UNUSED, each.message_id, ()))
                 else:
-                    self.part.tell(each.receiver, (Kind.QUERY, each.message_id, ()))
+                    self.part.tell(each.receiver, (PassKind.QUERY, each.message_id, ()))
             self.part.take(())
 
         with self._lock:

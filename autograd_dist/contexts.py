@@ -14,10 +14,10 @@ from ..rpc.extend import Agent, Peer, ServerCall
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
 from .lifetimes import (
-    Arrived,
     Closed,
+    ContextArrived,
+    ContextLeft,
     Event,
-    Left,
     Lifetime,
     Lifetimes,
     Message,
@@ -29,8 +29,8 @@ from .lifetimes import (
     add_message,
     make_creator,
 )
-from .local_pass import Kind
-from .numbers import Method, Topic
+from .local_pass import PassKind
+from .numbers import GradientMethod, GradientTopic
 from .pass_messages import open_request, pack_answer
 from .passes import Passes, PassId
 
@@ -68,8 +68,8 @@ class Contexts:
         self._live = self.lifetimes.live
         self._lock = threading.Lock()
         self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by rank
-        agent.control.on(Topic.CONTEXT, self._on_message)
-        agent.control.on(Topic.PASS_STOPPED, self._on_stopped)
+        agent.control.on(GradientTopic.CONTEXT, self._on_message)
+        agent.control.on(GradientTopic.PASS_STOPPED, self._on_stopped)
         agent.losses.on_lost.append(self._on_lost)
         agent.on_close.append(lambda: self._handle(Closed()))
         agent.debug_sections["contexts"] = lambda: len(self.lifetimes)
@@ -120,7 +120,7 @@ class Contexts:
         context = self._live.get(context_id)
         if context is not None:
             return context
-        self._handle(Arrived(context_id, sender))
+        self._handle(ContextArrived(context_id, sender))
         return self._live.get(context_id)
 
     def reach(self, context: Context, to: int) -> bool:
@@ -136,7 +136,7 @@ class Contexts:
 
     def release(self, context_id: int) -> None:
         """End a context of this worker, here and on every worker that it reached."""
-        self._handle(Left(context_id))
+        self._handle(ContextLeft(context_id))
 
     def get(self, context_id: int) -> Context | None:
         """Return the live context of that id; ``None`` if there is none here."""
@@ -177,7 +177,7 @@ class Contexts:
             batches, self._batches = self._batches, {}
         for to, messages in batches.items():
             content = ContextMessages(messages=map(_encoded, messages)).SerializeToString()
-            self.agent.control.post(self.agent.peers.at(to), Topic.CONTEXT, content)
+            self.agent.control.post(self.agent.peers.at(to), GradientTopic.CONTEXT, content)
 
 
 def _encoded(message: Message) -> ContextMessage:
@@ -193,7 +193,7 @@ def contexts_of(agent: Agent) -> Contexts:
 
 def serve_passes(contexts: Contexts) -> None:
     """Let the agent of ``contexts`` take part in passes."""
-    contexts.agent.server.serve(Method.PROPAGATE, partial(_serve_propagate, contexts))
+    contexts.agent.server.serve(GradientMethod.PROPAGATE, partial(_serve_propagate, contexts))
 
 
 def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
@@ -201,8 +201,8 @@ def _serve_propagate(contexts: Contexts, call: ServerCall) -> None:
     context_id, pass_id, keep_graph, smart, entries = open_request(call.open())
     call.what = "a backward"
     context = contexts.get(context_id)
-    if context is None and all(kind == Kind.QUERY for kind, *_ in entries):  # no message of it has arrived yet
-        call.reply(pack_answer([(Kind.UNUSED, message_id, ()) for _, message_id, _ in entries], {}))
+    if context is None and all(kind == PassKind.QUERY for kind, *_ in entries):  # no message of it has arrived yet
+        call.reply(pack_answer([(PassKind.UNUSED, message_id, ()) for _, message_id, _ in entries], {}))
         return
     context = context or contexts.find(context_id)  # raises an error if there is no context
     make = partial(BackwardPass, contexts.agent, context.graph, keep_graph=keep_graph, smart=smart)

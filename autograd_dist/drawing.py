@@ -15,7 +15,7 @@ from ..core.futures import wait_all
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from ..rref import RRef
 from .contexts import contexts_of, current_context
-from .graph_parts import Part, describe_part
+from .graph_parts import GraphPart, describe_part
 
 COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "send": "#E4F2E1", "receive": "#FCE8D5"}
 MARGIN, PADDING, TITLE = 18, 20, 30
@@ -75,7 +75,7 @@ def _by_owner(agent: Agent, params: Mapping[str, Tensor | RRef]) -> dict[int, di
 
 def _gather(
     agent: Agent, context_id: int, names: dict[int, dict[str, RRef]], roots: Sequence[Tensor]
-) -> dict[int, Part]:
+) -> dict[int, GraphPart]:
     """Return the parts of all workers that messages of the context link with this one, by number."""
     parts = {agent.number: describe_part(context_id, names.get(agent.number, {}), roots)}
     while missing := sorted({rank for part in parts.values() for rank in part.others} - parts.keys()):
@@ -87,7 +87,7 @@ def _gather(
     return dict(sorted(parts.items()))
 
 
-def svg_of(parts: Mapping[int, Part]) -> str:
+def svg_of(parts: Mapping[int, GraphPart]) -> str:
     """Return the picture of the graphs of some workers, by rank: SVG."""
     edges = edges_of(parts)
     places = [(rank, number) for rank, part in parts.items() for number in range(len(part.nodes))]
@@ -105,7 +105,7 @@ def svg_of(parts: Mapping[int, Part]) -> str:
     return svg_page(right + MARGIN, layout.bottom + PADDING + MARGIN, lines)
 
 
-def edges_of(parts: Mapping[int, Part]) -> list[tuple[Place, Place]]:
+def edges_of(parts: Mapping[int, GraphPart]) -> list[tuple[Place, Place]]:
     """Return the pairs (node, node to which its gradients go), also those of messages from worker to worker."""
     sends = {
         node.message_id: (rank, number)

@@ -30,7 +30,7 @@ class PartNode:
 
 
 @dataclass
-class Part:
+class GraphPart:
     """Graph of a context on one worker.
 
     Attributes:
@@ -44,7 +44,7 @@ class Part:
     others: set[int] = field(default_factory=set)
 
 
-def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Tensor] = ()) -> Part:
+def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Tensor] = ()) -> GraphPart:
     """Return this worker's part of a context's graph.
 
     Args:
@@ -63,7 +63,7 @@ def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Te
     nodes = nodes_below([*dict.fromkeys(edge[0] for edge in edges if edge), *sends])
     numbers = {node: number for number, node in enumerate(nodes)}
     named = {id(_leaf(name, reference)): name for name, reference in names.items()}
-    part = Part(agent.name, [_describe(node, numbers, named) for node in nodes])
+    part = GraphPart(agent.name, [_describe(node, numbers, named) for node in nodes])
     part.others = {node.receiver for node in sends} | {node.sender for node in receives}
     return part
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 
 from ..core.extend import gradient_edge, is_grad_enabled
-from ..rpc.extend import Incoming, Interceptor, Kind, Outgoing
+from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing
 from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts, current_context
 from .graph import ReceiveNode, SendNode, make_message_id
-from .numbers import Method
+from .numbers import GradientMethod
 
 NUMBER = 2
 # Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` follows.
@@ -30,11 +30,11 @@ class AutogradInterceptor(Interceptor):
         """Put the context's id into the message, and keep a send node for the tensors that require grad."""
         context = current_context.get()
         assert context is not None  # see ``needs``
-        if message.method == Method.PROPAGATE or not self.contexts.reach(context, message.to):
+        if message.method == GradientMethod.PROPAGATE or not self.contexts.reach(context, message.to):
             return
         message_id = self._record(context, message)
         message.keep(NUMBER, (context, message_id))
-        mode = pack_mode() if message.kind == Kind.REQUEST else b""
+        mode = pack_mode() if message.kind == FrameKind.REQUEST else b""
         message.tell(NUMBER, EXTRA.pack(context.id, message_id) + mode)
 
     def _record(self, context: Context, message: Outgoing) -> int:
@@ -60,7 +60,7 @@ class AutogradInterceptor(Interceptor):
         context = self.contexts.join(context_id, message.connection.number)
         if context is None:
             return
-        if message.kind == Kind.REQUEST:
+        if message.kind == FrameKind.REQUEST:
             current_context.set(context)
             enter_mode(extra[EXTRA.size :])
         if message_id:

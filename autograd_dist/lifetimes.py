@@ -18,6 +18,9 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..core.errors import IllegalEventError
 from ..rpc.extend import IntervalSet
+from ..rpc.extend import Received as Received
+from ..rpc.extend import Send as Send
+from ..rpc.extend import WorkerLost as WorkerLost
 
 
 def make_creator(rank: int, incarnation: int) -> int:
@@ -80,55 +83,35 @@ def add_message(batch: list[Message], message: Message) -> None:
 # -- events
 
 
-class Arrived(NamedTuple):
+class ContextArrived(NamedTuple):
     """A message arrived whose context is not live here."""
 
     context: int
     sender: int
 
 
-class Left(NamedTuple):
+class ContextLeft(NamedTuple):
     """The creator, this worker, leaves the context."""
 
     context: int
-
-
-class Received(NamedTuple):
-    """A control message arrived."""
-
-    sender: int
-    message: Message
-
-
-class WorkerLost(NamedTuple):
-    """A worker is gone for good."""
-
-    rank: int
 
 
 class Closed(NamedTuple):
     """The agent ends. Later messages make no contexts."""
 
 
-Event: TypeAlias = Arrived | Left | Received | WorkerLost | Closed
+Event: TypeAlias = ContextArrived | ContextLeft | Received[int, Message] | WorkerLost[int] | Closed
 
 # -- instructions
 
 
-class Send(NamedTuple):
-    """Send a control message to the worker of rank ``to``."""
-
-    to: int
-    message: Message
-
-
-class Ended(NamedTuple):
+class ContextEnded(NamedTuple):
     """Drop the context, without the driver's lock: it has ended here, and may hold a user's objects."""
 
     context: Lifetime
 
 
-Instruction: TypeAlias = Send | Ended
+Instruction: TypeAlias = Send[int, Message] | ContextEnded
 C = TypeVar("C", bound=Lifetime)
 
 
@@ -183,9 +166,9 @@ class Lifetimes(Generic[C]):
             IllegalEventError: this worker leaves a context that another one created.
         """
         match event:
-            case Arrived(context_id, sender):
+            case ContextArrived(context_id, sender):
                 return self._arrived(context_id, sender)
-            case Left(context_id):
+            case ContextLeft(context_id):
                 return self._left(context_id)
             case Received(sender, Release() as message):
                 return self._released(sender, message)
@@ -251,7 +234,7 @@ class Lifetimes(Generic[C]):
 
     def _close(self) -> list[Instruction]:
         self._closed = True
-        ended: list[Instruction] = [Ended(context) for context in self]
+        ended: list[Instruction] = [ContextEnded(context) for context in self]
         self.live.clear()
         return ended
 
@@ -280,9 +263,10 @@ class Lifetimes(Generic[C]):
         if context is None:
             return []
         if not context.reached:
-            return [Ended(context)]
-        return [Ended(context), *(Send(to, Release(context_id, since)) for to in sorted(context.reached - {source}))]
+            return [ContextEnded(context)]
+        release: Message = Release(context_id, since)
+        return [ContextEnded(context), *(Send(to, release) for to in sorted(context.reached - {source}))]
 
-    def _report_orphan(self, context: C) -> Send:
+    def _report_orphan(self, context: C) -> Send[int, Message]:
         creator, _ = split_id(context.id)
         return Send(creator >> 16, Orphan(context.id))

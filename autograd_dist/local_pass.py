@@ -20,7 +20,7 @@ from ..core.extend import Array, GraphTask, Node, Tensor
 from .graph import ContextGraph, ReceiveNode, SendNode, sender_of
 
 
-class Kind:
+class PassKind:
     """Kind of an entry."""
 
     FED = 0  # gradients of the tensors of a message
@@ -115,7 +115,7 @@ class LocalPass:
         if gradients is None:
             self._tell_unused(node.message_id, node.sender)
             return 0
-        self.tell(node.sender, (Kind.FED, node.message_id, list(gradients)))
+        self.tell(node.sender, (PassKind.FED, node.message_id, list(gradients)))
         size = 0
         for gradient in gradients:
             if gradient is not None and not isinstance(gradient, Tensor):
@@ -134,13 +134,13 @@ class LocalPass:
 
     def _apply(self, entry: Entry) -> None:
         kind, message_id, gradients = entry
-        if kind == Kind.QUERY:
+        if kind == PassKind.QUERY:
             self._answer(message_id)
             return
         node = self._graph.send(message_id)
-        if kind == Kind.UNUSED and sender_of(message_id) != self._rank:
+        if kind == PassKind.UNUSED and sender_of(message_id) != self._rank:
             self.tell(sender_of(message_id), entry)  # answer to a query of this worker, from one without the context
-        elif kind == Kind.UNUSED:
+        elif kind == PassKind.UNUSED:
             # A message that this pass does not expect was sent after the pass came here, by a forward that goes on.
             if node is not None and self.task.reaches(node):
                 self.task.feed(node, None)
@@ -163,7 +163,7 @@ class LocalPass:
             told = message_id in self._unused
             self._unused.add(message_id)
         if not told:  # the walk, which a query may cause, may have told it already
-            self.tell(sender, (Kind.UNUSED, message_id, ()))
+            self.tell(sender, (PassKind.UNUSED, message_id, ()))
 
     # -- the walk
 

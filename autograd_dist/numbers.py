@@ -1,14 +1,14 @@
 """Numbers of the methods and topics of distributed autograd. This package uses 32 to 47."""
 
 
-class Method:
+class GradientMethod:
     """Method numbers of requests."""
 
     PROPAGATE = 32
     STEP = 33
 
 
-class Topic:
+class GradientTopic:
     """Topics of control messages."""
 
     CONTEXT = 32

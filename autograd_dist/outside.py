@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from ..core.extend import is_grad_enabled
-from ..rpc.extend import Kind, Method, Outgoing
+from ..rpc.extend import FrameKind, Method, Outgoing
 
 logger = logging.getLogger("telegrad.autograd_dist")
 
@@ -23,7 +23,7 @@ class OutsideContext:
 
     def __call__(self, message: Outgoing) -> None:
         """Warn of a message without a context, if it is a call that such tensors were given to."""
-        if self._told or (message.kind, message.method) != (Kind.REQUEST, Method.CALL) or not is_grad_enabled():
+        if self._told or (message.kind, message.method) != (FrameKind.REQUEST, Method.CALL) or not is_grad_enabled():
             return
         if any(tensor._requires_grad for tensor in message.attached.tensors):
             self._told = True

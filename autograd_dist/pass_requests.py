@@ -11,8 +11,8 @@ from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..proto.autograd_dist_pb2 import PassStopped
 from ..rpc.extend import Agent, Peer
-from .local_pass import Entry, Kind, Unfed
-from .numbers import Method, Topic
+from .local_pass import Entry, PassKind, Unfed
+from .numbers import GradientMethod, GradientTopic
 from .pass_messages import pack_request
 
 MOST_CHARACTERS = 4096  # of the reason with which a pass is stopped
@@ -44,7 +44,7 @@ class PassRequests:
         """
         answer = self._request(self._agent.peers.at(rank), entries)
         for kind, *_ in entries:
-            if kind != Kind.UNUSED:
+            if kind != PassKind.UNUSED:
                 return answer
         return answer.then(_answer_or_nothing)
 
@@ -53,8 +53,8 @@ class PassRequests:
         # Without a deadline: an answer may take as long as the rest of the pass, and the pass has a deadline at its root.
         what = _Description(self._context_id, peer)
         if not profiles.get():
-            return self._agent.caller.begin(peer, Method.PROPAGATE, body, 0.0, what, _label).future
-        request = partial(self._agent.caller.request, peer, Method.PROPAGATE, body, 0.0, what, _label)
+            return self._agent.caller.begin(peer, GradientMethod.PROPAGATE, body, 0.0, what, _label).future
+        request = partial(self._agent.caller.request, peer, GradientMethod.PROPAGATE, body, 0.0, what, _label)
         return record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
 
     def tell_stopped(self, rank: int, reason: str) -> None:
@@ -65,7 +65,7 @@ class PassRequests:
             stopped = PassStopped(
                 context=self._context_id, root=root, number=number, oldest=oldest, reason=reason[:MOST_CHARACTERS]
             )
-            self._agent.control.post(peer, Topic.PASS_STOPPED, stopped.SerializeToString())
+            self._agent.control.post(peer, GradientTopic.PASS_STOPPED, stopped.SerializeToString())
 
     def unfed_error(self, unfed: Sequence[tuple[int, Unfed]]) -> AutogradError:
         """Return the error for messages for which nothing came, each with the rank of its sender."""

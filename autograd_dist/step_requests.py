@@ -12,7 +12,7 @@ from ..core.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import Agent, Peer, ServerCall
-from .numbers import Method
+from .numbers import GradientMethod
 from .step_queue import StepQueue
 
 
@@ -28,7 +28,7 @@ def request_step(agent: Agent, peer: Peer, number: int, context_id: int) -> Futu
     name = peer.info.name
     what = f"the optimizer's step on worker {name!r}"
     request = partial(
-        agent.caller.request, peer, Method.STEP, (number, context_id), agent.rpc_timeout, what, lambda body: []
+        agent.caller.request, peer, GradientMethod.STEP, (number, context_id), agent.rpc_timeout, what, lambda body: []
     )
     if not profiles.get():
         return request()
@@ -37,7 +37,7 @@ def request_step(agent: Agent, peer: Peer, number: int, context_id: int) -> Futu
 
 def serve_steps(agent: Agent) -> None:
     """Let an agent answer requests for steps."""
-    agent.server.serve(Method.STEP, partial(_serve_step, agent))
+    agent.server.serve(GradientMethod.STEP, partial(_serve_step, agent))
 
 
 def _serve_step(agent: Agent, call: ServerCall) -> None:

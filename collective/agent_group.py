@@ -33,7 +33,7 @@ from ..rpc.extend import Agent
 from .calls import CollectiveCall, called
 from .failures import Failures
 from .group import Numbers, ProcessGroup, Work
-from .mailbox import Key, Mailbox, Message
+from .mailbox import Mailbox, Message, MessageKey
 from .reduction import ReduceOp, combine
 from .shared_memory import SMALL_BYTES, SharedReduction, host_identity, new_segment, open_shared
 from .watching import ASK_SECONDS, Watch, standing
@@ -334,7 +334,7 @@ class AgentGroup(ProcessGroup):
     def _send(self, call: CollectiveCall, target: int, content: Any, step: int) -> None:
         self._settle(call)
         what = f"a part of {call} for {self._member(target)}"
-        key = Key(self.name, self.ranks[self.index], call.number, step)
+        key = MessageKey(self.name, self.ranks[self.index], call.number, step)
         sent = self._mailbox.send(
             self.ranks[target], key, Message(call.signature, content), max(call.left(), 1e-3), what
         )
@@ -366,7 +366,7 @@ class AgentGroup(ProcessGroup):
                 ) from None
 
     def _receive(self, call: CollectiveCall, sources: Iterable[int], step: int) -> dict[int, Any]:
-        keys = {source: Key(self.name, self.ranks[source], call.number, step) for source in sources}
+        keys = {source: MessageKey(self.name, self.ranks[source], call.number, step) for source in sources}
         futures = {source: self._mailbox.take(key) for source, key in keys.items()}
         try:
             self._await(call, {self.ranks[source]: future for source, future in futures.items()})

@@ -20,7 +20,7 @@ from ..core.futures import Future, copy_error
 from ..rpc.extend import Agent, ServerCall
 from .calls import CollectiveCall
 from .mailbox import Mailbox
-from .numbers import Method
+from .numbers import GroupMethod
 
 TELL_SECONDS = 10.0
 
@@ -95,7 +95,7 @@ class Failures:
                 continue
             with contextlib.suppress(RpcError):  # it is lost, or this agent closes: then that is what others hear of
                 what = f"the failure of a collective of group {group!r}"
-                self._agent.caller.request(peer, Method.FAIL, (group, number, error), TELL_SECONDS, what, _label)
+                self._agent.caller.request(peer, GroupMethod.FAIL, (group, number, error), TELL_SECONDS, what, _label)
 
     def ask(self, rank: int, group: str, number: int, seconds: float) -> Future[Any]:
         """Ask a member what it is doing in a collective; the future holds the fields of a ``Standing``.
@@ -108,16 +108,16 @@ class Failures:
         """
         peer = self._agent.peers.at(rank)
         what = f"a question about group {group!r}"
-        return self._agent.caller.request(peer, Method.ASK, (group, number), seconds, what, _label)
+        return self._agent.caller.request(peer, GroupMethod.ASK, (group, number), seconds, what, _label)
 
     def told(self, request: ServerCall) -> None:
-        """Take an error of another member (``Method.FAIL``)."""
+        """Take an error of another member (``GroupMethod.FAIL``)."""
         group, number, error = request.open()
         self._mailbox.fail(group, number, error)
         request.reply(None)
 
     def asked(self, request: ServerCall) -> None:
-        """Answer what this member is doing (``Method.ASK``)."""
+        """Answer what this member is doing (``GroupMethod.ASK``)."""
         group, number = request.open()
         with self._lock:
             call = self._open.get((group, number))
@@ -132,9 +132,9 @@ def serve_groups(agent: Agent) -> None:
     failures = Failures(agent, mailbox)
     agent.add_part(mailbox)
     agent.add_part(failures)
-    agent.server.serve(Method.PASS, mailbox.arrived)
-    agent.server.serve(Method.FAIL, failures.told)
-    agent.server.serve(Method.ASK, failures.asked, quick=True)
+    agent.server.serve(GroupMethod.PASS, mailbox.arrived)
+    agent.server.serve(GroupMethod.FAIL, failures.told)
+    agent.server.serve(GroupMethod.ASK, failures.asked, quick=True)
 
 
 def _label(body: Any) -> list[tuple[str, Any]]:

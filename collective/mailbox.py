@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from ..core.errors import AgentClosedError, CollectiveError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, Peer, ServerCall
-from .numbers import Method
+from .numbers import GroupMethod
 
 MOST_FAILURES = 1024  # that are kept, of collectives that this process may not have reached
 MOST_DESTROYED = 1024  # groups whose names are kept, because messages of them may still come
 
 
-class Key(NamedTuple):
+class MessageKey(NamedTuple):
     """Name of one message: its group, who sends it, and its place among that sender's messages of the group."""
 
     group: str
@@ -45,14 +45,14 @@ class Mailbox:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._lock = threading.Lock()
-        self._arrived: dict[Key, tuple[Message, Callable[[Any], None]]] = {}
-        self._awaited: dict[Key, Future[Message]] = {}
+        self._arrived: dict[MessageKey, tuple[Message, Callable[[Any], None]]] = {}
+        self._awaited: dict[MessageKey, Future[Message]] = {}
         self._failed: OrderedDict[tuple[str, Any], BaseException] = OrderedDict()
         self._destroyed: OrderedDict[str, BaseException] = OrderedDict()  # by group: what those get who still take
         agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self._closed)
 
-    def send(self, to: int, key: Key, message: Message, seconds: float, what: str) -> Future[Any]:
+    def send(self, to: int, key: MessageKey, message: Message, seconds: float, what: str) -> Future[Any]:
         """Send a message; the future completes when its receiver has taken it.
 
         Args:
@@ -63,9 +63,9 @@ class Mailbox:
             what: names the message in errors.
         """
         peer = self._agent.peers.at(to)
-        return self._agent.caller.request(peer, Method.PASS, (key, message), seconds, what, _label)
+        return self._agent.caller.request(peer, GroupMethod.PASS, (key, message), seconds, what, _label)
 
-    def take(self, key: Key) -> Future[Message]:
+    def take(self, key: MessageKey) -> Future[Message]:
         """Return a future of a message. Each is taken once.
 
         The future fails with ``WorkerLostError`` when its sender is lost, with the collective, and when the group is destroyed.
@@ -116,7 +116,7 @@ class Mailbox:
         with self._lock:
             return [key.source for key in self._awaited if key.group == group and key.place == place]
 
-    def waiting(self, group: str, place: Any = None) -> list[tuple[Key, Message]]:
+    def waiting(self, group: str, place: Any = None) -> list[tuple[MessageKey, Message]]:
         """Return the messages of a collective, or of all of a group, that nobody has taken yet."""
         if not self._arrived:
             return []
@@ -136,15 +136,15 @@ class Mailbox:
         self._drop(lambda key: key.group == group)
         self._fail(lambda key: key.group == group, error)
 
-    def cancel(self, key: Key) -> None:
+    def cancel(self, key: MessageKey) -> None:
         """Wait for a message no longer."""
         with self._lock:
             self._awaited.pop(key, None)
 
     def arrived(self, call: ServerCall) -> None:
-        """Take a message that arrived (``Method.PASS``)."""
+        """Take a message that arrived (``GroupMethod.PASS``)."""
         key, message = call.open()
-        key, message = Key(*key), Message(*message)
+        key, message = MessageKey(*key), Message(*message)
         with self._lock:
             future = self._awaited.pop(key, None)
             dropped = (key.group, key.place) in self._failed or key.group in self._destroyed
@@ -164,18 +164,18 @@ class Mailbox:
             lambda key: True, AgentClosedError(f"worker {name!r} was closed while a collective waited for others")
         )
 
-    def _fail(self, chosen: Callable[[Key], bool], error: BaseException) -> None:
+    def _fail(self, chosen: Callable[[MessageKey], bool], error: BaseException) -> None:
         with self._lock:
             failed = [self._awaited.pop(key) for key in list(self._awaited) if chosen(key)]
         for future in failed:
             complete_once(future, error=copy_error(error))
 
-    def _drop(self, chosen: Callable[[Key], bool]) -> None:
+    def _drop(self, chosen: Callable[[MessageKey], bool]) -> None:
         with self._lock:
             dropped = [self._arrived.pop(key) for key in list(self._arrived) if chosen(key)]
         for _, answer in dropped:
             answer(None)
 
 
-def _label(body: tuple[Key, Message]) -> list[tuple[str, Any]]:
+def _label(body: tuple[MessageKey, Message]) -> list[tuple[str, Any]]:
     return [("the tensor or object", body[1].content)]

@@ -1,7 +1,7 @@
 """Numbers of the methods of process groups. Those from 48 to 63 are this package's."""
 
 
-class Method:
+class GroupMethod:
     """Method numbers: what a request asks for."""
 
     PASS = 48

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from . import torchrun
-from .clusters.command import ENGINES, Engine, options_given, run_on_cluster
+from .clusters.command import ENGINES, EngineChoice, options_given, run_on_cluster
 from .doctor.pair import LISTEN_SECONDS
 from .errors import NodeError
 from .job_file import read_job_file
 from .nodes.rendezvous import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
 from .progress import report
-from .run_command import BAD_INPUT, Request, open_standard_files, refuse, run_here, run_request
+from .run_command import BAD_INPUT, JobRequest, open_standard_files, refuse, run_here, run_request
 from .spec import MOST_SECONDS, JobSpec, parse_roles
 
 NODES = "Several machines"
@@ -221,9 +221,9 @@ def run(
         "log_dir": log_dir,
         "grace": grace,
     }
-    request = Request(count, name, roles, nnodes, rdzv_endpoint, nodes)
+    request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes)
     program |= {"pin": pin, "preload": preload}
-    cluster = Engine(engine, hosts, image)
+    cluster = EngineChoice(engine, hosts, image)
     try:
         request = torchrun.placed(request, standalone, master_addr, master_port, by_cluster=cluster.named)
     except ValueError as error:

@@ -14,7 +14,7 @@ from .console import WorkerConsole
 from .engines.scripts import ScriptEngine
 from .errors import LogDirError
 from .nodes.outcome import Outcome
-from .nodes.part import Part
+from .nodes.part import JobPart
 from .progress import Progress, counted, listed
 from .spec import JobSpec
 
@@ -77,7 +77,7 @@ class JobResult:
 
 
 def launch(
-    spec: JobSpec, stream: TextIO | None = None, node: Part | None = None, tell: Callable[[str], None] | None = None
+    spec: JobSpec, stream: TextIO | None = None, node: JobPart | None = None, tell: Callable[[str], None] | None = None
 ) -> JobResult:
     """Run a job and show its workers' output; return when all its processes have ended.
 

@@ -32,7 +32,7 @@ INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class Request:
+class JobRequest:
     """Request for workers, as the options of ``telegrad run`` state it.
 
     Attributes:
@@ -53,7 +53,7 @@ class Request:
 
 
 def run_request(
-    request: Request, script: str, args: tuple[str, ...], program: dict[str, Any], env: list[str], dry_run: bool
+    request: JobRequest, script: str, args: tuple[str, ...], program: dict[str, Any], env: list[str], dry_run: bool
 ) -> NoReturn:
     """Run what was asked for, print the summary, and exit.
 
@@ -92,7 +92,7 @@ def run_here(spec: JobSpec) -> NoReturn:
         _refuse_logs(error)
 
 
-def _run_node(spec: JobSpec, nodes: NodeOptions, request: Request) -> JobResult:
+def _run_node(spec: JobSpec, nodes: NodeOptions, request: JobRequest) -> JobResult:
     report(f"waits at {nodes.host}:{nodes.port} for the other machines, for {nodes.timeout:g} s at most")
     try:
         with joined(nodes, len(spec.workers), request.roles, request.name) as node:

@@ -14,7 +14,7 @@ from .engines.functions import FunctionEngine
 from .environment import WORKER_VARIABLE, given_port, own_environment
 from .errors import ProcessExitedException, ProcessRaisedException
 from .root_cause import WorkerExit
-from .spawned_process import Work
+from .spawned_process import SpawnedWork
 from .spec import check_count, check_seconds
 from .summary import describe_exit, signal_name
 from .supervisor import Interrupted
@@ -40,7 +40,7 @@ class ProcessContext:
         init_method: ``tcp://`` address of the job's rendezvous.
     """
 
-    def __init__(self, context: BaseContext, work: Work, nprocs: int, daemon: bool) -> None:
+    def __init__(self, context: BaseContext, work: SpawnedWork, nprocs: int, daemon: bool) -> None:
         self._engine = FunctionEngine(context, work, nprocs, GRACE_SECONDS, daemon)
         self._release = weakref.finalize(self, self._engine.close)  # a context may be dropped without being joined
         self.processes: list[BaseProcess] = self._engine.processes
@@ -155,7 +155,7 @@ def spawn(
         RuntimeError: this process is a worker that a launcher started.
     """
     _check(fn, args, nprocs, start_method)
-    context = ProcessContext(multiprocessing.get_context(start_method), Work(fn, args), nprocs, daemon)
+    context = ProcessContext(multiprocessing.get_context(start_method), SpawnedWork(fn, args), nprocs, daemon)
     if not join:
         return context
     context.join()

@@ -31,7 +31,7 @@ FAILED = 1
 INTERRUPTED = 128 + signal.SIGINT
 
 
-class Work:
+class SpawnedWork:
     """Call ``fn(rank, *args)`` that a new process is to make."""
 
     def __init__(self, fn: Callable[..., object], args: tuple[Any, ...]) -> None:
@@ -40,7 +40,7 @@ class Work:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if _importable_main():
-            return Work, (self.fn, self.args)
+            return SpawnedWork, (self.fn, self.args)
         return _load_by_value, (_dump_by_value((self.fn, self.args)),)
 
 
@@ -54,7 +54,7 @@ class PassedDescriptor:
         return _received, (reduction.DupFd(self.number),)
 
 
-def main(work: Work, rank: int, reports: PassedDescriptor, variables: dict[str, str]) -> None:
+def main(work: SpawnedWork, rank: int, reports: PassedDescriptor, variables: dict[str, str]) -> None:
     """Make the call; if it raises, report the exception. The process then exits with a code other than 0.
 
     Args:
@@ -88,7 +88,7 @@ def main(work: Work, rank: int, reports: PassedDescriptor, variables: dict[str, 
 def explain_unpicklable(fn: Callable[..., object], error: Exception) -> str:
     """Return why ``multiprocessing`` could not send a function and its arguments, and what to do."""
     try:
-        ForkingPickler.dumps(Work(fn, ()))
+        ForkingPickler.dumps(SpawnedWork(fn, ()))
     except UNPICKLABLE:
         return (
             f"`fn` {fn!r} cannot be sent to a new process: {error}. Define it at the top level of a module, "
@@ -144,8 +144,8 @@ def _dump_by_value(value: object) -> bytes:
     return buffer.getvalue()
 
 
-def _load_by_value(dumped: bytes) -> Work:
-    return Work(*pickle.loads(dumped))
+def _load_by_value(dumped: bytes) -> SpawnedWork:
+    return SpawnedWork(*pickle.loads(dumped))
 
 
 def _received(duplicate: Any) -> PassedDescriptor:

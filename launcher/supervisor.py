@@ -85,7 +85,7 @@ class Abandoned:
 
 
 @dataclass(frozen=True, slots=True)
-class TimePassed:
+class Wake:
     """The clock reached ``Supervisor.wake_at``."""
 
 
@@ -105,11 +105,11 @@ class Signal:
 
 
 Report = Joined | Lost | Left | Failed
-Event = Begin | Report | Exited | Interrupted | Abandoned | TimePassed
+Event = Begin | Report | Exited | Interrupted | Abandoned | Wake
 Instruction = Start | Signal
 
 
-class Phase(enum.Enum):
+class JobPhase(enum.Enum):
     """State of the job."""
 
     NEW = "new"
@@ -133,8 +133,8 @@ class Supervisor:
     def __init__(self, size: int, grace: float) -> None:
         self.size = size
         self.grace = grace
-        self.phase = Phase.NEW
-        self.wake_at: float | None = None  # when to send TimePassed, at the latest
+        self.phase = JobPhase.NEW
+        self.wake_at: float | None = None  # when to send Wake, at the latest
         self.failures = FailureGraph()
         self.interrupted_by: int | None = None  # set only if no worker had failed before
         self.abandoned = ""  # why the job ends, if no worker of this node had failed before
@@ -151,13 +151,13 @@ class Supervisor:
         self._check(event)
         match event:
             case Begin():
-                self.phase, self._running = Phase.RUNNING, set(range(self.size))
+                self.phase, self._running = JobPhase.RUNNING, set(range(self.size))
                 return [Start(rank) for rank in range(self.size)]
             case Interrupted(signum):
                 return self._interrupted(signum, now)
             case Abandoned(reason):
                 return self._abandon(reason, now)
-            case TimePassed():
+            case Wake():
                 return self._time_passed(now)
             case _:
                 self._record(event, now)
@@ -180,7 +180,7 @@ class Supervisor:
     def _check(self, event: Event) -> None:
         rank = getattr(event, "rank", None)
         begins = isinstance(event, Begin)
-        if begins != (self.phase is Phase.NEW) or self.phase is Phase.FINISHED:
+        if begins != (self.phase is JobPhase.NEW) or self.phase is JobPhase.FINISHED:
             raise IllegalEventError(f"{event} cannot happen to a job that is {self.phase.value}")
         if rank is not None and rank not in self._running:
             raise IllegalEventError(f"{event} cannot happen: of {self.size} workers only {self._running} are running")
@@ -205,50 +205,50 @@ class Supervisor:
         """Go to the phase that follows from a report or an exit."""
         if not self._running:
             self._finish()
-        elif self.phase is Phase.RUNNING and self.failures.has_failure():
-            self.phase, self.wake_at = Phase.SETTLING, now + SETTLE_SECONDS
-        if self.phase is not Phase.SETTLING:
+        elif self.phase is JobPhase.RUNNING and self.failures.has_failure():
+            self.phase, self.wake_at = JobPhase.SETTLING, now + SETTLE_SECONDS
+        if self.phase is not JobPhase.SETTLING:
             return []
         if not self.failures.has_failure():  # a worker that reported a failure has succeeded after all
-            self.phase, self.wake_at = Phase.RUNNING, None
+            self.phase, self.wake_at = JobPhase.RUNNING, None
             return []
         return self._end(signal.SIGTERM, now) if self.failures.settled() else []
 
     def _interrupted(self, signum: int, now: float) -> list[Instruction]:
-        if self.phase in (Phase.RUNNING, Phase.SETTLING):
-            if self.phase is Phase.RUNNING:
+        if self.phase in (JobPhase.RUNNING, JobPhase.SETTLING):
+            if self.phase is JobPhase.RUNNING:
                 self.interrupted_by = signum
             return self._end(signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM, now)
         # The user asks again, or does not want to wait for the end of a job that failed.
-        return self._kill(now) if self.phase is Phase.ENDING else []
+        return self._kill(now) if self.phase is JobPhase.ENDING else []
 
     def _abandon(self, reason: str, now: float) -> list[Instruction]:
-        if self.phase not in (Phase.RUNNING, Phase.SETTLING):
+        if self.phase not in (JobPhase.RUNNING, JobPhase.SETTLING):
             return []
-        if self.phase is Phase.RUNNING:
+        if self.phase is JobPhase.RUNNING:
             self.abandoned = reason
         return self._end(signal.SIGTERM, now)
 
     def _time_passed(self, now: float) -> list[Instruction]:
         if self.wake_at is None or now < self.wake_at:
             return []
-        if self.phase is Phase.SETTLING:
+        if self.phase is JobPhase.SETTLING:
             return self._end(signal.SIGTERM, now)
-        if self.phase is Phase.ENDING:
+        if self.phase is JobPhase.ENDING:
             return self._kill(now)
         self._finish()
         return []
 
     def _end(self, signum: int, now: float) -> list[Instruction]:
-        self.phase, self.wake_at = Phase.ENDING, now + self.grace
+        self.phase, self.wake_at = JobPhase.ENDING, now + self.grace
         return self._signal_all(signum)
 
     def _kill(self, now: float) -> list[Instruction]:
-        self.phase, self.wake_at = Phase.KILLING, now + UNKILLABLE_SECONDS
+        self.phase, self.wake_at = JobPhase.KILLING, now + UNKILLABLE_SECONDS
         return self._signal_all(signal.SIGKILL)
 
     def _finish(self) -> None:
-        self.phase, self.wake_at = Phase.FINISHED, None
+        self.phase, self.wake_at = JobPhase.FINISHED, None
 
     def _signal_all(self, signum: int) -> list[Instruction]:
         self._sent |= {(rank, signum) for rank in self._running}

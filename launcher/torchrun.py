@@ -10,7 +10,7 @@ import typer
 from .nodes.rendezvous import parse_nodes
 from .nodes.token import VARIABLE as TOKEN_VARIABLE
 from .progress import report
-from .run_command import OPTIONS, Request
+from .run_command import OPTIONS, JobRequest
 
 PANEL = "From torchrun"
 MASTER_PORT = 29500  # torchrun's
@@ -86,8 +86,8 @@ def count_given(count: str | None) -> str | None:
 
 
 def placed(
-    request: Request, standalone: bool, master_addr: str | None, master_port: int | None, by_cluster: bool
-) -> Request:
+    request: JobRequest, standalone: bool, master_addr: str | None, master_port: int | None, by_cluster: bool
+) -> JobRequest:
     """Return the request in our words: without a rendezvous if this is the only machine, else with its endpoint.
 
     Args:
@@ -115,7 +115,7 @@ def placed(
     return request if master_addr is None else replace(request, endpoint=_endpoint(master_addr, master_port))
 
 
-def _alone(request: Request, standalone: bool) -> bool:
+def _alone(request: JobRequest, standalone: bool) -> bool:
     """Return whether this is the job's only machine; one with a token joins a rendezvous all the same."""
     one = request.nnodes is not None and parse_nodes(request.nnodes) == (1, 1)
     if standalone and not (one or request.nnodes is None):
@@ -124,7 +124,7 @@ def _alone(request: Request, standalone: bool) -> bool:
     return standalone or (one and not has_token) or (request.nnodes is None and request.endpoint is None)
 
 
-def _without_rendezvous(request: Request, master: dict[str, Any]) -> Request:
+def _without_rendezvous(request: JobRequest, master: dict[str, Any]) -> JobRequest:
     named = request.nnodes is not None or request.endpoint is not None  # else our own check of the options decides
     own = {OPTIONS[name]: value for name, value in request.nodes.items()} if named else {}
     if own.get("--node-rank"):

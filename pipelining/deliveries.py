@@ -18,7 +18,7 @@ from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import Agent, ServerCall
 from .inbox import Inbox
-from .numbers import Method
+from .numbers import PipelineMethod
 from .schedules import Action
 
 Values = tuple[Any, ...]
@@ -44,7 +44,7 @@ class Deliveries:
         self._agent = agent
         self._numbers = itertools.count(1)
         self._inboxes: WeakValueDictionary[int, Inbox] = WeakValueDictionary()
-        agent.server.serve(Method.DELIVER, self._arrived, quick=True)
+        agent.server.serve(PipelineMethod.DELIVER, self._arrived, quick=True)
 
     @classmethod
     def of(cls, agent: Agent) -> Deliveries:
@@ -76,7 +76,7 @@ class Deliveries:
         peer = self._agent.peers.at(to.worker)
         body: Any = (f"{to.stage} {step} {action.kind} {action.microbatch}", values, {})
         what = f"the delivery of micro-batch {action.microbatch} of the {action.kind} to worker {peer.info.name!r}"
-        request = partial(self._agent.caller.request, peer, Method.DELIVER, body, seconds, what, _labels)
+        request = partial(self._agent.caller.request, peer, PipelineMethod.DELIVER, body, seconds, what, _labels)
         if not profiles.get():
             return request()
         return record_call(f"rpc_async#deliver({self._agent.name} -> {peer.info.name})", request)

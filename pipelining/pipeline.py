@@ -16,7 +16,7 @@ from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function, current_agent
 from ..rref import RemoteModule, RRef
 from .deliveries import Address
 from .schedules import Schedule, forward_only, schedule_of
-from .stage import Loss, Plan, Report, Stage
+from .stage import Loss, Stage, StagePlan, StageReport
 from .stage_optimizers import StageOptimizers
 from .timeline import Timeline
 
@@ -162,10 +162,10 @@ class Pipeline:
 
     def _run(
         self, schedule: Schedule, inputs: list[tuple[Any, ...]], targets: list[Any] | None, rows: list[float]
-    ) -> list[Report]:
+    ) -> list[StageReport]:
         step, last = next(_steps), len(self._stages) - 1
         plans = [
-            Plan(
+            StagePlan(
                 step=step,
                 index=index,
                 actions=schedule(index, last + 1, self._count),
@@ -180,7 +180,7 @@ class Pipeline:
             )
             for index in range(last + 1)
         ]
-        calls: list[Future[Report]] = []
+        calls: list[Future[StageReport]] = []
         try:
             for stage, plan in zip(self._stages, plans, strict=True):
                 calls.append(stage.rpc_async(self._seconds + 5.0).run(plan))
@@ -191,7 +191,7 @@ class Pipeline:
         self.timeline = Timeline.of(self._names, [report.busy for report in reports], self._offsets, self._count)
         return reports
 
-    def _abort(self, step: int, calls: list[Future[Report]], error: BaseException) -> None:
+    def _abort(self, step: int, calls: list[Future[StageReport]], error: BaseException) -> None:
         """Tell the stages that still run that the step is over, and wait until they have ended."""
         reason = f"another stage of the pipeline failed: {type(error).__name__}: {error}"
         left = [(stage, call) for stage, call in zip(self._stages, calls, strict=False) if not call.done()]

@@ -24,7 +24,7 @@ Loss = Callable[[Any, Any], Tensor]
 
 
 @dataclass(frozen=True)
-class Plan:
+class StagePlan:
     """One step of one stage.
 
     Attributes:
@@ -54,7 +54,7 @@ class Plan:
 
 
 @dataclass
-class Report:
+class StageReport:
     """Result of a step of one stage.
 
     Attributes:
@@ -83,7 +83,7 @@ class Stage:
         self._deliveries = Deliveries.of(agent)
         self.address = self._deliveries.add(self.inbox)
 
-    def run(self, plan: Plan) -> Report:
+    def run(self, plan: StagePlan) -> StageReport:
         """Run the actions of a step.
 
         Raises:
@@ -113,7 +113,7 @@ class Stage:
 class _Run:
     """One step of one stage while it runs."""
 
-    def __init__(self, agent: Agent, module: Module, inbox: Inbox, deliveries: Deliveries, plan: Plan) -> None:
+    def __init__(self, agent: Agent, module: Module, inbox: Inbox, deliveries: Deliveries, plan: StagePlan) -> None:
         self._agent = agent
         self._module = module
         self._inbox = inbox
@@ -122,9 +122,9 @@ class _Run:
         self._deadline = time.monotonic() + plan.seconds
         self._kept: dict[int, tuple[Values, Values]] = {}  # by micro-batch: what came in, what went out
         self._sent: list[Future[Any]] = []
-        self._report = Report()
+        self._report = StageReport()
 
-    def run(self) -> Report:
+    def run(self) -> StageReport:
         for action in self._plan.actions:
             given = self._given(action)
             start = time.perf_counter()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..core.extend import RecordedCall, end_calls, profiles, take_calls
 from ..core.profiler import FunctionEvent, profile
-from ..rpc.extend import Agent, Incoming, Interceptor, Kind, Outgoing, ServerCall
+from ..rpc.extend import Agent, FrameKind, Incoming, Interceptor, Outgoing, ServerCall
 from .clocks import Clocks
 from .encoding import Recording, decode_events, decode_options, encode_events, encode_options
 
@@ -22,7 +22,7 @@ NUMBER = 3
 CALL, OPERATION = "#remote_call", "#remote_op: "
 
 
-class Asked(NamedTuple):
+class SentCall(NamedTuple):
     """A recorded call that is under way, and when it left."""
 
     calls: tuple[RecordedCall, ...]
@@ -46,19 +46,19 @@ class ProfilerInterceptor(Interceptor):
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._asked: dict[int, Asked] = {}  # by the id of the call
+        self._asked: dict[int, SentCall] = {}  # by the id of the call
         self._serving: dict[tuple[int, int], Served] = {}  # by the caller's rank and the id of the call there
         self._clocks = Clocks()
 
     def sending(self, message: Outgoing) -> None:
         """Ask the callee to record; or send what was recorded."""
-        if message.kind != Kind.REQUEST:
+        if message.kind != FrameKind.REQUEST:
             if (served := self._serving.pop((message.to, message.call_id), None)) is not None:
                 message.tell(NUMBER, encode_events(served.recorder, _end(served)))
         elif calls := take_calls():
             for recorder, _ in calls:
                 recorder.at_worker(self._agent.number, self._agent.name)
-            self._asked[message.call_id] = Asked(calls, time.perf_counter_ns())
+            self._asked[message.call_id] = SentCall(calls, time.perf_counter_ns())
             message.tell(NUMBER, encode_options([recorder for recorder, _ in calls]))
 
     # -- at the callee
@@ -82,7 +82,7 @@ class ProfilerInterceptor(Interceptor):
 
     def arrived(self, message: Incoming) -> bool:
         """Add the events of an answer to the profiles of its call."""
-        if message.kind == Kind.REPLY and (asked := self._asked.pop(message.call_id, None)) is not None:
+        if message.kind == FrameKind.REPLY and (asked := self._asked.pop(message.call_id, None)) is not None:
             now = time.perf_counter_ns()
             end_calls(asked.calls)
             for recorder, event in asked.calls:
@@ -109,7 +109,7 @@ class ProfilerInterceptor(Interceptor):
         self._end_calls(message)
 
     def _end_calls(self, message: Outgoing) -> None:
-        if message.kind == Kind.REQUEST and (asked := self._asked.pop(message.call_id, None)) is not None:
+        if message.kind == FrameKind.REQUEST and (asked := self._asked.pop(message.call_id, None)) is not None:
             end_calls(asked.calls)
 
 

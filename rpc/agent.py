@@ -24,7 +24,7 @@ from ..proto.rpc_pb2 import WorkerRecord
 from .calls.caller import Caller
 from .calls.codec import Codec
 from .calls.serving import Server
-from .calls.waits import Waits
+from .calls.waits import CallWaits
 from .flow.flows import Flows
 from .lanes.base import Lane
 from .links.connections import Connections
@@ -150,7 +150,7 @@ class Agent:
         self.caller = Caller(state, peers, self.connections, self.control, self.flows, self.codec, timers, threads)
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
-        self.waits = Waits(peers, self.caller, self.server, threads)
+        self.waits = CallWaits(peers, self.caller, self.server, threads)
         self.connections.on_frame = receiver.received
         self.connections.under_way = (self.caller.table.calls, self.server.waiting)
 

@@ -36,18 +36,18 @@ class Issued(NamedTuple):
     key: bytes
 
 
-class Key(NamedTuple):
+class KeyPair(NamedTuple):
     """Private key of a worker, and its public half, as PEM."""
 
     key: bytes
     public: bytes
 
 
-def new_key() -> Key:
+def new_key() -> KeyPair:
     """Return a new private key."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return Key(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), public)
+    return KeyPair(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), public)
 
 
 class Authority:

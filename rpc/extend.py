@@ -27,6 +27,7 @@ from .group.shutdown import Shutdown, shut_down
 from .lanes.base import Connection, FrameHandle, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
+from .links.control_events import Received, Send, WorkerLost
 from .links.intervals import IntervalSet
 from .links.peer import Peer
 from .links.worker_info import WorkerInfo, check_name
@@ -38,7 +39,7 @@ from .security.handshake import PROTOCOL
 from .threads.pool import Executor
 from .threads.timers import Batch
 from .wire.failures import RemoteTraceback, callees_traceback
-from .wire.header import Flag, Kind
+from .wire.header import Flag, FrameKind
 from .wire.messages import Incoming, Interceptor, Method, Outgoing
 
 __all__ = [
@@ -61,7 +62,7 @@ __all__ = [
     "Incoming",
     "Interceptor",
     "IntervalSet",
-    "Kind",
+    "FrameKind",
     "Lane",
     "Method",
     "Later",
@@ -69,14 +70,17 @@ __all__ = [
     "Peer",
     "Plan",
     "Producers",
+    "Received",
     "RemoteTraceback",
     "RemoteWarnings",
     "RpcBackendOptions",
+    "Send",
     "ServerCall",
     "Stream",
     "Shutdown",
     "FrameHandle",
     "WorkerInfo",
+    "WorkerLost",
     "WorkerRecords",
     "agent_variable",
     "call_function",

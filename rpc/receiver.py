@@ -23,7 +23,7 @@ from .links.relay import Relay
 from .losses.losses import Losses
 from .wire.control import decode_amount, decode_done, decode_goodbye, read_reason
 from .wire.frames import decode
-from .wire.header import Kind
+from .wire.header import FrameKind
 from .wire.messages import Incoming
 
 logger = logging.getLogger("telegrad.rpc")
@@ -74,11 +74,11 @@ class Receiver:
         """
         try:
             kind = frame[0]
-            if kind == Kind.REQUEST:
+            if kind == FrameKind.REQUEST:
                 self._request(self._peers.at(connection.number), connection, frame, owned)
-            elif kind == Kind.REPLY:
+            elif kind == FrameKind.REPLY:
                 self._reply(connection, frame, owned)
-            elif kind == Kind.DONE:
+            elif kind == FrameKind.DONE:
                 self._done(connection, frame)
             else:
                 self._control_frame(self._peers.at(connection.number), connection, frame)
@@ -119,19 +119,19 @@ class Receiver:
         kind = frame[0]
         if type(frame) is ScatteredFrame:
             frame = frame.read(0, len(frame))
-        if kind == Kind.CONTROL:
+        if kind == FrameKind.CONTROL:
             self._control.received(peer, frame)
-        elif kind == Kind.ACKNOWLEDGE:
+        elif kind == FrameKind.ACKNOWLEDGE:
             self._losses.answered(peer, self._control.acknowledged(peer, frame))
-        elif kind == Kind.RELAY:
+        elif kind == FrameKind.RELAY:
             self._relayed(frame)
-        elif kind == Kind.CREDIT:
+        elif kind == FrameKind.CREDIT:
             self._flows.of(connection).credited(decode_amount(frame))
-        elif kind == Kind.ASK:
+        elif kind == FrameKind.ASK:
             self._flows.of(connection).asked(decode_amount(frame))
-        elif kind == Kind.GOODBYE:
+        elif kind == FrameKind.GOODBYE:
             self._losses.left(peer, *decode_goodbye(frame))
-        elif kind == Kind.EXPELLED:
+        elif kind == FrameKind.EXPELLED:
             self._losses.expelled(peer, read_reason(frame))
         else:
             raise SerializationError(f"there is no frame of kind {kind}; use one version of telegrad for all workers")
@@ -141,9 +141,9 @@ class Receiver:
             return
         author, inner = arrived
         try:
-            if inner[0] == Kind.CONTROL:
+            if inner[0] == FrameKind.CONTROL:
                 self._control.received(author, inner)
-            elif inner[0] == Kind.ACKNOWLEDGE:
+            elif inner[0] == FrameKind.ACKNOWLEDGE:
                 self._control.acknowledged(author, inner)
         except Exception:  # the worker that passed the frame on is not to blame: its connection stays open
             logger.exception(

@@ -20,11 +20,11 @@ from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .leaks import LeakReport
-from .numbers import Topic
+from .numbers import ReferenceTopic
 from .owner_table import Owned
 from .ownership import Ownership
 from .plain import frees_quietly
-from .transfers import Transfer
+from .transfers import ReferenceTransfer
 
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
@@ -54,7 +54,7 @@ class RRefContext:
         self._lock = threading.Lock()
         self._ignore_leaks = ignore_leaks
         self._leaks = LeakReport()
-        agent.control.on(Topic.OWNERSHIP, self._on_message)
+        agent.control.on(ReferenceTopic.OWNERSHIP, self._on_message)
         agent.losses.on_lost.append(self._on_lost)
         agent.on_leave.append(self._report_leaks)
         agent.connections.on_broken.append(self._on_broken)
@@ -75,15 +75,15 @@ class RRefContext:
         with self._lock:
             return self.ownership.own(future)
 
-    def send(self, transfer: Transfer) -> None:
+    def send(self, transfer: ReferenceTransfer) -> None:
         """Make the entries of a transfer that is about to leave, and the reference that its message creates, if any."""
         self._handle(p.Sending(transfer))
 
-    def delivered(self, transfer: Transfer) -> None:
+    def delivered(self, transfer: ReferenceTransfer) -> None:
         """Note that the message of a transfer arrived."""
         self._handle(p.Delivered(transfer))
 
-    def not_delivered(self, transfer: Transfer) -> None:
+    def not_delivered(self, transfer: ReferenceTransfer) -> None:
         """Note that the message of a transfer was not sent, or that it is unknown whether it arrived."""
         self._handle(p.NotDelivered(transfer))
 
@@ -103,9 +103,9 @@ class RRefContext:
 
     # -- references that arrive
 
-    def receive(self, transfer: Transfer) -> None:
+    def receive(self, transfer: ReferenceTransfer) -> None:
         """Adopt the references of a message that arrived. ``transfer.adopted`` stays False if the message must be ignored."""
-        self._handle(p.Arrived(transfer))
+        self._handle(p.ReferencesArrived(transfer))
 
     # -- values
 
@@ -167,16 +167,16 @@ class RRefContext:
                 case _:
                     self._tell(instruction)
         for to, its in messages.items():
-            self.agent.control.post(self.agent.peers.at(to.rank), Topic.OWNERSHIP, p.encode_messages(its))
+            self.agent.control.post(self.agent.peers.at(to.rank), ReferenceTopic.OWNERSHIP, p.encode_messages(its))
         if not all(map(frees_quietly, freed)):
             self.agent.threads.run_later(partial(self._clear, freed))
 
-    def _tell(self, instruction: p.Confirmed | p.Failed | p.NeverCreated | p.NeverMade) -> None:
+    def _tell(self, instruction: p.Confirmed | p.ForkFailed | p.NeverCreated | p.NeverMade) -> None:
         match instruction:
             case p.Confirmed(fork):
                 if not fork.created_here:  # else the end of its creating call settles it
                     self._settle(fork)
-            case p.Failed(fork, reason, lost):
+            case p.ForkFailed(fork, reason, lost):
                 self._fail(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost)))
             case p.NeverCreated(rref_id, future) | p.NeverMade(rref_id, future):
                 if future is not None:

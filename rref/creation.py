@@ -11,8 +11,8 @@ from ..core.extend import profiles, record_call
 from ..rpc.extend import event_name, label_parts, request_body, resolve_timeout
 from .context import NUMBER, RRefContext, key_of
 from .forks import Fork
-from .numbers import Method
-from .transfers import Transfer
+from .numbers import ReferenceMethod
+from .transfers import ReferenceTransfer
 
 
 def create(context: RRefContext, to: Any, function: Callable[..., Any], args: Any, kwargs: Any, timeout: float) -> Fork:
@@ -30,11 +30,11 @@ def create(context: RRefContext, to: Any, function: Callable[..., Any], args: An
     peer = agent.peers.find(to)
     peer.check_present()
     body, name = request_body(peer, function, args, kwargs)
-    transfer = Transfer(key_of(peer), creates=True)
+    transfer = ReferenceTransfer(key_of(peer), creates=True)
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
     request = partial(
-        agent.caller.request, peer, Method.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer}
+        agent.caller.request, peer, ReferenceMethod.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer}
     )
     answer = None
     try:

@@ -32,7 +32,7 @@ class ForkEvent(Enum):
     RELEASE = "release"  # the RRef was dropped, and no child is pending
 
 
-class Action(Enum):
+class ForkAction(Enum):
     """Instruction that a transition gives."""
 
     CONFIRM = "confirm"  # the RRef may fetch its value
@@ -41,18 +41,18 @@ class Action(Enum):
     DELETE = "delete"  # the owner may forget this fork
 
 
-TRANSITIONS: dict[tuple[State, ForkEvent], tuple[State, tuple[Action, ...]]] = {
-    (State.PENDING, ForkEvent.ACCEPT): (State.CONFIRMED, (Action.CONFIRM, Action.ACKNOWLEDGE)),
-    (State.PENDING, ForkEvent.REJECT): (State.FAILED, (Action.FAIL, Action.ACKNOWLEDGE)),
-    (State.PENDING, ForkEvent.OWNER_LOST): (State.FAILED, (Action.FAIL, Action.ACKNOWLEDGE)),
+TRANSITIONS: dict[tuple[State, ForkEvent], tuple[State, tuple[ForkAction, ...]]] = {
+    (State.PENDING, ForkEvent.ACCEPT): (State.CONFIRMED, (ForkAction.CONFIRM, ForkAction.ACKNOWLEDGE)),
+    (State.PENDING, ForkEvent.REJECT): (State.FAILED, (ForkAction.FAIL, ForkAction.ACKNOWLEDGE)),
+    (State.PENDING, ForkEvent.OWNER_LOST): (State.FAILED, (ForkAction.FAIL, ForkAction.ACKNOWLEDGE)),
     (State.PENDING, ForkEvent.RELEASE): (State.RELEASED, ()),
-    (State.CONFIRMED, ForkEvent.OWNER_LOST): (State.FAILED, (Action.FAIL,)),
-    (State.CONFIRMED, ForkEvent.RELEASE): (State.DELETED, (Action.DELETE,)),
+    (State.CONFIRMED, ForkEvent.OWNER_LOST): (State.FAILED, (ForkAction.FAIL,)),
+    (State.CONFIRMED, ForkEvent.RELEASE): (State.DELETED, (ForkAction.DELETE,)),
     (State.FAILED, ForkEvent.OWNER_LOST): (State.FAILED, ()),
     (State.FAILED, ForkEvent.RELEASE): (State.DELETED, ()),
-    (State.RELEASED, ForkEvent.ACCEPT): (State.DELETED, (Action.ACKNOWLEDGE, Action.DELETE)),
-    (State.RELEASED, ForkEvent.REJECT): (State.DELETED, (Action.ACKNOWLEDGE,)),
-    (State.RELEASED, ForkEvent.OWNER_LOST): (State.DELETED, (Action.ACKNOWLEDGE,)),
+    (State.RELEASED, ForkEvent.ACCEPT): (State.DELETED, (ForkAction.ACKNOWLEDGE, ForkAction.DELETE)),
+    (State.RELEASED, ForkEvent.REJECT): (State.DELETED, (ForkAction.ACKNOWLEDGE,)),
+    (State.RELEASED, ForkEvent.OWNER_LOST): (State.DELETED, (ForkAction.ACKNOWLEDGE,)),
 }
 
 
@@ -95,7 +95,7 @@ class Fork:
         self.error: BaseException | None = None  # each use of the reference raises it
         self.settled: Future[None] = Future()  # completes when the owner has accepted or rejected the fork, or is lost
 
-    def handle(self, event: ForkEvent) -> tuple[Action, ...]:
+    def handle(self, event: ForkEvent) -> tuple[ForkAction, ...]:
         """Change the state, and return the instructions that follow.
 
         Raises:

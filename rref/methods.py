@@ -15,8 +15,8 @@ from ..core.futures import Future
 from ..rpc.extend import ServerCall, is_async_execution, label_parts, resolve_timeout
 from .context import NUMBER, RRefContext, key_of
 from .forks import Fork
-from .numbers import Method
-from .transfers import Transfer
+from .numbers import ReferenceMethod
+from .transfers import ReferenceTransfer
 from .values import text_of, wait_for_value
 
 
@@ -36,10 +36,10 @@ def call_method(
     """
     agent = context.agent
     peer = agent.peers.at(fork.owner.rank)
-    notes = {NUMBER: Transfer(key_of(peer), borrowed=fork)}
+    notes = {NUMBER: ReferenceTransfer(key_of(peer), borrowed=fork)}
     what, seconds = CallOf(context, fork, name), resolve_timeout(agent, timeout)
     request = partial(
-        agent.caller.request, peer, Method.METHOD, (name, args, kwargs), seconds, what, label_parts, notes
+        agent.caller.request, peer, ReferenceMethod.METHOD, (name, args, kwargs), seconds, what, label_parts, notes
     )
     if not profiles.get():
         return request()
@@ -70,7 +70,7 @@ class CallOf:
 
 def serve_methods(context: RRefContext) -> None:
     """Let the agent of ``context`` answer calls of methods."""
-    context.agent.server.serve(Method.METHOD, partial(_serve_method, context))
+    context.agent.server.serve(ReferenceMethod.METHOD, partial(_serve_method, context))
 
 
 def _serve_method(context: RRefContext, call: ServerCall) -> None:

@@ -1,7 +1,7 @@
 """Numbers of the methods and topics of references. This package uses 16 to 31."""
 
 
-class Method:
+class ReferenceMethod:
     """Method numbers of requests."""
 
     CREATE = 16
@@ -9,7 +9,7 @@ class Method:
     METHOD = 18
 
 
-class Topic:
+class ReferenceTopic:
     """Topics of control messages."""
 
     OWNERSHIP = 16

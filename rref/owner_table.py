@@ -10,10 +10,10 @@ from ..core.futures import Future
 from ..rpc.extend import IntervalSet
 from .ids import ForkId, RRefId, WorkerKey
 from .protocol import Free, Instruction, NeverCreated, NeverMade
-from .transfers import Transfer
+from .transfers import ReferenceTransfer
 
 
-class Answer(Enum):
+class RegisterAnswer(Enum):
     """Answer to a request to register a fork that another user gave."""
 
     ACCEPTED = "accepted"
@@ -33,7 +33,7 @@ class Owned:
         self.created = created
         self.value: Future[Any] | None = None  # made by the driver when it is first asked for
         # By id of a fork: its holder, and the transfer that may be on its way to the holder.
-        self.forks: dict[ForkId, tuple[WorkerKey, Transfer | None]] = {}
+        self.forks: dict[ForkId, tuple[WorkerKey, ReferenceTransfer | None]] = {}
 
 
 class OwnerTable:
@@ -133,7 +133,7 @@ class OwnerTable:
         owned.forks[fork_id] = (holder, None)
         return early
 
-    def register(self, rref_id: RRefId, fork_id: ForkId, transfer: Transfer) -> None:
+    def register(self, rref_id: RRefId, fork_id: ForkId, transfer: ReferenceTransfer) -> None:
         """Register a fork that the owner gives.
 
         Args:
@@ -143,7 +143,7 @@ class OwnerTable:
         """
         self._owned[rref_id].forks[fork_id] = (transfer.peer, transfer)
 
-    def request(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> Answer:
+    def request(self, rref_id: RRefId, fork_id: ForkId, holder: WorkerKey) -> RegisterAnswer:
         """Register a fork that another user gave to ``holder``, if the value exists or may still be created.
 
         Args:
@@ -154,12 +154,12 @@ class OwnerTable:
         owned = self._owned.get(rref_id)
         if owned is None:
             if not self.may_come(rref_id):
-                return Answer.REJECTED
+                return RegisterAnswer.REJECTED
             owned = self.awaited(rref_id)
         owned.forks[fork_id] = (holder, None)
-        return Answer.ACCEPTED if owned.created else Answer.EARLY
+        return RegisterAnswer.ACCEPTED if owned.created else RegisterAnswer.EARLY
 
-    def unregister(self, rref_id: RRefId, fork_id: ForkId) -> Transfer | None:
+    def unregister(self, rref_id: RRefId, fork_id: ForkId) -> ReferenceTransfer | None:
         """Remove a fork, if it is registered; return the transfer that carried it to its holder."""
         owned = self._owned.get(rref_id)
         if owned is None or fork_id not in owned.forks:

@@ -13,10 +13,10 @@ from typing import Any
 from ..core.errors import AgentClosedError, IllegalEventError
 from ..core.futures import Future
 from . import protocol as p
-from .forks import Action, Fork, ForkEvent, State
+from .forks import Fork, ForkAction, ForkEvent, State
 from .ids import ForkId, IdSource, RRefId, WorkerKey
-from .owner_table import Answer, Owned, OwnerTable
-from .transfers import Entry, Kind, Transfer, Transfers
+from .owner_table import Owned, OwnerTable, RegisterAnswer
+from .transfers import Entry, EntryKind, ReferenceTransfer, Transfers
 
 
 class Ownership:
@@ -33,7 +33,7 @@ class Ownership:
         self.forks: dict[ForkId, Fork] = {}  # forks that this worker holds
         self.transfers = Transfers()
         # By id of a pending child: its parent, which is held here, and the transfer that carries the child.
-        self._children: dict[ForkId, tuple[Fork, Transfer]] = {}
+        self._children: dict[ForkId, tuple[Fork, ReferenceTransfer]] = {}
         self.lost: set[WorkerKey] = set()
         self._instructions: list[p.Instruction] = []
         self.owned = OwnerTable(me, self.lost, self._instructions.append)
@@ -53,7 +53,7 @@ class Ownership:
                 self._sending(transfer)
             case _ if self.closed:
                 pass
-            case p.Arrived(transfer):
+            case p.ReferencesArrived(transfer):
                 self._arrived(transfer)
             case p.Delivered(transfer):
                 self._delivered(transfer)
@@ -90,7 +90,7 @@ class Ownership:
         self.forks[fork.fork_id] = fork
         return fork
 
-    def _sending(self, transfer: Transfer) -> None:
+    def _sending(self, transfer: ReferenceTransfer) -> None:
         self._check_open()
         borrowed = [] if transfer.borrowed is None else [transfer.borrowed]
         for fork in borrowed + transfer.forks:  # before any change: a message that fails here has no effect
@@ -103,11 +103,11 @@ class Ownership:
         if transfer.creates:
             self._create(transfer)
         for fork in borrowed:
-            transfer.entries.append(self._give(transfer, fork, Kind.BORROWED))
+            transfer.entries.append(self._give(transfer, fork, EntryKind.BORROWED))
         for fork in transfer.forks:
             transfer.entries.append(self._give(transfer, fork))
 
-    def _create(self, transfer: Transfer) -> None:
+    def _create(self, transfer: ReferenceTransfer) -> None:
         # A reference that this worker creates on itself exists at once. If the call does not arrive, its value is an error.
         owner = transfer.peer
         rref_id = self._ids.rref(owner)
@@ -117,11 +117,11 @@ class Ownership:
             fork = self._add(Fork(rref_id, self._ids.fork(), owner))
             fork.created_here = True
         transfer.created = fork
-        transfer.entries.append(Entry(rref_id, fork.fork_id, owner, Kind.CREATED))
+        transfer.entries.append(Entry(rref_id, fork.fork_id, owner, EntryKind.CREATED))
         if owner in self.lost:
             self._lose_owner(fork)
 
-    def _give(self, transfer: Transfer, parent: Fork, kind: Kind | None = None) -> Entry:
+    def _give(self, transfer: ReferenceTransfer, parent: Fork, kind: EntryKind | None = None) -> Entry:
         child_id = self._ids.fork()
         # While the owner itself waits for the creating call it cannot register forks: the child's holder must ask for it.
         registered = parent.owner == self.me and self.owned.is_created(parent.rref_id)
@@ -133,12 +133,12 @@ class Ownership:
                 self._children[child_id] = (parent, transfer)
         if kind is None:
             returned = transfer.answered and transfer.peer == parent.owner != self.me
-            kind = Kind.REGISTERED if registered else Kind.RETURNED if returned else Kind.UNREGISTERED
+            kind = EntryKind.REGISTERED if registered else EntryKind.RETURNED if returned else EntryKind.UNREGISTERED
         return Entry(parent.rref_id, child_id, parent.owner, kind)
 
     # -- references that arrive
 
-    def _arrived(self, transfer: Transfer) -> None:
+    def _arrived(self, transfer: ReferenceTransfer) -> None:
         sender = transfer.peer
         if sender in self.lost or not self.transfers.see(sender, transfer.number):
             return
@@ -146,9 +146,9 @@ class Ownership:
         if sender == self.me:
             self._delivered(transfer)
         for entry in transfer.entries:
-            if entry.kind is Kind.CREATED:
+            if entry.kind is EntryKind.CREATED:
                 self._was_created(sender, entry)
-            elif entry.kind is Kind.BORROWED:
+            elif entry.kind is EntryKind.BORROWED:
                 transfer.value = self.owned.borrow(entry.rref_id)
             else:
                 transfer.forks.append(self._adopt(sender, entry))
@@ -161,11 +161,11 @@ class Ownership:
 
     def _adopt(self, sender: WorkerKey, entry: Entry) -> Fork:
         fork = self._add(Fork(entry.rref_id, entry.fork_id, entry.owner))
-        if entry.kind is Kind.UNREGISTERED:
+        if entry.kind is EntryKind.UNREGISTERED:
             fork.parent_holder = sender
         if entry.owner in self.lost:
             self._lose_owner(fork)
-        elif entry.kind is Kind.REGISTERED:
+        elif entry.kind is EntryKind.REGISTERED:
             self._change(fork, ForkEvent.ACCEPT)
         else:
             self._send(entry.owner, p.Register(entry.rref_id, entry.fork_id))
@@ -173,7 +173,7 @@ class Ownership:
 
     # -- transfers that arrived or did not
 
-    def _delivered(self, transfer: Transfer | None) -> None:
+    def _delivered(self, transfer: ReferenceTransfer | None) -> None:
         # If it is None or not open any more, its arrival was known before.
         sent = transfer and self.transfers.close(transfer.peer, transfer.number)
         if sent is None:
@@ -181,10 +181,10 @@ class Ownership:
         if sent.created is not None and sent.peer != self.me:
             self._change(sent.created, ForkEvent.ACCEPT)
         for entry in sent.entries:
-            if entry.kind in (Kind.RETURNED, Kind.BORROWED):
+            if entry.kind in (EntryKind.RETURNED, EntryKind.BORROWED):
                 self._child_answered(entry.fork_id)
 
-    def _not_delivered(self, transfer: Transfer) -> None:
+    def _not_delivered(self, transfer: ReferenceTransfer) -> None:
         sent = self.transfers.find(transfer.peer, transfer.number)
         if sent is not None and not sent.cancelling:
             sent.cancelling = True
@@ -192,9 +192,9 @@ class Ownership:
             self._send(sent.peer, p.Cancel(sent.number, creates))
 
     def _take_back(self, entry: Entry) -> None:
-        if entry.kind is Kind.REGISTERED:
+        if entry.kind is EntryKind.REGISTERED:
             self._unregister(entry.rref_id, entry.fork_id)
-        elif entry.kind is not Kind.CREATED:
+        elif entry.kind is not EntryKind.CREATED:
             self._child_answered(entry.fork_id)
         elif entry.owner == self.me:
             self.owned.never_made(entry.rref_id)
@@ -211,15 +211,15 @@ class Ownership:
         for action in actions:
             self._act(action, fork, reason, lost)
 
-    def _act(self, action: Action, fork: Fork, reason: str, lost: WorkerKey | None) -> None:
-        if action is Action.DELETE:
+    def _act(self, action: ForkAction, fork: Fork, reason: str, lost: WorkerKey | None) -> None:
+        if action is ForkAction.DELETE:
             self._send(fork.owner, p.Delete(fork.rref_id, fork.fork_id))
-        elif action is Action.ACKNOWLEDGE:
+        elif action is ForkAction.ACKNOWLEDGE:
             if fork.parent_holder is not None:
                 self._send(fork.parent_holder, p.Acknowledge(fork.fork_id))
         elif not fork.dropped:
-            confirm = action is Action.CONFIRM
-            self._instructions.append(p.Confirmed(fork) if confirm else p.Failed(fork, reason, lost))
+            confirm = action is ForkAction.CONFIRM
+            self._instructions.append(p.Confirmed(fork) if confirm else p.ForkFailed(fork, reason, lost))
 
     def _lose_owner(self, fork: Fork) -> None:
         name = self._name_of(fork.owner)
@@ -235,7 +235,7 @@ class Ownership:
         if fork.dropped and not fork.children:
             self._change(fork, ForkEvent.RELEASE)
 
-    def _child_answered(self, child_id: ForkId) -> Transfer | None:
+    def _child_answered(self, child_id: ForkId) -> ReferenceTransfer | None:
         # None: the answer was known before.
         if child_id not in self._children:
             return None
@@ -271,9 +271,9 @@ class Ownership:
 
     def _register(self, holder: WorkerKey, message: p.Register) -> None:
         answer = self.owned.request(message.rref_id, message.fork_id, holder)
-        if answer is Answer.ACCEPTED:
+        if answer is RegisterAnswer.ACCEPTED:
             self._send(holder, p.Accept(message.fork_id))
-        elif answer is Answer.REJECTED:
+        elif answer is RegisterAnswer.REJECTED:
             self._send(holder, p.Reject(message.fork_id, self._why_gone(message)))
 
     def _fork(self, fork_id: ForkId, message: p.Message) -> Fork:

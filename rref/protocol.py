@@ -11,9 +11,12 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..core.futures import Future
 from ..proto import rref_pb2 as pb
+from ..rpc.extend import Received as Received
+from ..rpc.extend import Send as Send
+from ..rpc.extend import WorkerLost as WorkerLost
 from .forks import Fork
 from .ids import ForkId, GlobalId, RRefId, WorkerKey
-from .transfers import Transfer
+from .transfers import ReferenceTransfer
 
 # -- control messages
 
@@ -131,25 +134,25 @@ def _field(given: pb.OwnershipMessage, name: str) -> Any:
 class Sending(NamedTuple):
     """A message with references is about to leave: number its transfer and make its entries."""
 
-    transfer: Transfer
+    transfer: ReferenceTransfer
 
 
-class Arrived(NamedTuple):
+class ReferencesArrived(NamedTuple):
     """A message with references arrived, and nothing in it is unpickled yet: adopt its references."""
 
-    transfer: Transfer
+    transfer: ReferenceTransfer
 
 
 class Delivered(NamedTuple):
     """A sent transfer has arrived. This is known for example by the reply to its message."""
 
-    transfer: Transfer
+    transfer: ReferenceTransfer
 
 
 class NotDelivered(NamedTuple):
     """A transfer was not sent, or it is unknown whether it arrived."""
 
-    transfer: Transfer
+    transfer: ReferenceTransfer
 
 
 class ConnectionBroke(NamedTuple):
@@ -158,36 +161,24 @@ class ConnectionBroke(NamedTuple):
     peer: WorkerKey
 
 
-class Received(NamedTuple):
-    """A control message arrived."""
-
-    sender: WorkerKey
-    message: Message
-
-
 class Dropped(NamedTuple):
     """The ``RRef`` of a fork is gone. Repeating this event does nothing."""
 
     fork: Fork
 
 
-class WorkerLost(NamedTuple):
-    """A worker is gone for good: it died or left."""
-
-    worker: WorkerKey
-
-
-Event: TypeAlias = Sending | Arrived | Delivered | NotDelivered | ConnectionBroke | Received | Dropped | WorkerLost
+Event: TypeAlias = (
+    Sending
+    | ReferencesArrived
+    | Delivered
+    | NotDelivered
+    | ConnectionBroke
+    | Received[WorkerKey, Message]
+    | Dropped
+    | WorkerLost[WorkerKey]
+)
 
 # -- instructions
-
-
-@dataclass(slots=True)
-class Send:
-    """Send a control message."""
-
-    to: WorkerKey
-    message: Message
 
 
 @dataclass(slots=True)
@@ -198,7 +189,7 @@ class Confirmed:
 
 
 @dataclass(slots=True)
-class Failed:
+class ForkFailed:
     """Fail a fork: it has no value, and each use raises ``reason``. ``lost``: the worker whose loss is the cause, if any."""
 
     fork: Fork
@@ -230,4 +221,4 @@ class NeverMade:
     value: Future[Any] = field(compare=False)
 
 
-Instruction: TypeAlias = Send | Confirmed | Failed | Free | NeverCreated | NeverMade
+Instruction: TypeAlias = Send[WorkerKey, Message] | Confirmed | ForkFailed | Free | NeverCreated | NeverMade

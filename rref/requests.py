@@ -13,9 +13,9 @@ from typing import Any
 from ..core.futures import Future, complete_once
 from ..rpc.extend import (
     Flag,
+    FrameKind,
     Incoming,
     Interceptor,
-    Kind,
     Outgoing,
     RemoteTraceback,
     ServerCall,
@@ -27,10 +27,10 @@ from ..rpc.extend import (
 )
 from .context import NUMBER, RRefContext
 from .ids import GlobalId
-from .numbers import Method
+from .numbers import ReferenceMethod
 from .plain import is_plain
 from .rref import RRef
-from .transfers import Transfer, created_by, decode_transfer, encode_transfer
+from .transfers import ReferenceTransfer, created_by, decode_transfer, encode_transfer
 
 
 class ReferenceInterceptor(Interceptor):
@@ -44,11 +44,11 @@ class ReferenceInterceptor(Interceptor):
 
     def sending(self, message: Outgoing) -> None:
         """Fork every reference in the message, and add the transfer. Creating calls and calls of methods bring their own."""
-        transfer: Transfer | None = message.attached.notes.get(NUMBER)
+        transfer: ReferenceTransfer | None = message.attached.notes.get(NUMBER)
         if transfer is None:
             if not message.attached.references:
                 return
-            transfer = Transfer(self.context.key(message.to), answered=message.kind == Kind.REQUEST)
+            transfer = ReferenceTransfer(self.context.key(message.to), answered=message.kind == FrameKind.REQUEST)
         transfer.forks = [reference.sendable_fork(self.context) for reference in message.attached.references]
         self.context.send(transfer)
         if transfer.created is not None:
@@ -66,7 +66,7 @@ class ReferenceInterceptor(Interceptor):
         self.context.receive(transfer)
         attached = message.attached
         attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]
-        if message.method == Method.METHOD:
+        if message.method == ReferenceMethod.METHOD:
             attached.references.append(transfer.value)  # for the handler of methods; this also keeps the value
         # A function starts only when the owners of its references have registered them. References to values of this worker
         # are left out: they may wait for a creating call, and that call for the room in the window that this message takes.
@@ -78,7 +78,7 @@ class ReferenceInterceptor(Interceptor):
 
     def delivered(self, message: Outgoing) -> None:
         """Note that the receiver has adopted the references."""
-        transfer: Transfer | None = message.take_note(NUMBER)
+        transfer: ReferenceTransfer | None = message.take_note(NUMBER)
         if transfer is None:
             return
         self.context.delivered(transfer)
@@ -91,7 +91,7 @@ class ReferenceInterceptor(Interceptor):
 
     def not_delivered(self, message: Outgoing) -> None:
         """Take the references back, unless they have arrived."""
-        transfer: Transfer | None = message.take_note(NUMBER)
+        transfer: ReferenceTransfer | None = message.take_note(NUMBER)
         if transfer is None:
             return
         self.context.not_delivered(transfer)
@@ -102,8 +102,10 @@ class ReferenceInterceptor(Interceptor):
 
 def serve_references(context: RRefContext) -> None:
     """Let the agent of ``context`` answer creating calls and fetches."""
-    context.agent.server.serve(Method.CREATE, partial(_serve_create, context), partial(_refuse_create, context))
-    context.agent.server.serve(Method.FETCH, partial(_serve_fetch, context), quick=True)
+    context.agent.server.serve(
+        ReferenceMethod.CREATE, partial(_serve_create, context), partial(_refuse_create, context)
+    )
+    context.agent.server.serve(ReferenceMethod.FETCH, partial(_serve_fetch, context), quick=True)
 
 
 def _serve_create(context: RRefContext, call: ServerCall) -> None:

@@ -20,7 +20,7 @@ HEAD = struct.Struct("<Q")
 ENTRY = struct.Struct("<IIQIIQIIB")  # reference id, fork id, owner, kind
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """Task that an entry of a transfer gives its receiver."""
 
     CREATED = 0  # the receiver is the owner: make the reference; the fork is the sender's
@@ -30,7 +30,7 @@ class Kind(IntEnum):
     BORROWED = 4  # the receiver is the owner: use the value for this request only. No worker holds the fork
 
 
-KINDS = tuple(Kind)  # by number
+KINDS = tuple(EntryKind)  # by number
 
 
 class Entry(NamedTuple):
@@ -39,10 +39,10 @@ class Entry(NamedTuple):
     rref_id: RRefId
     fork_id: ForkId
     owner: WorkerKey
-    kind: Kind
+    kind: EntryKind
 
 
-class Transfer:
+class ReferenceTransfer:
     """References of one message. ``number`` and ``entries`` travel. The other attributes are the sender's or receiver's own.
 
     Args:
@@ -88,7 +88,7 @@ class Transfer:
         self.adopted = False  # the receiver has adopted it; otherwise it ignores the message
 
     @classmethod
-    def arriving(cls, sender: WorkerKey, number: int, entries: list[Entry]) -> Transfer:
+    def arriving(cls, sender: WorkerKey, number: int, entries: list[Entry]) -> ReferenceTransfer:
         """Return the transfer of a message that arrived, for the receiver to adopt.
 
         Args:
@@ -108,26 +108,26 @@ class Transfers:
     """Transfers that one worker sent and received."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[WorkerKey, int], Transfer] = {}  # sent transfers that may not have arrived
+        self._open: dict[tuple[WorkerKey, int], ReferenceTransfer] = {}  # sent transfers that may not have arrived
         self._next: dict[WorkerKey, int] = {}
         self._seen: dict[WorkerKey, IntervalSet] = {}
 
-    def open(self, transfer: Transfer, lost: bool) -> None:
+    def open(self, transfer: ReferenceTransfer, lost: bool) -> None:
         """Number a transfer that is about to be sent, and keep it, unless its receiver is lost."""
         transfer.number = self._next.get(transfer.peer, 0)
         if not lost:
             self._next[transfer.peer] = transfer.number + 1
             self._open[transfer.peer, transfer.number] = transfer
 
-    def close(self, to: WorkerKey, number: int) -> Transfer | None:
+    def close(self, to: WorkerKey, number: int) -> ReferenceTransfer | None:
         """Remove and return a sent transfer, because it is known whether it arrived; ``None`` if that was known before."""
         return self._open.pop((to, number), None)
 
-    def find(self, to: WorkerKey, number: int) -> Transfer | None:
+    def find(self, to: WorkerKey, number: int) -> ReferenceTransfer | None:
         """Return a sent transfer that may not have arrived."""
         return self._open.get((to, number))
 
-    def open_to(self, to: WorkerKey) -> list[Transfer]:
+    def open_to(self, to: WorkerKey) -> list[ReferenceTransfer]:
         """Return the transfers to a worker that may not have arrived."""
         return [transfer for transfer in self._open.values() if transfer.peer == to]
 
@@ -162,13 +162,13 @@ class Transfers:
         }
 
 
-def encode_transfer(transfer: Transfer) -> bytes:
+def encode_transfer(transfer: ReferenceTransfer) -> bytes:
     """Return a transfer's number and entries as bytes, for the extra of its message."""
     rows = [ENTRY.pack(*entry.rref_id, *entry.fork_id, *entry.owner, entry.kind) for entry in transfer.entries]
     return HEAD.pack(transfer.number) + b"".join(rows)
 
 
-def decode_transfer(data: bytes, sender: WorkerKey) -> Transfer:
+def decode_transfer(data: bytes, sender: WorkerKey) -> ReferenceTransfer:
     """Return the transfer that ``encode_transfer`` encoded, for its receiver."""
     (number,) = HEAD.unpack_from(data)
     rows = ENTRY.iter_unpack(memoryview(data)[HEAD.size :])
@@ -177,7 +177,7 @@ def decode_transfer(data: bytes, sender: WorkerKey) -> Transfer:
         new(Entry, (new(GlobalId, row[0:3]), new(GlobalId, row[3:6]), new(WorkerKey, row[6:8]), KINDS[row[8]]))
         for row in rows
     ]
-    return Transfer.arriving(sender, number, entries)
+    return ReferenceTransfer.arriving(sender, number, entries)
 
 
 def created_by(data: bytes) -> RRefId:

@@ -11,7 +11,7 @@ from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent
 from .context import RRefContext
 from .forks import Fork
-from .numbers import Method
+from .numbers import ReferenceMethod
 
 
 def fetch(context: RRefContext, fork: Fork, seconds: float) -> Future[Any]:
@@ -37,7 +37,9 @@ def _request(context: RRefContext, fork: Fork, seconds: float, what: object) -> 
     fork.check()
     agent = context.agent
     peer = agent.peers.at(fork.owner.rank)
-    request = partial(agent.caller.request, peer, Method.FETCH, tuple(fork.rref_id), seconds, what, lambda body: [])
+    request = partial(
+        agent.caller.request, peer, ReferenceMethod.FETCH, tuple(fork.rref_id), seconds, what, lambda body: []
+    )
     if not profiles.get():
         return request()
     return record_call(f"to_here#({agent.name})->({peer.info.name})", request, blocking=True)

@@ -9,7 +9,7 @@ from ..rref import protocol as p
 from ..rref.forks import Fork
 from ..rref.ids import ForkId, RRefId, WorkerKey
 from ..rref.ownership import Ownership
-from ..rref.transfers import Transfer
+from ..rref.transfers import ReferenceTransfer
 
 
 class Table:
@@ -62,9 +62,9 @@ class Table:
         """Return the fork of a new reference to a value of ``key``."""
         return self.machines[key].own(Future())
 
-    def calls(self, user: WorkerKey, owner: WorkerKey, *references: Fork) -> tuple[Fork, Transfer]:
+    def calls(self, user: WorkerKey, owner: WorkerKey, *references: Fork) -> tuple[Fork, ReferenceTransfer]:
         """Send a creating call; returns its reference, and its transfer, which has not arrived yet."""
-        transfer = Transfer(owner, references, creates=True)
+        transfer = ReferenceTransfer(owner, references, creates=True)
         self.handle(user, p.Sending(transfer))
         assert transfer.created is not None
         return transfer.created, transfer
@@ -76,19 +76,19 @@ class Table:
         self.handle(user, p.Delivered(transfer))
         return fork
 
-    def sends(self, sender: WorkerKey, to: WorkerKey, *references: Fork) -> Transfer:
+    def sends(self, sender: WorkerKey, to: WorkerKey, *references: Fork) -> ReferenceTransfer:
         """Send a message with references, which has not arrived yet."""
-        transfer = Transfer(to, references)
+        transfer = ReferenceTransfer(to, references)
         self.handle(sender, p.Sending(transfer))
         return transfer
 
-    def arrives(self, sender: WorkerKey, transfer: Transfer) -> bool:
+    def arrives(self, sender: WorkerKey, transfer: ReferenceTransfer) -> bool:
         """Have a transfer arrive; False if it was refused."""
-        arriving = Transfer.arriving(sender, transfer.number, transfer.entries)
-        self.handle(transfer.peer, p.Arrived(arriving))
+        arriving = ReferenceTransfer.arriving(sender, transfer.number, transfer.entries)
+        self.handle(transfer.peer, p.ReferencesArrived(arriving))
         return arriving.adopted
 
-    def adopted(self, transfer: Transfer) -> Fork:
+    def adopted(self, transfer: ReferenceTransfer) -> Fork:
         """Return the fork of a transfer's last entry, at its receiver."""
         return self.machines[transfer.peer].forks[transfer.entries[-1].fork_id]
 
@@ -117,7 +117,7 @@ class Table:
 
     def failures(self, key: WorkerKey) -> dict[ForkId, str]:
         """Return the forks that failed at ``key``, and why."""
-        return {each.fork.fork_id: each.reason for each in self.instructions[key] if isinstance(each, p.Failed)}
+        return {each.fork.fork_id: each.reason for each in self.instructions[key] if isinstance(each, p.ForkFailed)}
 
     def confirmed(self, key: WorkerKey) -> list[ForkId]:
         """Return the forks that were confirmed at ``key``."""

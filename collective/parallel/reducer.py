@@ -30,7 +30,7 @@ from .sparse_bucket import SparseBucket
 CommHook = Callable[[Any, GradBucket], Future[Any]]
 
 
-class Arrival(Node):
+class GradientArrival(Node):
     """The node where the gradient of one parameter arrives."""
 
     __slots__ = ("_index", "_reducer")
@@ -127,7 +127,7 @@ class Reducer:
         reduced = Reduced(self, self._leaves)
         self._place = {i: (b.index, place) for b in buckets for place, i in enumerate(b.members)}
         filled = [Filled(self, bucket.index, reduced) for bucket in buckets]
-        self._arrivals = [Arrival(self, i, filled[self._place[i][0]]) for i in range(len(parameters))]
+        self._arrivals = [GradientArrival(self, i, filled[self._place[i][0]]) for i in range(len(parameters))]
         self._current = self._new()
 
     def _new(self, own: bool = True) -> Reduction:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import typer
 
 from ..errors import NodeError
-from ..run_command import Request, refuse, worker_names
+from ..run_command import JobRequest, refuse, worker_names
 from ..spec import parse_variable
 from .job import Cluster, ClusterJob
 from .kubernetes import KubernetesCluster
@@ -28,7 +28,7 @@ NOT_FOR_NODES = (
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineChoice:
     """Engine that the options of ``telegrad run`` name.
 
     Attributes:
@@ -64,8 +64,8 @@ def options_given(context: typer.Context) -> tuple[str, ...]:
 
 
 def run_on_cluster(
-    engine: Engine,
-    request: Request,
+    engine: EngineChoice,
+    request: JobRequest,
     script: str,
     args: tuple[str, ...],
     options: tuple[str, ...],
@@ -116,7 +116,7 @@ def run_on_cluster(
         refuse(str(error))
 
 
-def _cluster(engine: Engine) -> Cluster:
+def _cluster(engine: EngineChoice) -> Cluster:
     found = ENGINES.get(engine.name or "")
     if found is None:
         given = "you gave --hosts or --image without it" if engine.name is None else f"you gave {engine.name!r}"

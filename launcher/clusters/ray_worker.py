@@ -16,7 +16,7 @@ from ..job import launch
 from ..nodes.assignment import Placement
 from ..nodes.conclusion import outcome_of
 from ..nodes.outcome import Outcome
-from ..nodes.part import Part, worker_files
+from ..nodes.part import JobPart, worker_files
 from ..spec import JobSpec
 
 MOST_CHUNKS = 16  # of output that the driver has not fetched; each has at most some 64 KiB
@@ -57,7 +57,7 @@ class RayWorker:
         os.chdir(folder)
         self._said: Queue[str | Outcome] = Queue(MOST_CHUNKS)
         self._key = b""
-        self._part: Part | None = None
+        self._part: JobPart | None = None
         self._lock = threading.Lock()
         self._ended_because = ""
 
@@ -89,7 +89,7 @@ class RayWorker:
             certified: what this worker shows to others; None if all are on one machine.
         """
         files = worker_files(certified.certificate, self._key, certified.authority) if certified else {}
-        threading.Thread(target=self._run, args=(spec, Part(placement, secret, [files])), daemon=True).start()
+        threading.Thread(target=self._run, args=(spec, JobPart(placement, secret, [files])), daemon=True).start()
 
     def read(self) -> str | Outcome:
         """Wait for the next lines of the worker, and return them; at last its outcome, once."""
@@ -102,14 +102,14 @@ class RayWorker:
             if self._part is not None:
                 self._part.end(reason)
 
-    def _run(self, spec: JobSpec, part: Part) -> None:
+    def _run(self, spec: JobSpec, part: JobPart) -> None:
         try:
             with self._reserved, closing(part):
                 self._said.put(self._launched(spec, part))
         except Exception as error:
             self._said.put(Outcome(1, f"{spec.workers[0]} could not be started: {error}"))
 
-    def _launched(self, spec: JobSpec, part: Part) -> Outcome:
+    def _launched(self, spec: JobSpec, part: JobPart) -> Outcome:
         with self._lock:
             self._part = part
             if self._ended_because:

@@ -14,7 +14,7 @@ from functools import partial
 from ..credentials import CredentialFolders
 from ..environment import reserve_port
 from ..report_file import ReportFile
-from ..supervisor import Begin, Event, Exited, Phase, Signal, Start, Supervisor, TimePassed
+from ..supervisor import Begin, Event, Exited, JobPhase, Signal, Start, Supervisor, Wake
 
 ENGINE_LOOK_SECONDS = 1.0
 """Time after which the engine looks for reports if nothing else wakes it: a worker that failed may not end."""
@@ -78,7 +78,7 @@ class Engine(ABC):
     @property
     def finished(self) -> bool:
         """Return whether the job is over."""
-        return self.supervisor.phase is Phase.FINISHED
+        return self.supervisor.phase is JobPhase.FINISHED
 
     def post(self, event: Event) -> None:
         """Have an event handled in the next turn of the loop."""
@@ -99,7 +99,7 @@ class Engine(ABC):
 
     @property
     def _running(self) -> bool:
-        return self.supervisor.phase is Phase.RUNNING
+        return self.supervisor.phase is JobPhase.RUNNING
 
     def _wait(self, until: float | None) -> None:
         ready = self.selector.select(self._timeout(until))
@@ -110,7 +110,7 @@ class Engine(ABC):
         self._refresh_at = self.refresh()
         wake_at = self.supervisor.wake_at
         if wake_at is not None and time.monotonic() >= wake_at:
-            self.post(TimePassed())
+            self.post(Wake())
 
     def _timeout(self, until: float | None) -> float:
         if self._events:

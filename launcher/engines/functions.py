@@ -10,7 +10,14 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..environment import SpawnEnvironment
-from ..spawned_process import UNPICKLABLE, PassedDescriptor, Work, explain_unpicklable, main, main_module_stays_here
+from ..spawned_process import (
+    UNPICKLABLE,
+    PassedDescriptor,
+    SpawnedWork,
+    explain_unpicklable,
+    main,
+    main_module_stays_here,
+)
 from .engine import Engine
 
 
@@ -25,7 +32,7 @@ class FunctionEngine(Engine):
         daemon: the processes are daemons, as ``multiprocessing`` has them.
     """
 
-    def __init__(self, context: Any, work: Work, size: int, grace: float, daemon: bool) -> None:
+    def __init__(self, context: Any, work: SpawnedWork, size: int, grace: float, daemon: bool) -> None:
         super().__init__(size, grace)
         self.processes: list[BaseProcess] = []  # in order of rank
         self._context = context

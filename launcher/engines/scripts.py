@@ -27,7 +27,7 @@ from ..environment import (
     rendezvous_environment,
     shared_cores,
 )
-from ..nodes.part import Part
+from ..nodes.part import JobPart
 from ..nodes.token import VARIABLE as TOKEN_VARIABLE
 from ..progress import Progress
 from ..spec import JobSpec
@@ -54,7 +54,7 @@ class ScriptEngine(Engine):
     """
 
     def __init__(
-        self, spec: JobSpec, log_dir: Path, console: WorkerConsole, progress: Progress, node: Part | None = None
+        self, spec: JobSpec, log_dir: Path, console: WorkerConsole, progress: Progress, node: JobPart | None = None
     ) -> None:
         super().__init__(len(spec.workers), spec.grace, node.folders if node else None)
         self._node = node
@@ -171,7 +171,7 @@ class ScriptEngine(Engine):
             self._progress.tick(now, self._console.wrote_at)
         return self._console.due
 
-    def _abandon(self, node: Part) -> None:
+    def _abandon(self, node: JobPart) -> None:
         self.selector.unregister(node.wake)
         self.post(Abandoned(node.ended_because))
 

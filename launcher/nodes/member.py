@@ -14,14 +14,14 @@ from .assignment import NodeFacts, Placement
 from .connection import NodeConnection
 from .exchange import MAC_BYTES, NONCE_BYTES, NodeProof
 from .outcome import Outcome
-from .part import Part, worker_files
+from .part import JobPart, worker_files
 
 CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 0.25
 ANSWER_SECONDS = 30.0
 
 
-class Membership(Part):
+class Membership(JobPart):
     """Membership of this node, from its joining to the verdict.
 
     Args:

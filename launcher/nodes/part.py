@@ -19,7 +19,7 @@ def worker_files(certificate: bytes, key: bytes, authority: bytes) -> dict[str, 
     return {job_credentials.CERTIFICATE: certificate, job_credentials.KEY: key, job_credentials.AUTHORITY: authority}
 
 
-class Part:
+class JobPart:
     """Part of a job on several machines, for the engine of this one.
 
     Args:

@@ -356,7 +356,7 @@ class Caller:
             self._codec.not_delivered(call)
 
     def _cancel(self, call: PendingCall) -> None:
-        """Drop a call that waits to be sent; if it was sent, tell the callee that nobody waits for the answer."""
+        """Drop a call that waits to be sent; if it was sent, tell the callee that the answer is not needed."""
         flow: Flow | None = None if (connection := call.connection) is None else connection.flow
         if flow is None or flow.cancel(call):
             return

@@ -32,7 +32,7 @@ class CurrentCall:
 
     @property
     def cancelled(self) -> bool:
-        """True when nobody waits for the answer any more: the caller cancelled the call, timed out or is lost."""
+        """True when the answer is not needed any more: the caller cancelled the call, timed out or is lost."""
         return self._call.cancelled or self._call.left == 0.0
 
     @property

@@ -120,7 +120,7 @@ class CallTable:
         return [call for call in self._listed() if condition(call)]
 
     def open(self) -> int:
-        """Return how many calls are under way, without those for later items of a stream, which nobody waits for."""
+        """Return how many calls are under way, without those for later items of a stream, which are asked for ahead."""
         return sum(call.method != Method.PULL for call in self._listed())
 
     def age(self, call: PendingCall) -> float:

@@ -28,7 +28,7 @@ class DoneAnswers:
 
     Args:
         flows: flow control of the connections.
-        control: for answers that nobody waits for.
+        control: for answers that no thread waits for.
         timers: for answers that wait for others.
         waiting: requests that have not begun. While there are many, answers wait up to a millisecond to leave together.
     """
@@ -51,7 +51,7 @@ class DoneAnswers:
             together.flush()
 
     def send_soon(self, peer: Peer, call_id: int) -> None:
-        """Answer a call within a millisecond, by a control message: nobody waits for the answer, and it cannot be lost."""
+        """Answer a call within a millisecond, by a control message: no thread waits for the answer, and it cannot be lost."""
         self._soon.add((peer, call_id))
 
     def _send(self, connection: Connection, call_ids: list[int]) -> None:

@@ -16,7 +16,7 @@ from ..threads.pool import ThreadPool
 from ..threads.timers import Timer, Timers
 from ..wire.failures import describe_failure
 from ..wire.frames import encode
-from ..wire.header import Flag, Kind
+from ..wire.header import Flag, FrameKind
 from ..wire.messages import Outgoing
 from ..wire.payload import pack
 from .codec import Codec
@@ -36,7 +36,7 @@ class Reply(Outgoing):
 
     __slots__ = ("deadline", "timer")
 
-    kind = Kind.REPLY
+    kind = FrameKind.REPLY
     deadline: float
     timer: Timer | None
 

@@ -25,7 +25,7 @@ from ..threads.agent_threads import AgentThreads
 from ..threads.pool import Idle
 from ..threads.timers import Timers
 from ..wire.failures import traceback_text
-from ..wire.header import Flag, Kind
+from ..wire.header import Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, NONE_YET, Incoming, Method
 from .codec import Codec
 from .done import DoneAnswers
@@ -65,7 +65,7 @@ class ServerCall(Incoming):
     """Request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
 
     Attributes:
-        deadline: time after which nobody waits for the answer, in the agent's seconds; 0 for never.
+        deadline: time after which the caller does not wait for the answer, in the agent's seconds; 0 for never.
         state: where it is in its life (``call_states.py``).
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
@@ -90,7 +90,7 @@ class ServerCall(Incoming):
         "what",
     )
 
-    kind = Kind.REQUEST
+    kind = FrameKind.REQUEST
     _cancellation: Future[bool] | None
 
     def __init__(self, server: CallServer, connection: Connection, peer: Peer) -> None:
@@ -169,7 +169,7 @@ class ServerCall(Incoming):
 
     @property
     def left(self) -> float:
-        """Seconds until nobody waits for the answer any more; infinite if the call has no deadline."""
+        """Seconds for which the caller still waits; infinite if the call has no deadline."""
         return max(self.deadline - self._server.timers.now(), 0.0) if self.deadline else math.inf
 
     def cancellation(self) -> Future[bool]:
@@ -249,7 +249,7 @@ class ServerCall(Incoming):
         self._send(reply)
 
     def done_soon(self) -> None:
-        """Answer with ``None`` within a millisecond, by a control message together with others: nobody waits for the answer."""
+        """Answer with ``None`` within a millisecond, by a control message with others: no thread waits for the answer."""
         if not self._server.codec.answering.isdisjoint(self.extras):
             self.reply(None)  # may be lost with its connection; the control message cannot
         self.state = self.state.answer
@@ -287,7 +287,7 @@ class ServerCall(Incoming):
             reply.tell(WARNINGS, json.dumps(self.warnings).encode())
             self.warnings = ()
         late = 0.0 < self.deadline < self._server.timers.now()
-        if not late or self.must_run:  # else nobody waits for it
+        if not late or self.must_run:  # else its caller has given up
             if reply is None:
                 self._server.done.send(self.connection, self.call_id)
             else:

@@ -136,7 +136,7 @@ class Server(CallServer):
         return True
 
     def drop(self, call: ServerCall) -> None:
-        """Drop a request that nobody waits for any more, unless it has started."""
+        """Drop a request whose answer is not needed any more, unless it has started."""
         if not call.must_run and self.take(call):
             call.drop_content()
             self.served(call)

@@ -32,7 +32,7 @@ MOST_EXPLAINED = 32  # calls to explain at a time
 BUSY_NAMES = 3  # functions to name
 
 
-class Waits:
+class CallWaits:
     """Part of an agent that explains its calls, and answers its callers' questions about theirs.
 
     Args:

@@ -1,4 +1,4 @@
-"""Flow control of one connection: drives the two machines of ``credits.py``, and drops messages that nobody waits for.
+"""Flow control of one connection: drives the two machines of ``credits.py``, and drops messages that have become useless.
 
 A message without room is queued. If its thread may block, it waits, and the message is not copied.
 A thread that must not block (an event loop's, a reader's) queues a copy and goes on. The queue holds as many bytes of such

@@ -4,23 +4,23 @@ The caller asks for each item by its number (a *pull*), and the generator makes 
 the caller decides how far the generator may be ahead. Pulls may arrive in any order. At most one step runs at a time. After
 ``Close`` the generator is closed, and makes no more items.
 
-======== =========================== ============= =============================
+======== =========================== ============= ===================================
 phase    event                       next phase    instructions
-======== =========================== ============= =============================
+======== =========================== ============= ===================================
 IDLE     Pulled, the next item       RUNNING       Step
 IDLE     Pulled, a later item        IDLE          (kept)
-IDLE     Close                       CLOSING       CloseGenerator, Ended for all
+IDLE     Close                       CLOSING       CloseGenerator, NoMoreItems for all
 RUNNING  Pulled                      RUNNING       (kept)
 RUNNING  Stepped, next item pulled   RUNNING       Step
 RUNNING  Stepped, otherwise          IDLE
-RUNNING  Close                       INTERRUPTED   Interrupt, Ended for all
-RUNNING  Finished                    ENDED         Ended for all
+RUNNING  Close                       INTERRUPTED   Interrupt, NoMoreItems for all
+RUNNING  Finished                    ENDED         NoMoreItems for all
 INTER.   Stepped                     CLOSING       CloseGenerator
 INTER.   Finished                    ENDED
 CLOSING  Finished                    ENDED
-(others) Pulled                      the same      Ended
+(others) Pulled                      the same      NoMoreItems
 (others) Close                       the same
-======== =========================== ============= =============================
+======== =========================== ============= ===================================
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any, TypeAlias
 from ...core.errors import IllegalEventError
 
 
-class Phase(Enum):
+class GeneratorPhase(Enum):
     """State of a generator."""
 
     IDLE = "idle"
@@ -73,7 +73,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class NoMoreItems:
     """Tell the caller, in answer to ``pull``, that there are no more items."""
 
     pull: Any
@@ -90,7 +90,7 @@ class CloseGenerator:
 
 
 Event: TypeAlias = Pulled | Stepped | Finished | Close
-Instruction: TypeAlias = Step | Ended | Interrupt | CloseGenerator
+Instruction: TypeAlias = Step | NoMoreItems | Interrupt | CloseGenerator
 
 
 class ItemSource:
@@ -101,7 +101,7 @@ class ItemSource:
     """
 
     def __init__(self) -> None:
-        self.phase = Phase.IDLE
+        self.phase = GeneratorPhase.IDLE
         self._next = 0  # number of the next item
         self._pulls: dict[int, Any] = {}  # by number of the item: pulls whose step has not begun
 
@@ -118,43 +118,43 @@ class ItemSource:
         return self._finished() if isinstance(event, Finished) else self._stepped()
 
     def _pulled(self, event: Pulled) -> list[Instruction]:
-        if self.phase not in (Phase.IDLE, Phase.RUNNING):
-            return [Ended(event.pull)]
+        if self.phase not in (GeneratorPhase.IDLE, GeneratorPhase.RUNNING):
+            return [NoMoreItems(event.pull)]
         if event.number >= self._next:  # otherwise a repeated pull, which is ignored
             self._pulls.setdefault(event.number, event.pull)
-        return self._go_on() if self.phase is Phase.IDLE else []
+        return self._go_on() if self.phase is GeneratorPhase.IDLE else []
 
     def _go_on(self) -> list[Instruction]:
         pull = self._pulls.pop(self._next, None)
-        self.phase = Phase.IDLE if pull is None else Phase.RUNNING
+        self.phase = GeneratorPhase.IDLE if pull is None else GeneratorPhase.RUNNING
         if pull is None:
             return []
         self._next += 1
         return [Step(pull)]
 
     def _stepped(self) -> list[Instruction]:
-        if self.phase is Phase.RUNNING:
+        if self.phase is GeneratorPhase.RUNNING:
             return self._go_on()
-        if self.phase is not Phase.INTERRUPTED:
+        if self.phase is not GeneratorPhase.INTERRUPTED:
             raise IllegalEventError(f"a generator that is {self.phase.value} made an item")
-        self.phase = Phase.CLOSING
+        self.phase = GeneratorPhase.CLOSING
         return [CloseGenerator()]
 
     def _close(self) -> list[Instruction]:
-        if self.phase is Phase.IDLE:
-            self.phase = Phase.CLOSING
+        if self.phase is GeneratorPhase.IDLE:
+            self.phase = GeneratorPhase.CLOSING
             return [CloseGenerator(), *self._end_all()]
-        if self.phase is Phase.RUNNING:
-            self.phase = Phase.INTERRUPTED
+        if self.phase is GeneratorPhase.RUNNING:
+            self.phase = GeneratorPhase.INTERRUPTED
             return [Interrupt(), *self._end_all()]
         return []
 
     def _finished(self) -> list[Instruction]:
-        if self.phase in (Phase.IDLE, Phase.ENDED):
+        if self.phase in (GeneratorPhase.IDLE, GeneratorPhase.ENDED):
             raise IllegalEventError(f"a generator that is {self.phase.value} ended")
-        self.phase = Phase.ENDED
+        self.phase = GeneratorPhase.ENDED
         return self._end_all()
 
     def _end_all(self) -> list[Instruction]:
         pulls, self._pulls = self._pulls, {}
-        return [Ended(pull) for pull in pulls.values()]
+        return [NoMoreItems(pull) for pull in pulls.values()]

@@ -30,12 +30,12 @@ from .calling import name_of, open_request
 from .item_source import (
     Close,
     CloseGenerator,
-    Ended,
     Event,
     Finished,
+    GeneratorPhase,
     Interrupt,
     ItemSource,
-    Phase,
+    NoMoreItems,
     Pulled,
     Step,
     Stepped,
@@ -85,12 +85,12 @@ class Producer:
         """Carry out the instructions for an event, except the work with the generator, which is returned."""
         with self._lock:
             instructions = self._source.handle(event)
-            ended = self._source.phase is Phase.ENDED
+            ended = self._source.phase is GeneratorPhase.ENDED
         work = None
         for instruction in instructions:
             if isinstance(instruction, Interrupt):
                 self._interrupt()
-            elif isinstance(instruction, Ended):
+            elif isinstance(instruction, NoMoreItems):
                 instruction.pull.reply((END, None))
             else:
                 work = instruction

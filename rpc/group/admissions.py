@@ -15,7 +15,7 @@ from ...proto.rpc_pb2 import WorkerRecord
 MOST_NUMBERS = 1 << 16  # ids of references, contexts and messages have 16 bits for a worker
 
 
-class Asked(NamedTuple):
+class JoinAsked(NamedTuple):
     """A worker asks to join, perhaps again because its connection broke."""
 
     worker: WorkerRecord
@@ -34,7 +34,7 @@ class Gone(NamedTuple):
     number: int
 
 
-Event: TypeAlias = Asked | Known | Gone
+Event: TypeAlias = JoinAsked | Known | Gone
 
 
 class Tell(NamedTuple):
@@ -82,7 +82,7 @@ class Admissions:
             RendezvousError: no number is left for a newcomer, or another member has its name or rank.
         """
         match event:
-            case Asked(worker):
+            case JoinAsked(worker):
                 return self._asked(worker)
             case Known(by, number):
                 return self._aware([number], by)

@@ -15,7 +15,7 @@ from ...proto.rpc_pb2 import GroupMessage, WorkerRecord
 from ..agent import Agent
 from ..links.peer import Peer
 from ..wire.messages import Topic
-from .admissions import Admissions, Asked, Event, Gone, Instruction, Known, Tell
+from .admissions import Admissions, Event, Gone, Instruction, JoinAsked, Known, Tell
 
 LEAVING_SECONDS = 3.0  # time for the goodbye of a worker that has just left to be read
 HOLDER_LOOK_SECONDS = 0.02
@@ -47,7 +47,7 @@ class DynamicGroup:
         try:
             await admitted
         finally:
-            # Without a connection to it nobody would notice its death. It may be dead already.
+            # Without a connection to it its death would not be noticed. It may be dead already.
             self._dial(worker)
         with self._lock:
             return self._admissions().members()
@@ -70,7 +70,7 @@ class DynamicGroup:
         self._agent.state.check_open()
         with self._lock:
             admissions = self._admissions()
-            instructions = admissions.handle(Asked(worker))
+            instructions = admissions.handle(JoinAsked(worker))
             number = admissions.number_of(worker)
             assert number is not None
             admitted = self._admitted.setdefault(number, Future())

@@ -42,7 +42,7 @@ Group = tuple[str, ...]  # names of its members; empty for all workers, so that 
 collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all", default=None)
 
 
-class Offer:
+class Contribution:
     """Object of one member, and the future of the objects of all members.
 
     Args:
@@ -64,11 +64,11 @@ class Rounds:
     """Offers to one group: a state machine, at the group's leader."""
 
     def __init__(self, members: Iterable[str]) -> None:
-        self._queues: dict[str, deque[Offer]] = {name: deque() for name in members}
+        self._queues: dict[str, deque[Contribution]] = {name: deque() for name in members}
         self._used = {name: IntervalSet() for name in self._queues}  # tickets of offers and withdrawals
         self._present = 0  # members that have an offer here
 
-    def offer(self, name: str, offer: Offer) -> dict[str, Offer] | None:
+    def offer(self, name: str, offer: Contribution) -> dict[str, Contribution] | None:
         """Add an offer. Return the round that it completes, else ``{}``; ``None`` if its withdrawal has arrived before it."""
         if not self._used[name].add(offer.ticket):
             return None
@@ -80,7 +80,7 @@ class Rounds:
         self._count()
         return full
 
-    def withdraw(self, name: str, ticket: int) -> Offer | None:
+    def withdraw(self, name: str, ticket: int) -> Contribution | None:
         """Remove an offer whose sender gave up, and return it; ``None`` if it has not arrived yet or its round is complete."""
         self._used[name].add(ticket)
         offer = next((each for each in self._queues[name] if each.ticket == ticket), None)
@@ -89,7 +89,7 @@ class Rounds:
             self._count()
         return offer
 
-    def end(self) -> list[Offer]:
+    def end(self) -> list[Contribution]:
         """Remove and return the offers that wait: a member is lost, so no more rounds can be complete."""
         waiting = [offer for queue in self._queues.values() for offer in queue]
         for queue in self._queues.values():
@@ -97,7 +97,7 @@ class Rounds:
         self._count()
         return waiting
 
-    def oldest(self) -> Offer | None:
+    def oldest(self) -> Contribution | None:
         """Return the offer that has waited longest."""
         return min((queue[0] for queue in self._queues.values() if queue), key=lambda offer: offer.since, default=None)
 
@@ -150,7 +150,7 @@ class Gathering:
             value: its object.
             seconds: time-out of the gathering; 0 for none.
         """
-        offer = Offer(ticket, value, self._timers.now())
+        offer = Contribution(ticket, value, self._timers.now())
         full = self._step(group, lambda rounds: rounds.offer(name, offer))
         if full is None:
             _give_up(offer)
@@ -220,7 +220,7 @@ class Gathering:
             return event(self._rounds[group])
 
 
-def _give_up(offer: Offer) -> None:
+def _give_up(offer: Contribution) -> None:
     complete_once(offer.done, error=RpcTimeoutError("its sender gave up before all workers had offered an object"))
 
 

@@ -19,8 +19,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ...core.errors import IllegalEventError
+from ..links.control_events import Received as Received
+from ..links.control_events import Send as Send
+from ..links.control_events import WorkerLost as WorkerLost
 from ..links.intervals import IntervalSet
-from .quiescence_messages import Ask, Counts, Go, Inquiry, Message, Missing, Ready, Report
+from .quiescence_messages import AskCounts, Counts, CountsReport, Go, Inquiry, Message, Missing, Ready
 
 # -- events
 
@@ -29,19 +32,6 @@ class ShutdownCalled(NamedTuple):
     """User code here is done. ``counts`` is called whenever the leader asks, and must not call this machine."""
 
     counts: Callable[[], Counts]
-
-
-class Received(NamedTuple):
-    """A message arrived."""
-
-    sender: int
-    message: Message
-
-
-class WorkerLost(NamedTuple):
-    """A worker is gone for good."""
-
-    rank: int
 
 
 class AllAgreed(NamedTuple):
@@ -58,17 +48,9 @@ class InquiryDue(NamedTuple):
     """The driver wants to know which workers this one waits for, for example for the message of a timeout."""
 
 
-Event: TypeAlias = ShutdownCalled | Received | WorkerLost | AllAgreed | PauseEnded | InquiryDue
+Event: TypeAlias = ShutdownCalled | Received[int, Message] | WorkerLost[int] | AllAgreed | PauseEnded | InquiryDue
 
 # -- instructions
-
-
-@dataclass(slots=True)
-class Send:
-    """Post ``message`` to the worker of rank ``to``."""
-
-    to: int
-    message: Message
 
 
 @dataclass(slots=True)
@@ -81,7 +63,7 @@ class Finish:
     """Leave, once all messages are acknowledged or their receivers are gone. It comes once."""
 
 
-Instruction: TypeAlias = Send | Pause | Finish
+Instruction: TypeAlias = Send[int, Message] | Pause | Finish
 
 
 class Quiescence:
@@ -102,7 +84,7 @@ class Quiescence:
         self._reports: dict[int, Counts] = {}
         self._previous: dict[int, Counts] | None = None  # the last round, if it was idle
         # By leader (if there are two, one is lost): its question, which waits until this worker knows of the same losses.
-        self._questions: dict[int, Ask] = {}
+        self._questions: dict[int, AskCounts] = {}
         self._missing: list[int] | None = None  # the leader's latest answer to an inquiry
 
     @property
@@ -201,9 +183,9 @@ class Quiescence:
         elif isinstance(message, Ready):
             self._ready.add(sender)
             self._lead()
-        elif isinstance(message, Ask):
+        elif isinstance(message, AskCounts):
             self._note_question(sender, message)
-        elif isinstance(message, Report):
+        elif isinstance(message, CountsReport):
             self._note_report(sender, message)
         else:
             self._send(sender, Missing(self.missing()))
@@ -216,7 +198,7 @@ class Quiescence:
             self._send(self.leader, Ready())
         self._lead()
 
-    def _note_question(self, leader: int, ask: Ask) -> None:
+    def _note_question(self, leader: int, ask: AskCounts) -> None:
         waiting = self._questions.get(leader)
         if waiting is None or waiting.round < ask.round:
             self._questions[leader] = ask
@@ -233,7 +215,7 @@ class Quiescence:
         for leader, ask in list(self._questions.items()):
             if self._lost.issuperset(ask.lost):
                 del self._questions[leader]
-                self._send(leader, Report(ask.round, self._counts()))
+                self._send(leader, CountsReport(ask.round, self._counts()))
 
     def _go(self) -> None:
         if self.finished:
@@ -258,10 +240,10 @@ class Quiescence:
         lost = sorted(self._lost)
         for rank in self._live:
             if rank != self.me:
-                self._send(rank, Ask(self._round, lost))
+                self._send(rank, AskCounts(self._round, lost))
         self._end_round_if_complete()
 
-    def _note_report(self, sender: int, report: Report) -> None:
+    def _note_report(self, sender: int, report: CountsReport) -> None:
         if self._asking and report.round == self._round:
             self._reports[sender] = report.counts
             self._end_round_if_complete()

@@ -31,7 +31,7 @@ class Ready:
 
 
 @dataclass(slots=True)
-class Ask:
+class AskCounts:
     """Ask a worker, as its leader, for its counts. It answers when it knows of these losses too."""
 
     kind: ClassVar[int] = 2
@@ -40,8 +40,8 @@ class Ask:
 
 
 @dataclass(slots=True)
-class Report:
-    """Answer `Ask` with the counts for that round."""
+class CountsReport:
+    """Answer `AskCounts` with the counts for that round."""
 
     kind: ClassVar[int] = 3
     round: int
@@ -70,19 +70,19 @@ class Missing:
     ranks: list[int]
 
 
-Message: TypeAlias = Ready | Ask | Report | Go | Inquiry | Missing
+Message: TypeAlias = Ready | AskCounts | CountsReport | Go | Inquiry | Missing
 
 
 def encode_message(message: Message) -> bytes:
     """Return a message as the bytes of its protobuf form."""
     out = QuiescenceMessage(kind=message.kind)
-    if isinstance(message, (Ask, Report)):
+    if isinstance(message, (AskCounts, CountsReport)):
         out.round = message.round
-    if isinstance(message, Ask):
+    if isinstance(message, AskCounts):
         out.ranks.extend(message.lost)
     if isinstance(message, Missing):
         out.ranks.extend(message.ranks)
-    if isinstance(message, Report):
+    if isinstance(message, CountsReport):
         out.open = message.counts.open
         for rank, (sent, received) in message.counts.peers.items():
             out.counts.add(rank=rank, sent=sent, received=received)
@@ -99,8 +99,8 @@ def decode_message(data: bytes) -> Message:
     peers = {count.rank: (count.sent, count.received) for count in given.counts}
     messages: dict[int, Message] = {
         Ready.kind: Ready(),
-        Ask.kind: Ask(given.round, list(given.ranks)),
-        Report.kind: Report(given.round, Counts(peers, given.open)),
+        AskCounts.kind: AskCounts(given.round, list(given.ranks)),
+        CountsReport.kind: CountsReport(given.round, Counts(peers, given.open)),
         Go.kind: Go(),
         Inquiry.kind: Inquiry(),
         Missing.kind: Missing(list(given.ranks)),

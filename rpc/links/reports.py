@@ -12,7 +12,7 @@ from ...proto.rpc_pb2 import MembershipReport, Question
 from .intervals import IntervalSet
 
 
-class Finding(IntEnum):
+class LinkFinding(IntEnum):
     """Finding of one worker about its link to another."""
 
     REACHED = 1  # it answered after another worker had suspected it
@@ -23,7 +23,7 @@ class Finding(IntEnum):
 class Evidence(NamedTuple):
     """A finding, and the reason in words."""
 
-    finding: Finding
+    finding: LinkFinding
     reason: str = ""
 
 
@@ -81,7 +81,7 @@ class Report:
     def suspects(self, rank: int) -> bool:
         """Return whether the author cannot reach that worker."""
         link = self.links.get(rank)
-        return link is not None and link.finding is not Finding.REACHED
+        return link is not None and link.finding is not LinkFinding.REACHED
 
     def confirms(self, asker: int, rank: int, version: int) -> bool:
         """Return whether the author suspects a worker, and knew the question about it when it said so.
@@ -103,7 +103,7 @@ class Reports(dict[int, Report]):
     def __missing__(self, author: int) -> Report:
         return Report()  # not stored
 
-    def finding(self, author: int, rank: int) -> Finding | None:
+    def finding(self, author: int, rank: int) -> LinkFinding | None:
         """Return the finding of ``author`` about its link to that worker; ``None`` if its report has none."""
         link = self[author].links.get(rank)
         return None if link is None else link.finding
@@ -169,7 +169,7 @@ def encode_report(report: Report) -> bytes:
 def decode_report(data: bytes) -> Report:
     """Return the report in ``data``."""
     given = MembershipReport.FromString(data)
-    links = {link.rank: Evidence(Finding(link.finding), link.reason) for link in given.links}
+    links = {link.rank: Evidence(LinkFinding(link.finding), link.reason) for link in given.links}
     report = Report(given.version, links, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})
     for first, end in zip(given.gone[::2], given.gone[1::2], strict=True):
         report.gone.add_range(first, end)

@@ -12,7 +12,7 @@ import errno
 from typing import NamedTuple
 
 from ...core.errors import AuthenticationError
-from .reports import Evidence, Finding
+from .reports import Evidence, LinkFinding
 
 # Errors that prove the worker dead: nothing listens at its address, or another process does, or another incarnation.
 PROOF = (ConnectionRefusedError, ConnectionAbortedError, AuthenticationError)
@@ -73,13 +73,13 @@ class Suspicion:
             self._broken_since = None
         elif isinstance(error, PROOF):
             # The time counts from the first proof, as in the verdicts, not from the silence before it.
-            proven = self.trouble is not None and self.trouble.evidence.finding is Finding.DEAD
+            proven = self.trouble is not None and self.trouble.evidence.finding is LinkFinding.DEAD
             since = self.trouble.since if self.trouble is not None and proven else now
-            self.trouble = Trouble(Evidence(Finding.DEAD, _proof(error)), since)
+            self.trouble = Trouble(Evidence(LinkFinding.DEAD, _proof(error)), since)
         elif self._broken_since is None:
             self._broken_since = now
         elif now - self._broken_since >= timeout and self.trouble is None:
-            self.trouble = Trouble(Evidence(Finding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
+            self.trouble = Trouble(Evidence(LinkFinding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
 
     def _leave_answered_out(self, now: float) -> None:
         if self._answered_since is not None and self._broken_since is not None:

@@ -20,18 +20,18 @@ from ..threads.timers import Timers
 from ..wire.control import ControlMessage, expelled
 from ..wire.messages import Topic
 from .verdict import (
-    Close,
+    CloseAgent,
     Event,
-    Failed,
     Instruction,
-    Joined,
-    Left,
     Lose,
+    MemberJoined,
+    MemberLeft,
     Opened,
     Reached,
-    Received,
+    ReportReceived,
     SendReport,
     TimePassed,
+    Unreachable,
     Verdicts,
 )
 
@@ -97,7 +97,7 @@ class Losses:
             if self._state.leaving:
                 self._remove(peer, evidence.reason)
                 return
-            self._handle(Failed(peer.number, evidence))
+            self._handle(Unreachable(peer.number, evidence))
         self._update_cut(peer, None)
 
     def answered(self, peer: Peer, acknowledged: list[ControlMessage]) -> None:
@@ -115,7 +115,7 @@ class Losses:
                 return
             machine = self._machine()  # before ``add``: made of the workers that were known so far
             self._peers.add(record)
-            self._due.extend(machine.handle(Joined(record.number), self._timers.now()))
+            self._due.extend(machine.handle(MemberJoined(record.number), self._timers.now()))
         self._carry_out()
 
     def left(self, peer: Peer, reason: str, agreed: bool, report: bytes) -> None:
@@ -133,7 +133,7 @@ class Losses:
         if self._state.leaving:
             self._remove(peer, reason)
         else:
-            self._handle(Left(peer.number, reason, decode_report(report)))
+            self._handle(MemberLeft(peer.number, reason, decode_report(report)))
 
     def watch(self) -> None:
         """Do what follows from the time that has passed, and set the alarm for the next such time."""
@@ -157,7 +157,7 @@ class Losses:
             return self._machine().next_hop(rank)
 
     def _received(self, sender: Peer, payload: bytes) -> None:
-        self._handle(Received(sender.number, decode_report(payload)))
+        self._handle(ReportReceived(sender.number, decode_report(payload)))
 
     # -- the machine
 
@@ -193,7 +193,7 @@ class Losses:
     def _do(self, instruction: Instruction) -> None:
         if isinstance(instruction, Lose):
             self._lose(self._peers.at(instruction.rank), instruction.loss)
-        elif isinstance(instruction, Close):
+        elif isinstance(instruction, CloseAgent):
             self._close(instruction.reason)
         elif not self._state.leaving:
             self._send_report(instruction)
@@ -258,7 +258,7 @@ class Losses:
         elif accepted:
             alive = f"it is connected to worker {self._state.name!r}"
         else:
-            alive = "nobody knows whether it is alive"
+            alive = "no worker knows whether it is alive"
         # With this worker's name, because the error may travel to other workers, whose users must see which link is cut.
         reason = f"{trouble.evidence.reason}, says worker {self._state.name!r}, but {alive}"
         if not peer.cut_off(reason, self._timers.now()):

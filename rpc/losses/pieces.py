@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from ..links.reports import Finding, Reports
+from ..links.reports import LinkFinding, Reports
 
 
 class Piece:
@@ -33,7 +33,7 @@ class Piece:
         self.silent = outside - self.dead
 
     def _found_dead(self, rank: int) -> bool:
-        return any(self._reports.finding(other, rank) is Finding.DEAD for other in self.here)
+        return any(self._reports.finding(other, rank) is LinkFinding.DEAD for other in self.here)
 
     @property
     def speaks(self) -> bool:

@@ -38,7 +38,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...core.errors import IllegalEventError
 from ..links.intervals import IntervalSet
-from ..links.reports import Evidence, Finding, Loss, Report, Reports
+from ..links.reports import Evidence, LinkFinding, Loss, Report, Reports
 from .pieces import Piece
 
 # -- events
@@ -57,20 +57,20 @@ class Reached(NamedTuple):
     version: int
 
 
-class Failed(NamedTuple):
+class Unreachable(NamedTuple):
     """A worker cannot be reached from here."""
 
     rank: int
     evidence: Evidence
 
 
-class Joined(NamedTuple):
+class MemberJoined(NamedTuple):
     """A worker has joined the group. ``rank`` is its number, which no worker had before."""
 
     rank: int
 
 
-class Left(NamedTuple):
+class MemberLeft(NamedTuple):
     """A worker said goodbye, with its last report: news of a loss may be on its way still, on another connection."""
 
     rank: int
@@ -78,7 +78,7 @@ class Left(NamedTuple):
     report: Report = Report()
 
 
-class Received(NamedTuple):
+class ReportReceived(NamedTuple):
     """A report arrived."""
 
     sender: int
@@ -89,7 +89,7 @@ class TimePassed(NamedTuple):
     """The time that ``Verdicts.due`` returned has come."""
 
 
-Event: TypeAlias = Opened | Reached | Failed | Joined | Left | Received | TimePassed
+Event: TypeAlias = Opened | Reached | Unreachable | MemberJoined | MemberLeft | ReportReceived | TimePassed
 
 # -- instructions
 
@@ -111,13 +111,13 @@ class Lose:
 
 
 @dataclass(slots=True)
-class Close:
+class CloseAgent:
     """Close the agent and end the process with a failure: this worker itself is lost."""
 
     reason: str
 
 
-Instruction: TypeAlias = SendReport | Lose | Close
+Instruction: TypeAlias = SendReport | Lose | CloseAgent
 
 
 class Verdicts:
@@ -161,7 +161,7 @@ class Verdicts:
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """Take an event at the time ``now``, in seconds, and return what the driver has to do.
 
-        Events of lost workers have no effect, and neither has any event after `Close`.
+        Events of lost workers have no effect, and neither has any event after `CloseAgent`.
 
         Raises:
             IllegalEventError: there is no worker of that rank.
@@ -181,9 +181,9 @@ class Verdicts:
         return min([now + self._timeout / 2, *(since + self._timeout for since in self._dead_since.values())])
 
     def _check_rank(self, event: Event) -> None:
-        if isinstance(event, Joined):
+        if isinstance(event, MemberJoined):
             return
-        rank = event.sender if isinstance(event, Received) else getattr(event, "rank", self.me)
+        rank = event.sender if isinstance(event, ReportReceived) else getattr(event, "rank", self.me)
         if rank not in self.members and rank not in self.report.gone:
             raise IllegalEventError(
                 f"worker {self._name(self.me)!r} got an event of rank {rank}, which is not in its job"
@@ -198,16 +198,16 @@ class Verdicts:
                 if rank in self.members:
                     self._reached(rank, version, now)
                     self._heard(now)
-            case Failed(rank, evidence):
+            case Unreachable(rank, evidence):
                 if rank in self.members:
                     self._failed(rank, evidence, now)
-            case Joined(rank):
+            case MemberJoined(rank):
                 self._join(rank)
                 self._conclude(now)
-            case Left(rank, reason, report):
+            case MemberLeft(rank, reason, report):
                 if rank in self.members and rank != self.me:
                     self._left(rank, reason, report, now)
-            case Received(sender, report):
+            case ReportReceived(sender, report):
                 if self._is_news(sender, report):
                     self._receive(sender, report, now)
                     self._heard(now)
@@ -220,13 +220,13 @@ class Verdicts:
 
     def _opened(self, rank: int) -> None:
         """Ask a suspected worker for a sign of life: the connection may have ended since."""
-        if self._reports.finding(self.me, rank) is not Finding.REACHED and self._reports.suspecting(rank):
+        if self._reports.finding(self.me, rank) is not LinkFinding.REACHED and self._reports.suspecting(rank):
             self._ask(rank)
 
     def _reached(self, rank: int, version: int, now: float) -> None:
         known = self.report.links.get(rank)
         suspecting = self._reports.suspecting(rank)
-        if not suspecting or version < self._asked.get(rank, 0) or (known and known.finding is Finding.REACHED):
+        if not suspecting or version < self._asked.get(rank, 0) or (known and known.finding is LinkFinding.REACHED):
             return
         if self._bound(rank):
             self._held.add(rank)
@@ -234,7 +234,7 @@ class Verdicts:
         if suspecting == [self.me]:
             del self.report.links[rank]
         else:
-            self.report.links[rank] = Evidence(Finding.REACHED)
+            self.report.links[rank] = Evidence(LinkFinding.REACHED)
         # If this worker had suspected it, the link is missing in everybody's graph. Else only those that suspect it must know.
         self._send_report(sorted(self.members) if known else suspecting)
         self._conclude(now)
@@ -244,7 +244,7 @@ class Verdicts:
         if known and known.finding >= evidence.finding:
             return
         self.report.links[rank] = evidence
-        if evidence.finding is Finding.DEAD:
+        if evidence.finding is LinkFinding.DEAD:
             self._dead_since[rank] = now
         self._send_report(sorted(self.members))
         self._asked[rank] = self.report.version
@@ -305,7 +305,7 @@ class Verdicts:
     def witness(self, rank: int) -> int | None:
         """Return a worker that reached ``rank`` after it was suspected; ``None`` if there is none."""
         return next(
-            (other for other in sorted(self.members) if self._reports.finding(other, rank) is Finding.REACHED), None
+            (other for other in sorted(self.members) if self._reports.finding(other, rank) is LinkFinding.REACHED), None
         )
 
     def next_hop(self, rank: int) -> int | None:
@@ -318,7 +318,7 @@ class Verdicts:
         known = self._reports.finding(self.me, rank)
         if rank == self.me or rank not in self.members:
             return
-        if known is Finding.REACHED:
+        if known is LinkFinding.REACHED:
             self._send_report([sender])
         elif known is None and rank not in self._asked:
             self._ask(rank)
@@ -437,4 +437,4 @@ class Verdicts:
 
     def _close(self, reason: str) -> None:
         self.closed = reason
-        self._instructions.append(Close(reason))
+        self._instructions.append(CloseAgent(reason))

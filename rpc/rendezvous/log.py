@@ -22,7 +22,7 @@ from google.protobuf import json_format
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security.handshake import PROTOCOL, Credentials, sign
-from ..threads.notices import Notices
+from ..threads.notices import WaitNotices
 from .members import MemberList
 
 logger = logging.getLogger("telegrad.rpc")
@@ -95,7 +95,7 @@ class _Joining:
             raise self._finished()
         me = self._me.record
         self._append({"protocol": PROTOCOL, "world_size": self._world_size, "worker": json_format.MessageToDict(me)})
-        notices = Notices(time.monotonic())
+        notices = WaitNotices(time.monotonic())
         while not self._decided():
             if time.monotonic() > self._deadline:
                 # The line is for all workers, also for those that come later: they must not count the workers that gave up.

@@ -21,7 +21,7 @@ from ..lanes.addresses import host_towards, join_address
 from ..lanes.base import Lane
 from ..security.handshake import PROTOCOL, Credentials
 from ..security.tls import TlsFiles
-from ..threads.notices import Notices
+from ..threads.notices import WaitNotices
 from .members import MemberList
 
 logger = logging.getLogger("telegrad.rpc")
@@ -92,7 +92,7 @@ class MpiRendezvous:
         return members.workers()
 
     def _wait_for_all(self, timeout: float) -> None:
-        deadline, notices = time.monotonic() + timeout, Notices(time.monotonic())
+        deadline, notices = time.monotonic() + timeout, WaitNotices(time.monotonic())
         request = self._world.Ibarrier()
         while not request.Test():
             if notices.due(time.monotonic()) and self.rank < TELLING:

@@ -26,7 +26,7 @@ from ..lanes.grpc_handshake import WELCOME_KEY, introduce, translate
 from ..links.worker_records import WorkerRecords
 from ..security.handshake import Credentials
 from ..threads.ioloop import acquire_loop, release_loop, within
-from ..threads.notices import Notices
+from ..threads.notices import WaitNotices
 from .members import MemberList
 
 logger = logging.getLogger("telegrad.rpc")
@@ -117,7 +117,7 @@ class RendezvousHost:
         own.join(me, world_size)
         self._opened.set_result(own)
         now = time.monotonic()
-        deadline, notices = now + timeout, Notices(now)
+        deadline, notices = now + timeout, WaitNotices(now)
         while (now := time.monotonic()) < deadline:
             try:
                 return own.closed.wait(min(notices.pause(now), deadline - now))
@@ -196,9 +196,9 @@ class RendezvousHost:
         return await (await self._admit)(worker)
 
     async def _send_notices(self, to: OpenRendezvous, seconds: float, context: Any, deadline: float) -> None:
-        """Tell a joiner now and then who is missing, until the rendezvous is closed, by this at the deadline."""
+        """Tell a joiner now and then which workers are missing, until the rendezvous is closed, by this at the deadline."""
         closed = asyncio.get_running_loop().create_task(_wait_until_closed(to))
-        notices = Notices(time.monotonic())
+        notices = WaitNotices(time.monotonic())
         try:
             while True:
                 now = time.monotonic()
@@ -233,7 +233,7 @@ def join(
         purpose: of the rendezvous.
 
     Raises:
-        RendezvousError: nobody is the host there, a worker did not join, or the host refuses.
+        RendezvousError: no worker is the host there, a worker did not join, or the host refuses.
         AuthenticationError: the process that answers there does not know this job's secret.
     """
     loop = acquire_loop()
@@ -262,7 +262,7 @@ class _Joining:
         self._world_size = world_size
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
-        self._notices = Notices(time.monotonic())
+        self._notices = WaitNotices(time.monotonic())
 
     async def run(self) -> WorkerRecords:
         reason = ""

@@ -12,7 +12,7 @@ NEXT_SECONDS = 30.0
 K = TypeVar("K", bound=Hashable)
 
 
-class Notices:
+class WaitNotices:
     """Times of the notices about one wait, which began at ``now``. For waits without an agent: their thread looks itself."""
 
     def __init__(self, now: float) -> None:

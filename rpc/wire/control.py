@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from ...core.errors import SerializationError
 from .frames import Parts
-from .header import HEAD, Flag, Kind
+from .header import HEAD, Flag, FrameKind
 
 AMOUNT = struct.Struct("<qq")  # bytes, messages; signed, because a goal may be negative
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
-DONE_HEAD = HEAD.pack(Kind.DONE, 0, 0, 0, 0.0)
+DONE_HEAD = HEAD.pack(FrameKind.DONE, 0, 0, 0, 0.0)
 LENGTH = struct.Struct("<I")
 RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
@@ -51,7 +51,8 @@ class ControlMessage:
 def encode_control(messages: Iterable[ControlMessage]) -> Parts:
     """Return one frame with all of ``messages``."""
     return _frame(
-        Kind.CONTROL, b"".join(ITEM.pack(item.id, item.topic, len(item.payload)) + item.payload for item in messages)
+        FrameKind.CONTROL,
+        b"".join(ITEM.pack(item.id, item.topic, len(item.payload)) + item.payload for item in messages),
     )
 
 
@@ -67,7 +68,7 @@ def decode_control(frame: Any) -> Iterator[tuple[int, int, bytes]]:
 
 def encode_acknowledgement(ids: list[int]) -> Parts:
     """Return the frame that tells the sender which control messages arrived."""
-    return _frame(Kind.ACKNOWLEDGE, encode_ids(ids))
+    return _frame(FrameKind.ACKNOWLEDGE, encode_ids(ids))
 
 
 def decode_acknowledgement(frame: Any) -> tuple[int, ...]:
@@ -97,12 +98,12 @@ def decode_ids(data: Any) -> tuple[int, ...]:
 
 def encode_credit(used: Amount) -> Parts:
     """Return the frame that tells how much its sender has used."""
-    return _frame(Kind.CREDIT, AMOUNT.pack(*used))
+    return _frame(FrameKind.CREDIT, AMOUNT.pack(*used))
 
 
 def encode_ask(goal: Amount) -> Parts:
     """Return the frame that asks for a credit as soon as its receiver has used ``goal``."""
-    return _frame(Kind.ASK, AMOUNT.pack(*goal))
+    return _frame(FrameKind.ASK, AMOUNT.pack(*goal))
 
 
 def decode_amount(frame: Any) -> Amount:
@@ -119,7 +120,7 @@ def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
         hops: how many more workers may pass it on.
         frame: the control frame.
     """
-    return _frame(Kind.RELAY, RELAY.pack(author, receiver, hops) + bytes(frame))
+    return _frame(FrameKind.RELAY, RELAY.pack(author, receiver, hops) + bytes(frame))
 
 
 def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
@@ -137,7 +138,7 @@ def encode_goodbye(reason: str, agreed: bool, report: bytes) -> Parts:
         report: its last report about other workers.
     """
     text = reason.encode()
-    return _frame(Kind.GOODBYE, LENGTH.pack(len(text)) + text + report, Flag.AGREED if agreed else 0)
+    return _frame(FrameKind.GOODBYE, LENGTH.pack(len(text)) + text + report, Flag.AGREED if agreed else 0)
 
 
 def decode_goodbye(frame: Any) -> tuple[str, bool, bytes]:
@@ -152,7 +153,7 @@ def decode_goodbye(frame: Any) -> tuple[str, bool, bytes]:
 
 def expelled(reason: str) -> Parts:
     """Return the last frame of a connection whose receiver counts as lost."""
-    return _frame(Kind.EXPELLED, reason.encode())
+    return _frame(FrameKind.EXPELLED, reason.encode())
 
 
 def read_reason(frame: Any) -> str:

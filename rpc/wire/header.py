@@ -7,7 +7,7 @@ import struct
 HEAD = struct.Struct("<BBH4xQd")  # kind, flags, method, call id, seconds left (0: no deadline)
 
 
-class Kind:
+class FrameKind:
     """First byte of a frame. Here and below plain integers are used: to combine ``IntFlag`` values takes a microsecond."""
 
     REQUEST = 1

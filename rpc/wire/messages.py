@@ -16,7 +16,7 @@ from ...core.extend import Tensor
 from ...core.futures import Future
 from ..call_states import NEW
 from ..lanes.base import Connection, FrameHandle
-from .header import Kind, restamp
+from .header import FrameKind, restamp
 
 NOTHING: Any = ()  # instead of an empty list: most messages need none, and to make one takes time
 NONE_YET: Any = MappingProxyType({})  # instead of an empty dictionary
@@ -115,7 +115,7 @@ class Outgoing(FrameHandle):
 
     __slots__ = ("attached", "call_id", "connection", "flags", "method", "pickled", "size", "timeout", "to", "what")
 
-    kind = Kind.REQUEST
+    kind = FrameKind.REQUEST
     what: object
 
     def __init__(self, method: int, call_id: int, timeout: float, to: int) -> None:
@@ -190,7 +190,7 @@ class Incoming:
 
     __slots__ = ("attached", "call_id", "connection", "extras", "flags", "method", "pickled", "size", "timeout")
 
-    kind = Kind.REPLY
+    kind = FrameKind.REPLY
     flags: int
     method: int
     call_id: int

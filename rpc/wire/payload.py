@@ -63,7 +63,7 @@ class TooLargeError(Exception):
     """Error: a message exceeded the limit while it was pickled. Its argument is the size at that moment."""
 
 
-class Tables:
+class PickleOutput:
     """Collects the output of a pickler, and the objects that it replaces, up to ``limit`` bytes. One per attempt to pickle.
 
     Args:
@@ -149,7 +149,7 @@ def _harmless(obj: Any) -> bool:
 class ByName(pickle.Pickler):
     """Fast pickler: functions and classes by name only."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: PickleOutput) -> None:
         super().__init__(tables, 5, buffer_callback=tables.keep)
         self.tables = tables
 
@@ -163,7 +163,7 @@ class ByName(pickle.Pickler):
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]  # it is untyped
     """Slow pickler: functions and classes whose names cannot be imported are sent by value."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: PickleOutput) -> None:
         super().__init__(tables, 5, buffer_callback=tables.keep)
         self.tables = tables
 
@@ -231,8 +231,8 @@ def pack_pickled(
         versions: not empty if code cannot travel by value: both workers and their Python versions.
     """
 
-    def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> Tables:
-        tables = Tables(reference_types, same_main, limit, versions)
+    def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> PickleOutput:
+        tables = PickleOutput(reference_types, same_main, limit, versions)
         pickler(tables).dump(part)
         return tables
 

@@ -19,7 +19,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...rpc.extend import Incoming, Kind, LaneListener
+from ...rpc.extend import FrameKind, Incoming, LaneListener
 from ...rpc.wire.frames import decode
 from ...rref.context import NUMBER as REFERENCES
 from .events import Action, EventQueue, Process, State
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 LATENCY_SECONDS = 0.002
 LATE_SECONDS = 1.0
-CONTROL = (Kind.CONTROL, Kind.ACKNOWLEDGE, Kind.RELAY)
-KIND_NAMES = {value: name.lower() for name, value in vars(Kind).items() if isinstance(value, int)}
+CONTROL = (FrameKind.CONTROL, FrameKind.ACKNOWLEDGE, FrameKind.RELAY)
+KIND_NAMES = {value: name.lower() for name, value in vars(FrameKind).items() if isinstance(value, int)}
 
 
 class Rates:
@@ -194,5 +194,6 @@ def _count_as_sent(target: SimulatedConnection, size: int) -> None:
 def carries_references(frame: bytearray) -> bool:
     """Return whether a request or a reply carries references; its receiver refuses a repetition of such a message."""
     return (
-        frame[0] in (Kind.REQUEST, Kind.REPLY) and REFERENCES in decode(bytearray(frame), True, Incoming(None)).extras
+        frame[0] in (FrameKind.REQUEST, FrameKind.REPLY)
+        and REFERENCES in decode(bytearray(frame), True, Incoming(None)).extras
     )

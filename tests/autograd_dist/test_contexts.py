@@ -12,8 +12,8 @@ import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.contexts import contexts_of
 from telegrad.autograd_dist.graph import ContextGraph, SendNode
-from telegrad.autograd_dist.local_pass import Kind, LocalPass
-from telegrad.autograd_dist.numbers import Method, Topic
+from telegrad.autograd_dist.local_pass import LocalPass, PassKind
+from telegrad.autograd_dist.numbers import GradientMethod, GradientTopic
 from telegrad.core.errors import RpcTimeoutError
 from telegrad.core.extend import GraphTask, gradient_edge
 from telegrad.testing import in_process_cluster
@@ -50,7 +50,7 @@ def test_steps_leave_nothing_and_share_control_messages(pair, until, monkeypatch
     monkeypatch.setattr("telegrad.autograd_dist.contexts.BATCH_SECONDS", 60)
     posted = []
     for agent in pair:
-        counting(agent, Topic.CONTEXT, posted)
+        counting(agent, GradientTopic.CONTEXT, posted)
     x = tg.ones(3, requires_grad=True)
     with autograd_dist.context():  # one that stays open, and never reaches b
         pass
@@ -221,10 +221,10 @@ def test_gradients_that_come_while_the_graph_is_walked_wait_for_it(monkeypatch):
         return original(task, *roots)
 
     monkeypatch.setattr(GraphTask, "expect", expect)
-    first = threading.Thread(target=part.take, args=([(Kind.FED, 0, [np.ones(3, np.float32)])],))
+    first = threading.Thread(target=part.take, args=([(PassKind.FED, 0, [np.ones(3, np.float32)])],))
     first.start()
     assert walking.wait(30)
-    part.take([(Kind.FED, 1, [np.ones(3, np.float32)])])
+    part.take([(PassKind.FED, 1, [np.ones(3, np.float32)])])
     assert not graph.gradients()
     walk_on.set()
     first.join(30)
@@ -235,7 +235,7 @@ def test_a_backward_that_times_out_says_with_whom(pair):
     here, there = pair
     here.rpc_timeout = 0.2
     answering = threading.Event()
-    there.server.serve(Method.PROPAGATE, lambda call: call.reply_with(None) if answering.wait(30) else None)
+    there.server.serve(GradientMethod.PROPAGATE, lambda call: call.reply_with(None) if answering.wait(30) else None)
     x = tg.ones(2, requires_grad=True)
     with autograd_dist.context() as context:
         result = rpc.rpc_sync("b", double, (x,), timeout=30).sum()

@@ -7,7 +7,7 @@ import telegrad as tg
 from helpers.remote import weights
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.drawing import edges_of
-from telegrad.autograd_dist.graph_parts import Part, PartNode
+from telegrad.autograd_dist.graph_parts import GraphPart, PartNode
 from telegrad.core.autograd.layout import rows_of
 from telegrad.core.errors import RpcError, WorkerLostError
 
@@ -59,7 +59,7 @@ def test_a_context_that_stays_at_home(workers):
 
 def test_rows_go_down_along_every_edge():
     parts = {
-        0: Part(
+        0: GraphPart(
             "a",
             [
                 PartNode("operation", ("op", ""), [1]),
@@ -67,7 +67,7 @@ def test_rows_go_down_along_every_edge():
                 PartNode("send", ("send", ""), [], 8),
             ],
         ),
-        1: Part("b", [PartNode("send", ("send", ""), [1], 7), PartNode("receive", ("receive", ""), [], 8)]),
+        1: GraphPart("b", [PartNode("send", ("send", ""), [1], 7), PartNode("receive", ("receive", ""), [], 8)]),
     }
     edges = edges_of(parts)
     assert len(edges) == 4

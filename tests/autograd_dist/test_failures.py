@@ -12,7 +12,7 @@ from helpers.remote import Gate, SlowBackward, weights
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.anomaly import AnomalyOfCall
 from telegrad.autograd_dist.contexts import contexts_of
-from telegrad.autograd_dist.numbers import Topic
+from telegrad.autograd_dist.numbers import GradientTopic
 from telegrad.core import interception
 from telegrad.core.errors import AutogradError, RpcTimeoutError
 from telegrad.proto.autograd_dist_pb2 import PassStopped
@@ -212,7 +212,7 @@ def test_a_stop_that_overtakes_its_pass_stops_it(workers, until):
         result = rpc.rpc_sync("b", tg.mul, (x, 2.0)).sum()
         expected = contexts_of(a).find(context).passes._last + 1
         news = PassStopped(context=context, root=a.rank, number=expected, oldest=expected, reason="a test")
-        a.control.post(a.peers.find("b"), Topic.PASS_STOPPED, news.SerializeToString())
+        a.control.post(a.peers.find("b"), GradientTopic.PASS_STOPPED, news.SerializeToString())
         until(lambda: stopped(b, context))
         with pytest.raises(AutogradError, match="the backward was stopped by worker 'a': a test"):
             autograd_dist.backward(context, [result])

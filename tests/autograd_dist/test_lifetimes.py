@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 from telegrad.autograd_dist.lifetimes import (
-    Arrived,
-    Ended,
-    Left,
+    ContextArrived,
+    ContextEnded,
+    ContextLeft,
     Lifetime,
     Lifetimes,
     Orphan,
@@ -34,7 +34,7 @@ def machine(rank):
 
 def joined(machine, context, sender):
     """The context of a message that arrived."""
-    machine.handle(Arrived(context, sender))
+    machine.handle(ContextArrived(context, sender))
     return machine.live.get(context)
 
 
@@ -60,7 +60,7 @@ def test_a_release_goes_down_the_tree_and_not_back():
     assert c.reach(joined(c, context, B), B)  # a reply ...
     assert c.reach(c.live[context], A)  # ... and a call of the creator
     assert joined(b, context, C) is b.live[context]
-    assert told(a, Left(context)) == [Send(B, Release(context, 0))]
+    assert told(a, ContextLeft(context)) == [Send(B, Release(context, 0))]
     assert told(b, Received(A, Release(context, 0))) == [Send(C, Release(context, 0))]
     assert not told(c, Received(B, Release(context, 0)))
     assert not len(a) + len(b) + len(c)
@@ -70,7 +70,7 @@ def test_a_message_after_the_end_makes_no_context():
     a, b = machine(A), machine(B)
     context = a.create()
     assert a.reach(context, B)
-    assert Ended(context) in a.handle(Left(context.id))
+    assert ContextEnded(context) in a.handle(ContextLeft(context.id))
     b.handle(Received(A, Release(context.id, 0)))
     assert joined(b, context.id, A) is None
     assert not a.reach(context, B)
@@ -86,13 +86,13 @@ def test_an_orphan_is_told_by_the_creator():
     assert told(c, WorkerLost(B)) == [Send(A, Orphan(context))]
     a.handle(Received(C, Orphan(context)))
     a.handle(WorkerLost(B))
-    assert Send(C, Release(context, 0)) in told(a, Left(context))
+    assert Send(C, Release(context, 0)) in told(a, ContextLeft(context))
 
 
 def test_an_orphan_of_an_ended_context_is_told_at_once():
     a = machine(A)
     context = a.create().id
-    a.handle(Left(context))
+    a.handle(ContextLeft(context))
     assert told(a, Received(C, Orphan(context))) == [Send(C, Release(context, 0))]
 
 
@@ -126,9 +126,9 @@ def test_a_release_covers_those_within_it():
 def test_only_the_creator_leaves_a_context():
     a, b = machine(A), machine(B)
     context = a.create().id
-    b.handle(Arrived(context, A))
+    b.handle(ContextArrived(context, A))
     with pytest.raises(IllegalEventError, match="worker 1 cannot end it"):
-        b.handle(Left(context))
+        b.handle(ContextLeft(context))
 
 
 def test_what_a_lost_worker_sent_before_makes_an_orphan_or_nothing():
@@ -137,7 +137,7 @@ def test_what_a_lost_worker_sent_before_makes_an_orphan_or_nothing():
     of_a, of_b = make_id(make_creator(A, 7), 5), make_id(make_creator(B, 7), 5)
     assert joined(c, of_b, B) is None
     assert joined(c, of_b, A) is None
-    assert told(c, Arrived(of_a, B)) == [Send(A, Orphan(of_a))]
+    assert told(c, ContextArrived(of_a, B)) == [Send(A, Orphan(of_a))]
     assert c.live.get(of_a) is not None
 
 
@@ -151,7 +151,7 @@ def test_ended_contexts_are_a_few_intervals(kept):
         if number % 3 == 0:
             a.reach(context, B)
             joined(b, context.id, A)
-        for send in told(a, Left(context.id)):
+        for send in told(a, ContextLeft(context.id)):
             assert not told(b, Received(A, send.message))
     assert intervals(a) <= 2 and intervals(b) <= 2
     assert len(a) == len(opened) and len(b) == 0
@@ -167,7 +167,7 @@ def test_many_open_contexts_that_end_in_any_order():
             a.reach(opened[-1], B)
             joined(b, opened[-1].id, A)
         if len(opened) > 20:
-            for send in told(a, Left(opened.pop(rng.randrange(len(opened))).id)):
+            for send in told(a, ContextLeft(opened.pop(rng.randrange(len(opened))).id)):
                 b.handle(Received(A, send.message))
         most = max(most, intervals(a), intervals(b))
     assert most <= 2 * 21 + 2, "more intervals than open contexts can make"
@@ -222,7 +222,7 @@ class World:
     def end(self, rank):
         context = self.some_context(rank, own=True)
         if context is not None:
-            self.handle(rank, Left(context.id))
+            self.handle(rank, ContextLeft(context.id))
             self.ended.add(context.id)
 
     def handle(self, rank, event):
@@ -244,7 +244,7 @@ class World:
         if arrival.how is How.LOST:
             event = WorkerLost(arrival.source)
         elif isinstance(arrival.what, InContext):
-            event = Arrived(arrival.what.context, arrival.source)
+            event = ContextArrived(arrival.what.context, arrival.source)
         else:
             event = Received(arrival.source, arrival.what)
         self.handle(arrival.to, event)
@@ -253,7 +253,7 @@ class World:
     def finish(self):
         for rank in self.machines:
             while (context := self.some_context(rank, own=True)) is not None:
-                self.handle(rank, Left(context.id))
+                self.handle(rank, ContextLeft(context.id))
         while self.step() or self.batches:
             for rank, to in list(self.batches):
                 self.post(rank, to)

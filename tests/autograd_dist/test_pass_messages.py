@@ -5,15 +5,15 @@ import random
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.autograd_dist.local_pass import Kind, Unfed
+from telegrad.autograd_dist.local_pass import PassKind, Unfed
 from telegrad.autograd_dist.pass_messages import PassRequest, open_answer, open_request, pack_answer, pack_request
 from telegrad.rpc.wire.bare import pack_bare
 from telegrad.rpc.wire.messages import Outgoing
 
 
 def some_entries(rng):
-    kinds = [rng.choice([Kind.FED, Kind.UNUSED, Kind.QUERY]) for _ in range(rng.randrange(4))]
-    return [(kind, rng.getrandbits(63), gradients(rng) if kind == Kind.FED else []) for kind in kinds]
+    kinds = [rng.choice([PassKind.FED, PassKind.UNUSED, PassKind.QUERY]) for _ in range(rng.randrange(4))]
+    return [(kind, rng.getrandbits(63), gradients(rng) if kind == PassKind.FED else []) for kind in kinds]
 
 
 def gradients(rng):
@@ -55,5 +55,5 @@ def test_nothing_to_say_is_an_empty_message():
 def test_dense_gradients_need_no_pickle(sparse):
     gradient = tg.ones(2, 3).to_sparse() if sparse else np.ones((2, 3))
     message = Outgoing(32, 1, 0.0, 1)
-    body = pack_request(1, (0, 1, 1), False, True, [(Kind.FED, 7, [gradient, None])])
+    body = pack_request(1, (0, 1, 1), False, True, [(PassKind.FED, 7, [gradient, None])])
     assert pack_bare(message, body, 1 << 20) != sparse

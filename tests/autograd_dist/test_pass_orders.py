@@ -11,7 +11,7 @@ import pytest
 import telegrad as tg
 from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.autograd_dist.graph import ContextGraph, ReceiveNode, SendNode
-from telegrad.autograd_dist.numbers import Topic
+from telegrad.autograd_dist.numbers import GradientTopic
 from telegrad.autograd_dist.pass_messages import open_request
 from telegrad.core.errors import AutogradError, PassStoppedError
 from telegrad.core.extend import attach, gradient_edge
@@ -65,7 +65,7 @@ class Network:
             return SimpleNamespace(rank=other, number=other, gone=False, info=SimpleNamespace(name=f"w{other}"))
 
         def post(peer, topic, payload):
-            assert topic == Topic.PASS_STOPPED
+            assert topic == GradientTopic.PASS_STOPPED
             reason = PassStopped.FromString(payload).reason
             self.flying.append(lambda: self.join(peer.rank, True).stop(PassStoppedError(reason)))
 

@@ -2,12 +2,12 @@
 
 from collections import deque
 
-from telegrad.rpc.links.reports import Evidence, Finding
-from telegrad.rpc.losses.verdict import Failed, Opened, Reached, Received, SendReport, TimePassed, Verdicts
+from telegrad.rpc.links.reports import Evidence, LinkFinding
+from telegrad.rpc.losses.verdict import Opened, Reached, ReportReceived, SendReport, TimePassed, Unreachable, Verdicts
 
 TIMEOUT = 10.0
-SILENT = Evidence(Finding.SILENT, "no connection within 10 s")
-DEAD = Evidence(Finding.DEAD, "connection refused")
+SILENT = Evidence(LinkFinding.SILENT, "no connection within 10 s")
+DEAD = Evidence(LinkFinding.DEAD, "connection refused")
 
 
 class Job:
@@ -22,7 +22,7 @@ class Job:
 
     def failed(self, rank, other, evidence):
         self.mended.discard(frozenset((rank, other)))
-        self.handle(rank, Failed(other, evidence))
+        self.handle(rank, Unreachable(other, evidence))
         self.settle()
 
     def handle(self, rank, event):
@@ -57,7 +57,7 @@ class Job:
         for to in said.to:
             way = self.machines[rank].next_hop(to) is not None
             if way and to in self.machines and to not in self.held:
-                self.handle(to, Received(rank, said.report))
+                self.handle(to, ReportReceived(rank, said.report))
                 if self.linked(rank, to):
                     self.handle(rank, Reached(to, said.report.version))
 

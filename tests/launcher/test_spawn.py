@@ -18,7 +18,7 @@ from helpers.programs import ending_within, stop_fork_server
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
 from telegrad.launcher.credentials import CredentialFolders
 from telegrad.launcher.engines.functions import FunctionEngine
-from telegrad.launcher.spawned_process import Work
+from telegrad.launcher.spawned_process import SpawnedWork
 
 pytestmark = pytest.mark.processes
 
@@ -226,7 +226,7 @@ def test_a_process_that_does_not_listen_is_killed_after_the_grace(functions):
 
 def test_a_process_that_somebody_else_reaped_is_not_signalled(functions):
     """multiprocessing reaps all ended children whenever any thread starts one."""
-    work = Work(functions.exit_in_one, (3,))
+    work = SpawnedWork(functions.exit_in_one, (3,))
     with closing(FunctionEngine(multiprocessing.get_context("spawn"), work, 2, grace=3.0, daemon=False)) as engine:
         engine.begin()
         for process in engine.processes:

@@ -14,13 +14,13 @@ from telegrad.launcher.supervisor import (
     Exited,
     Failed,
     Interrupted,
+    JobPhase,
     Joined,
     Left,
-    Phase,
     Signal,
     Start,
     Supervisor,
-    TimePassed,
+    Wake,
 )
 
 TERM, KILL, INT, HUP = signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP
@@ -35,9 +35,9 @@ def begun(size, grace=3.0):
 def test_a_job_whose_workers_succeed_finishes_with_the_last():
     supervisor = begun(2)
     assert supervisor.handle(Exited(1, 0), 1.0) == []
-    assert supervisor.phase is Phase.RUNNING and supervisor.wake_at is None
+    assert supervisor.phase is JobPhase.RUNNING and supervisor.wake_at is None
     assert supervisor.handle(Exited(0, 0), 2.0) == []
-    assert supervisor.phase is Phase.FINISHED
+    assert supervisor.phase is JobPhase.FINISHED
     assert supervisor.cause is None and supervisor.exit_code == 0
     assert [end.rank for end in supervisor.failures.exits] == [1, 0]
 
@@ -46,12 +46,12 @@ def test_the_first_failure_asks_the_living_to_end_and_later_kills_them():
     supervisor = begun(4)
     supervisor.handle(Exited(3, 0), 1.0)
     assert supervisor.handle(Exited(1, 5), 2.0) == [Signal(0, TERM), Signal(2, TERM)]
-    assert supervisor.phase is Phase.ENDING and supervisor.wake_at == 5.0
-    assert supervisor.handle(TimePassed(), 4.9) == []
+    assert supervisor.phase is JobPhase.ENDING and supervisor.wake_at == 5.0
+    assert supervisor.handle(Wake(), 4.9) == []
     assert supervisor.handle(Exited(0, -TERM), 4.95) == []
-    assert supervisor.handle(TimePassed(), 5.0) == [Signal(2, KILL)]
+    assert supervisor.handle(Wake(), 5.0) == [Signal(2, KILL)]
     assert supervisor.handle(Exited(2, -KILL), 5.1) == []
-    assert supervisor.phase is Phase.FINISHED
+    assert supervisor.phase is JobPhase.FINISHED
     assert supervisor.cause.rank == 1 and supervisor.exit_code == 5
     assert [end.by_launcher for end in supervisor.failures.exits] == [False, False, True, True]
 
@@ -106,7 +106,7 @@ def test_an_interruption_is_passed_on_once_and_is_the_exit_code(signum, sent):
     assert supervisor.handle(Interrupted(signum), 1.0) == [Signal(0, sent), Signal(1, sent)]
     assert supervisor.handle(Exited(0, 1), 1.1) == []
     assert supervisor.handle(Exited(1, -sent), 1.2) == []
-    assert supervisor.phase is Phase.FINISHED
+    assert supervisor.phase is JobPhase.FINISHED
     assert supervisor.cause is None and supervisor.exit_code == 128 + signum
 
 
@@ -128,10 +128,10 @@ def test_an_interruption_after_a_failure_kills_at_once_and_the_failure_stays_the
 def test_a_worker_that_outlives_kill_is_given_up():
     supervisor = begun(2, grace=0.0)
     supervisor.handle(Exited(0, 1), 1.0)
-    assert supervisor.handle(TimePassed(), 1.0) == [Signal(1, KILL)]
+    assert supervisor.handle(Wake(), 1.0) == [Signal(1, KILL)]
     assert supervisor.wake_at == 1.0 + UNKILLABLE_SECONDS
-    assert supervisor.handle(TimePassed(), supervisor.wake_at) == []
-    assert supervisor.phase is Phase.FINISHED and supervisor.wake_at is None and supervisor.exit_code == 1
+    assert supervisor.handle(Wake(), supervisor.wake_at) == []
+    assert supervisor.phase is JobPhase.FINISHED and supervisor.wake_at is None and supervisor.exit_code == 1
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
@@ -140,7 +140,7 @@ def test_in_every_order_of_deaths_the_killed_worker_is_the_cause(order):
     codes = {0: 1, 1: -KILL, 2: 1, 3: 0}
     for i, rank in enumerate(order):
         supervisor.handle(Exited(rank, codes[rank]), 1.0 + i / 10)
-    assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 137
+    assert supervisor.phase is JobPhase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 137
 
 
 @pytest.mark.parametrize("event", [Begin(), Exited(1, 0), Exited(2, 0), Joined(1, "late"), Failed(-1)], ids=repr)
@@ -158,7 +158,7 @@ def test_nothing_happens_before_the_beginning_or_after_the_end():
     supervisor.handle(Begin(), 0.0)
     supervisor.handle(Exited(0, 0), 1.0)
     with pytest.raises(IllegalEventError, match="a job that is finished"):
-        supervisor.handle(TimePassed(), 2.0)
+        supervisor.handle(Wake(), 2.0)
 
 
 # Reports of workers.
@@ -202,7 +202,7 @@ def test_a_culprit_that_reports_is_the_cause_however_late_it_ends(lost):
     victims = [[Failed(rank, lost), Exited(rank, 1)] for rank in (0, 2)]
     for events in in_causal_orders(CULPRIT[1:], *victims):
         supervisor = play(joined("w0", "w1", "w2"), [CULPRIT[0], *events])
-        assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 1
+        assert supervisor.phase is JobPhase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 1
 
 
 @pytest.mark.parametrize("code", [-KILL, -signal.SIGSEGV, 3])
@@ -230,7 +230,7 @@ def test_workers_that_blame_each_other_are_no_endless_circle():
 def test_a_blamed_worker_has_time_to_end_by_itself():
     supervisor = joined("w0", "w1", "w2")
     assert supervisor.handle(Failed(0, ("w1",)), 1.0) == supervisor.handle(Exited(0, 1), 1.1) == []
-    assert supervisor.phase is Phase.SETTLING and supervisor.wake_at == 1.0 + SETTLE_SECONDS
+    assert supervisor.phase is JobPhase.SETTLING and supervisor.wake_at == 1.0 + SETTLE_SECONDS
     assert supervisor.handle(Exited(1, 3), 2.0) == [Signal(2, TERM)], "now the cause is known"
     supervisor.handle(Exited(2, -TERM), 2.1)
     assert supervisor.cause.rank == 1 and supervisor.exit_code == 3
@@ -240,7 +240,7 @@ def test_but_not_for_ever_and_if_it_lives_on_it_is_not_the_cause():
     supervisor = joined("w0", "w1")
     supervisor.handle(Failed(0, ("w1",)), 1.0)
     supervisor.handle(Exited(0, 1), 1.1)
-    assert supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS) == [Signal(1, TERM)]
+    assert supervisor.handle(Wake(), 1.0 + SETTLE_SECONDS) == [Signal(1, TERM)]
     supervisor.handle(Exited(1, -TERM), 7.0)
     assert supervisor.cause.rank == 0
 
@@ -248,7 +248,7 @@ def test_but_not_for_ever_and_if_it_lives_on_it_is_not_the_cause():
 def test_a_culprit_that_takes_too_long_to_end_is_ended_and_stays_the_cause():
     supervisor = joined("w0", "w1")
     supervisor.handle(Failed(1), 1.0)
-    assert supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS) == [Signal(0, TERM), Signal(1, TERM)]
+    assert supervisor.handle(Wake(), 1.0 + SETTLE_SECONDS) == [Signal(0, TERM), Signal(1, TERM)]
     supervisor.handle(Failed(0), 7.0)  # because it was asked to end
     supervisor.handle(Exited(0, 1), 7.1)
     supervisor.handle(Exited(1, -TERM), 7.1)
@@ -273,7 +273,7 @@ def test_it_is_the_cause_also_if_its_end_takes_so_long_that_it_is_ended():
     supervisor = joined("w0", "w1")
     for event in [Left(1, shut_down=False, agreed=False), Failed(0, ("w1",)), Exited(0, 1)]:
         assert supervisor.handle(event, 1.0) == []
-    assert supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS) == [Signal(1, TERM)]
+    assert supervisor.handle(Wake(), 1.0 + SETTLE_SECONDS) == [Signal(1, TERM)]
     supervisor.handle(Exited(1, -TERM), 7.0)
     assert supervisor.cause.rank == 1 and supervisor.exit_code == 1
 
@@ -282,7 +282,7 @@ def test_one_that_leaves_because_it_was_asked_to_end_is_not():
     supervisor = joined("w0", "w1")
     events = [Failed(0, ("w1",)), Exited(0, 1)]
     assert [supervisor.handle(event, 1.0) for event in events] == [[], []]
-    supervisor.handle(TimePassed(), 1.0 + SETTLE_SECONDS)
+    supervisor.handle(Wake(), 1.0 + SETTLE_SECONDS)
     supervisor.handle(Left(1, shut_down=False, agreed=False), 6.5)
     supervisor.handle(Exited(1, -TERM), 7.0)
     assert supervisor.cause.rank == 0
@@ -296,7 +296,7 @@ def test_one_that_called_shutdown_is_not():
 
 def test_ending_without_shutdown_alone_ends_no_job():
     supervisor = play(joined("w0", "w1"), [Left(1, shut_down=False, agreed=False), Exited(1, 0), Exited(0, 0)])
-    assert supervisor.phase is Phase.FINISHED and supervisor.cause is None and supervisor.exit_code == 0
+    assert supervisor.phase is JobPhase.FINISHED and supervisor.cause is None and supervisor.exit_code == 0
     assert supervisor.failures.worker(0).ended_early and supervisor.failures.worker(1).ended_early
 
 
@@ -309,7 +309,7 @@ def test_a_reported_error_of_a_worker_that_succeeds_ends_nothing():
     supervisor = joined("w0", "w1")
     supervisor.handle(Failed(1), 1.0)
     supervisor.handle(Exited(1, 0), 1.1)
-    assert supervisor.phase is Phase.RUNNING and supervisor.wake_at is None
+    assert supervisor.phase is JobPhase.RUNNING and supervisor.wake_at is None
 
 
 def test_an_interruption_while_a_failure_settles_ends_all_and_the_failure_stays_the_cause():
@@ -340,7 +340,7 @@ def test_the_culprit_is_found_in_a_random_tree_of_blame():
         while chains := [chain for chain in chains if chain]:
             events.append(rng.choice(chains).pop(0))
         supervisor = play(joined(*(f"w{rank}" for rank in range(8))), events)
-        assert supervisor.phase is Phase.FINISHED and supervisor.cause.rank == ranks[0] and supervisor.exit_code != 0
+        assert supervisor.phase is JobPhase.FINISHED and supervisor.cause.rank == ranks[0] and supervisor.exit_code != 0
 
 
 def test_any_history_ends_in_time_and_signals_no_dead_worker():
@@ -352,7 +352,7 @@ def test_any_history_ends_in_time_and_signals_no_dead_worker():
         supervisor, alive, dying, now = begun(size, grace), set(range(size)), {}, 0.0
         stubborn, stuck = {r for r in alive if rng.random() < 0.3}, {r for r in alive if rng.random() < 0.1}
         since = {}  # phase -> when it was entered
-        while supervisor.phase is not Phase.FINISHED:
+        while supervisor.phase is not JobPhase.FINISHED:
             now += rng.choice([0.01, 0.2, 0.7])
             event = _next_event(rng, alive, dying, supervisor, now)
             if isinstance(event, Exited):
@@ -365,9 +365,9 @@ def test_any_history_ends_in_time_and_signals_no_dead_worker():
             since.setdefault(supervisor.phase, now)
         assert {end.rank for end in supervisor.failures.exits} == set(range(size)) - alive
         if alive:
-            assert now - since[Phase.KILLING] >= UNKILLABLE_SECONDS
-        if Phase.ENDING in since:
-            assert now - since[Phase.ENDING] <= grace + UNKILLABLE_SECONDS + 2 * 0.7, (
+            assert now - since[JobPhase.KILLING] >= UNKILLABLE_SECONDS
+        if JobPhase.ENDING in since:
+            assert now - since[JobPhase.ENDING] <= grace + UNKILLABLE_SECONDS + 2 * 0.7, (
                 "each deadline is late by at most a step"
             )
         failed = any(end.failed for end in supervisor.failures.exits)
@@ -377,10 +377,10 @@ def test_any_history_ends_in_time_and_signals_no_dead_worker():
 def _next_event(rng, alive, dying, supervisor, now):
     """Return the next event. The clock has precedence, as in an engine, whose loop looks at it every time."""
     if supervisor.wake_at is not None and now >= supervisor.wake_at:
-        return TimePassed()
+        return Wake()
     if dying and rng.random() < 0.7:
         return Exited(*rng.choice(sorted(dying.items())))
     chance = rng.random()
-    if supervisor.phase is Phase.RUNNING and alive and chance < 0.4:
+    if supervisor.phase is JobPhase.RUNNING and alive and chance < 0.4:
         return Exited(rng.choice(sorted(alive)), rng.choice([0, 0, 1, -KILL]))
-    return Interrupted(INT) if chance < 0.45 else TimePassed()
+    return Interrupted(INT) if chance < 0.45 else Wake()

@@ -11,9 +11,9 @@ from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, Worke
 from telegrad.core.futures import Future
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.group.shutdown import Shutdown
-from telegrad.rpc.links.reports import Evidence, Finding, Report, encode_report
+from telegrad.rpc.links.reports import Evidence, LinkFinding, Report, encode_report
 from telegrad.rpc.links.suspicion import Suspicion, Trouble
-from telegrad.rpc.losses.verdict import Failed, Reached, Received
+from telegrad.rpc.losses.verdict import Reached, ReportReceived, Unreachable
 from telegrad.rpc.wire.control import ControlMessage
 from telegrad.rpc.wire.messages import Topic
 from telegrad.testing import in_process_cluster
@@ -159,8 +159,8 @@ def test_a_goodbye_reaches_those_who_have_no_connection(agents, until):
 
 # -- not known to be cut yet
 
-NOBODY = Evidence(Finding.DEAD, "nobody listens there")
-SILENCE = Evidence(Finding.SILENT, "it says nothing")
+NOBODY = Evidence(LinkFinding.DEAD, "nobody listens there")
+SILENCE = Evidence(LinkFinding.SILENT, "it says nothing")
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_a_worker_that_is_lost_by_now_is_not_called_cut_off_when_something_else_
     a, peer, cuts = doubting
 
     def doubt(machine, now):
-        machine.handle(Failed(1, NOBODY), now - 1000)
+        machine.handle(Unreachable(1, NOBODY), now - 1000)
         machine._seen = now
         peer.suspicion.trouble = Trouble(NOBODY, now - 1000)
         a.losses._handle(Reached(2, 0))
@@ -259,7 +259,7 @@ def told(doubting, monkeypatch):
     """An agent that was told of a suspicion, and asked the suspected worker; its question does not leave."""
     a, peer, _ = doubting
     monkeypatch.setattr(a.control, "post", lambda *_: None)
-    a.losses._handle(Received(2, Report(1, {1: NOBODY})))
+    a.losses._handle(ReportReceived(2, Report(1, {1: NOBODY})))
     return a.losses, peer
 
 
@@ -291,10 +291,10 @@ def test_evidence_that_a_worker_is_dead_counts_from_its_first_proof():
     suspicion = Suspicion()
     for error, now in [(TimeoutError(), 10.0), (TimeoutError(), 13.0)]:
         suspicion.failed(error, now, 2.0)
-    assert suspicion.trouble.evidence.finding is Finding.SILENT and suspicion.trouble.since == 13.0
+    assert suspicion.trouble.evidence.finding is LinkFinding.SILENT and suspicion.trouble.since == 13.0
     for now in (20.0, 25.0):
         suspicion.failed(ConnectionRefusedError(), now, 2.0)
-        assert suspicion.trouble.evidence.finding is Finding.DEAD and suspicion.trouble.since == 20.0
+        assert suspicion.trouble.evidence.finding is LinkFinding.DEAD and suspicion.trouble.since == 20.0
 
 
 def test_time_in_which_the_system_of_a_worker_answers_a_dialer_is_no_silence():
@@ -308,4 +308,4 @@ def test_time_in_which_the_system_of_a_worker_answers_a_dialer_is_no_silence():
     ends(10.0)
     suspicion.answered(10.5)
     assert ends(15.0) is None and ends(16.0) is None
-    assert ends(16.6).evidence.finding is Finding.SILENT
+    assert ends(16.6).evidence.finding is LinkFinding.SILENT

@@ -9,7 +9,7 @@ from helpers.interrupts import Interrupter
 from telegrad.rpc.calls.done import TOGETHER, DoneAnswers
 from telegrad.rpc.threads.timers import Timers
 from telegrad.rpc.wire.control import decode_done
-from telegrad.rpc.wire.header import Kind
+from telegrad.rpc.wire.header import FrameKind
 from telegrad.testing.cluster import cluster
 
 
@@ -38,7 +38,7 @@ def connection(b):
 
 
 def ids(connection):
-    return [list(decode_done(frame)) for frame in connection.frames if frame[0] == Kind.DONE]
+    return [list(decode_done(frame)) for frame in connection.frames if frame[0] == FrameKind.DONE]
 
 
 def test_an_answer_leaves_at_once_where_few_requests_wait(answers, waiting, connection):

@@ -11,7 +11,7 @@ from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
 from telegrad.rpc.calls import replies
-from telegrad.rpc.group.gathering import Gathering, Offer, Rounds, _all_gather, _offer
+from telegrad.rpc.group.gathering import Contribution, Gathering, Rounds, _all_gather, _offer
 from telegrad.rpc.group.shutdown import Shutdown, shut_down
 from telegrad.rpc.links.control_queue import ControlQueue
 from telegrad.rpc.threads.coroutines import Coroutines
@@ -311,7 +311,7 @@ def test_an_object_leaves_at_its_deadline_though_no_withdrawal_comes(workers, un
 
 
 def offer(rounds, name, ticket):
-    made = Offer(ticket, f"{name}{ticket}")
+    made = Contribution(ticket, f"{name}{ticket}")
     full = rounds.offer(name, made)
     return made, full if full is None else {each.value for each in full.values()}
 

@@ -17,7 +17,7 @@ from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, d
 from telegrad.rpc.wire import control
 from telegrad.rpc.wire.control import ControlMessage
 from telegrad.rpc.wire.frames import decode, encode
-from telegrad.rpc.wire.header import Kind
+from telegrad.rpc.wire.header import FrameKind
 from telegrad.rpc.wire.layout import Place, placed
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 from telegrad.testing.cluster import in_process_cluster
@@ -31,8 +31,10 @@ def joined(parts):
     return b"".join(bytes(part) for part in parts)
 
 
-def message(*tensors, kind=Kind.REQUEST, **fields):
-    made = (Outgoing if kind == Kind.REQUEST else Reply)(999, 7, 2.5, 1)  # nothing serves that method, or unpickles it
+def message(*tensors, kind=FrameKind.REQUEST, **fields):
+    made = (Outgoing if kind == FrameKind.REQUEST else Reply)(
+        999, 7, 2.5, 1
+    )  # nothing serves that method, or unpickles it
     made.pickled, made.attached = [b"no pickle"], Attachments()
     made.attached.tensors = list(tensors)
     for name, value in fields.items():
@@ -46,7 +48,7 @@ FRAMES = [
     message(MATRIX, tg.ones(2, dtype=tg.float16)),
     message(MATRIX, MATRIX.t(), MATRIX[:, 1:], MATRIX.expand(2, 2, 3)),
     message(tg.tensor(1.5), extras={1: b"one", 9: b""}, buffers=[memoryview(b"raw"), memoryview(b"")]),
-    message(MATRIX, kind=Kind.REPLY, references=[object()] * 3),
+    message(MATRIX, kind=FrameKind.REPLY, references=[object()] * 3),
 ]
 SMALL = {
     "control": (

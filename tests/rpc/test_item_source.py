@@ -8,11 +8,11 @@ from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.functions.item_source import (
     Close,
     CloseGenerator,
-    Ended,
     Finished,
+    GeneratorPhase,
     Interrupt,
     ItemSource,
-    Phase,
+    NoMoreItems,
     Pulled,
     Step,
     Stepped,
@@ -29,7 +29,7 @@ def test_pulls_in_every_order_are_answered_in_the_order_of_their_numbers():
                 (step,) = instructions
                 steps.append(step.pull)
                 instructions = source.handle(Stepped())
-        assert steps == [0, 1, 2, 3] and source.phase is Phase.IDLE
+        assert steps == [0, 1, 2, 3] and source.phase is GeneratorPhase.IDLE
 
 
 def test_one_step_at_a_time():
@@ -43,23 +43,23 @@ def test_a_repeated_pull_changes_nothing():
     source = ItemSource()
     source.handle(Pulled(0, "a"))
     assert source.handle(Pulled(0, "again")) == []
-    assert source.handle(Stepped()) == [] and source.phase is Phase.IDLE
+    assert source.handle(Stepped()) == [] and source.phase is GeneratorPhase.IDLE
 
 
 def test_closing_between_items_closes_the_generator_and_ends_what_waits():
     source = ItemSource()
     source.handle(Pulled(2, "c"))
-    assert source.handle(Close()) == [CloseGenerator(), Ended("c")]
+    assert source.handle(Close()) == [CloseGenerator(), NoMoreItems("c")]
     assert source.handle(Close()) == []
-    assert source.handle(Pulled(0, "a")) == [Ended("a")]
-    assert source.handle(Finished()) == [] and source.phase is Phase.ENDED
+    assert source.handle(Pulled(0, "a")) == [NoMoreItems("a")]
+    assert source.handle(Finished()) == [] and source.phase is GeneratorPhase.ENDED
 
 
 def test_closing_during_a_step_interrupts_it_and_closes_afterwards():
     source = ItemSource()
     source.handle(Pulled(0, "a"))
     source.handle(Pulled(1, "b"))
-    assert source.handle(Close()) == [Interrupt(), Ended("b")]
+    assert source.handle(Close()) == [Interrupt(), NoMoreItems("b")]
     assert source.handle(Stepped()) == [CloseGenerator()]
     assert source.handle(Finished()) == []
 
@@ -107,13 +107,13 @@ def run_schedule(rng):
                 assert running is None and not finishing and closes == 0
                 running = instruction.pull
                 assert running == made
-            elif isinstance(instruction, Ended):
+            elif isinstance(instruction, NoMoreItems):
                 answered.append(instruction.pull)
             elif isinstance(instruction, CloseGenerator):
                 closes, finishing = closes + 1, True
                 assert running is None
-    if closing and source.phase is not Phase.ENDED:
+    if closing and source.phase is not GeneratorPhase.ENDED:
         source.handle(Close())
         source.handle(Finished())
     assert sorted(answered) == list(range(9)) and closes <= 1
-    assert source.phase is Phase.ENDED
+    assert source.phase is GeneratorPhase.ENDED

@@ -8,7 +8,7 @@ import pytest
 from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.group import quiescence as q
 from telegrad.rpc.group.quiescence import Quiescence
-from telegrad.rpc.group.quiescence_messages import Ask, Counts, Go, Ready, Report
+from telegrad.rpc.group.quiescence_messages import AskCounts, Counts, CountsReport, Go, Ready
 from telegrad.testing.schedules import How, Mesh, every_order, replayable, seeds
 
 IDLE = Counts({}, 0)
@@ -152,7 +152,7 @@ def test_the_silent_are_named():
     leader = ready(0, 3)
     receive(leader, 1, Ready())
     receive(leader, 2, Ready())
-    receive(leader, 2, Report(1, IDLE))
+    receive(leader, 2, CountsReport(1, IDLE))
     assert leader.missing() == [1]
 
 
@@ -161,29 +161,29 @@ def test_an_answer_to_a_round_before_a_loss_does_not_count():
     receive(leader, 1, Ready())
     receive(leader, 2, Ready())
     leader.handle(q.WorkerLost(2))
-    receive(leader, 1, Report(1, IDLE))  # it may have been given before the last message of 2 arrived there
+    receive(leader, 1, CountsReport(1, IDLE))  # it may have been given before the last message of 2 arrived there
     assert leader.missing() == [1]
-    assert receive(leader, 1, Report(2, IDLE)) == [(1, Ask(3, [2]))]
+    assert receive(leader, 1, CountsReport(2, IDLE)) == [(1, AskCounts(3, [2]))]
 
 
 def test_an_answer_waits_until_the_losses_that_the_leader_knows_are_known_here():
     machine = ready(1, 3)
-    assert receive(machine, 0, Ask(2, [2])) == []
-    assert receive(machine, 0, Ask(1, [])) == []  # late, and out of date
-    assert sends(machine.handle(q.WorkerLost(2))) == [(0, Report(2, IDLE))]
+    assert receive(machine, 0, AskCounts(2, [2])) == []
+    assert receive(machine, 0, AskCounts(1, [])) == []  # late, and out of date
+    assert sends(machine.handle(q.WorkerLost(2))) == [(0, CountsReport(2, IDLE))]
 
 
 def test_a_late_question_of_a_lost_leader_does_not_hide_that_of_the_new_one():
     machine = ready(2, 4)
-    assert receive(machine, 1, Ask(1, [0])) == receive(machine, 0, Ask(9, [3])) == []
-    assert sends(machine.handle(q.WorkerLost(0))) == [(1, Ready()), (1, Report(1, IDLE))]
+    assert receive(machine, 1, AskCounts(1, [0])) == receive(machine, 0, AskCounts(9, [3])) == []
+    assert sends(machine.handle(q.WorkerLost(0))) == [(1, Ready()), (1, CountsReport(1, IDLE))]
 
 
 def test_a_finished_worker_lets_others_go():
     machine = ready(1, 3)
     assert [type(said).__name__ for said in machine.handle(q.Received(0, Go()))] == ["Finish"]
     assert machine.handle(q.Received(0, Go())) == []
-    assert receive(machine, 2, Ready()) == receive(machine, 2, Ask(1)) == [(2, Go())]
+    assert receive(machine, 2, Ready()) == receive(machine, 2, AskCounts(1)) == [(2, Go())]
     assert machine.handle(q.InquiryDue()) == []
 
 
@@ -221,7 +221,7 @@ def test_go_is_passed_to_whom_already_follows_us():
     machine = ready(1, 4)
     # It has heard that 0 is lost; we have not, and 0's last message was lost on its way to 2.
     receive(machine, 2, Ready())
-    receive(machine, 3, Ask(1, [0]))
+    receive(machine, 3, AskCounts(1, [0]))
     assert receive(machine, 0, Go()) == [(2, Go()), (3, Go())]
 
 

@@ -10,7 +10,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.rpc.wire.header import Kind
+from telegrad.rpc.wire.header import FrameKind
 from telegrad.testing import count
 from telegrad.testing.cluster import cluster
 
@@ -32,7 +32,7 @@ def test_a_small_request_is_served_with_few_calls(monkeypatch, function, args, p
         received = b.connections.on_frame
         monkeypatch.setattr(b.connections, "on_frame", lambda *each: (arrived.append(each), received(*each)))
         rpc.rpc_sync("b", function, args)
-        connection, frame = next((at, bytes(frame)) for at, frame, _ in arrived if frame[0] == Kind.REQUEST)
+        connection, frame = next((at, bytes(frame)) for at, frame, _ in arrived if frame[0] == FrameKind.REQUEST)
         monkeypatch.undo()
         monkeypatch.setattr(type(connection), "send", lambda *each: not answers.append(None))
         monkeypatch.setattr(b.threads.functions, "submit", tasks.append)

@@ -8,21 +8,21 @@ from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.links.intervals import IntervalSet
 from telegrad.rpc.links.reports import Loss, Report, decode_report, encode_report
 from telegrad.rpc.losses.verdict import (
-    Close,
-    Failed,
-    Joined,
-    Left,
+    CloseAgent,
     Lose,
+    MemberJoined,
+    MemberLeft,
     Reached,
-    Received,
+    ReportReceived,
     SendReport,
+    Unreachable,
     Verdicts,
 )
 
 
 def test_a_goodbye_is_passed_on():
     job = Job(3)
-    job.handle(0, Left(2, "it has shut down"))
+    job.handle(0, MemberLeft(2, "it has shut down"))
     job.kill(2)
     job.settle()
     assert job.lost() == {0: [2], 1: [2]}
@@ -32,33 +32,33 @@ def test_a_goodbye_is_passed_on():
 def test_a_goodbye_brings_the_losses_that_are_why_its_sender_leaves():
     """The report of them may still be on its way, on another connection."""
     machine, leaver = machine_of_three(0), machine_of_three(1)
-    leaver.handle(Received(0, Report(1, {2: DEAD})), 0.0)
-    leaver.handle(Failed(2, DEAD), 0.0)
+    leaver.handle(ReportReceived(0, Report(1, {2: DEAD})), 0.0)
+    leaver.handle(Unreachable(2, DEAD), 0.0)
     assert 2 in leaver.report.gone
-    told = machine.handle(Left(1, "it has shut down", leaver.report.copy()), 0.0)
+    told = machine.handle(MemberLeft(1, "it has shut down", leaver.report.copy()), 0.0)
     assert [each.rank for each in told if isinstance(each, Lose)] == [2, 1]
     assert not machine.report.lost[2].left and machine.report.lost[1].left and not machine.closed
 
 
 def test_the_report_of_a_goodbye_is_no_news_if_a_later_one_has_come():
     machine = machine_of_three(0)
-    machine.handle(Received(1, Report(2)), 0.0)
-    told = machine.handle(Left(1, "it has shut down", Report(1, {2: DEAD})), 0.0)
+    machine.handle(ReportReceived(1, Report(2)), 0.0)
+    told = machine.handle(MemberLeft(1, "it has shut down", Report(1, {2: DEAD})), 0.0)
     assert [each.rank for each in told if isinstance(each, Lose)] == [1] and machine.members == {0, 2}
 
 
 def test_a_goodbye_of_a_worker_that_counts_this_one_as_lost_closes_it():
     machine = machine_of_three(0)
-    (told,) = machine.handle(Left(1, "it has shut down", Report(1, lost={0: Loss("no answer")})), 0.0)
-    assert isinstance(told, Close) and "no answer" in machine.closed
+    (told,) = machine.handle(MemberLeft(1, "it has shut down", Report(1, lost={0: Loss("no answer")})), 0.0)
+    assert isinstance(told, CloseAgent) and "no answer" in machine.closed
 
 
 def test_a_worker_that_others_count_as_lost_closes():
     job = Job(3)
-    job.handle(0, Left(2, "it has shut down"))
+    job.handle(0, MemberLeft(2, "it has shut down"))
     job.settle()
     assert job.closed() == []  # it was not told: it said goodbye
-    job.handle(2, Received(1, job.machines[1].report))
+    job.handle(2, ReportReceived(1, job.machines[1].report))
     assert job.closed() == [2] and "'w1'" in job.machines[2].closed
 
 
@@ -66,7 +66,7 @@ def joined(job, rank, order):
     """Let a worker join: its own machine knows all who live, and the others hear of it in that order."""
     job.machines[rank] = Verdicts(rank, [*job.machines, rank], "w{}".format, TIMEOUT)
     for other in order:
-        job.handle(other, Joined(rank))
+        job.handle(other, MemberJoined(rank))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -90,17 +90,17 @@ def test_a_worker_that_joins_counts_for_the_majority():
 def test_the_loss_of_a_worker_may_be_heard_of_before_that_it_joined():
     machine = Verdicts(0, range(2), "w{}".format, TIMEOUT)
     loss = Loss("it died")
-    assert not any(isinstance(done, Lose) for done in machine.handle(Received(1, Report(1, {}, {2: loss})), 0.0))
-    assert Lose(2, loss) in machine.handle(Joined(2), 0.0)
+    assert not any(isinstance(done, Lose) for done in machine.handle(ReportReceived(1, Report(1, {}, {2: loss})), 0.0))
+    assert Lose(2, loss) in machine.handle(MemberJoined(2), 0.0)
     assert machine.members == {0, 1} and machine.report.lost == {2: loss}
 
 
 def test_a_suspicion_that_was_heard_of_before_the_worker_joined_is_answered():
     machine = Verdicts(0, range(2), "w{}".format, TIMEOUT)
-    machine.handle(Received(1, Report(1, {2: SILENT})), 0.0)
-    asked = [done.to for done in machine.handle(Joined(2), 0.0) if isinstance(done, SendReport)]
+    machine.handle(ReportReceived(1, Report(1, {2: SILENT})), 0.0)
+    asked = [done.to for done in machine.handle(MemberJoined(2), 0.0) if isinstance(done, SendReport)]
     assert asked == [[2]] and machine.members == {0, 1, 2}
-    assert machine.handle(Joined(2), 0.0) == []
+    assert machine.handle(MemberJoined(2), 0.0) == []
 
 
 def test_a_report_does_not_grow_with_the_workers_that_have_left():
@@ -108,14 +108,14 @@ def test_a_report_does_not_grow_with_the_workers_that_have_left():
     machine, other = Verdicts(0, range(2), "w{}".format, TIMEOUT), Verdicts(1, range(2), "w{}".format, TIMEOUT)
     sizes = []
     for rank in range(2, 1000):
-        machine.handle(Joined(rank), 0.0)
-        other.handle(Joined(rank), 0.0)
-        *_, sent = machine.handle(Left(rank, f"worker {rank} has shut down"), 0.0)
+        machine.handle(MemberJoined(rank), 0.0)
+        other.handle(MemberJoined(rank), 0.0)
+        *_, sent = machine.handle(MemberLeft(rank, f"worker {rank} has shut down"), 0.0)
         sizes.append(len(encode_report(sent.report)))
     assert max(sizes) < 64 * 40 and sizes[-1] <= sizes[200] + 1
     lost = {
         done.rank: done.loss
-        for done in other.handle(Received(0, decode_report(encode_report(sent.report))), 0.0)
+        for done in other.handle(ReportReceived(0, decode_report(encode_report(sent.report))), 0.0)
         if isinstance(done, Lose)
     }
     assert sorted(lost) == [*range(2, 1000)] and other.members == {0, 1}
@@ -127,5 +127,5 @@ def test_a_report_does_not_grow_with_the_workers_that_have_left():
 
 def test_a_worker_that_is_gone_for_long_closes_when_it_hears_so():
     machine = Verdicts(1, range(3), "w{}".format, TIMEOUT)
-    (closed,) = machine.handle(Received(0, Report(1, gone=IntervalSet([1]))), 0.0)
+    (closed,) = machine.handle(ReportReceived(0, Report(1, gone=IntervalSet([1]))), 0.0)
     assert "'w0' counts it as lost" in closed.reason

@@ -5,13 +5,22 @@ import itertools
 import random
 
 import pytest
-from telegrad.rpc.links.reports import Evidence, Finding
-from telegrad.rpc.losses.verdict import Failed, Lose, Opened, Reached, Received, SendReport, TimePassed, Verdicts
+from telegrad.rpc.links.reports import Evidence, LinkFinding
+from telegrad.rpc.losses.verdict import (
+    Lose,
+    Opened,
+    Reached,
+    ReportReceived,
+    SendReport,
+    TimePassed,
+    Unreachable,
+    Verdicts,
+)
 from telegrad.testing.schedules import replayable, seeds
 
 TIMEOUT = 10.0
-SILENT = Evidence(Finding.SILENT, "no connection within 10 s")
-DEAD = Evidence(Finding.DEAD, "connection refused")
+SILENT = Evidence(LinkFinding.SILENT, "no connection within 10 s")
+DEAD = Evidence(LinkFinding.DEAD, "connection refused")
 
 
 class World:
@@ -110,7 +119,7 @@ class World:
             return
         still = self.cut_since.get(frozenset((rank, peer))) == since or peer in self.frozen
         if still and self.runs(rank) and rank != peer:
-            self.handle(rank, Failed(peer, SILENT))
+            self.handle(rank, Unreachable(peer, SILENT))
 
     def notice_death(self, rank, peer):
         if not self.runs(rank):
@@ -118,12 +127,12 @@ class World:
         if frozenset((rank, peer)) in self.cut_since:
             self.at(TIMEOUT * self.rng.random(), self.notice_gone_behind_a_cut, rank, peer)
         else:
-            self.handle(rank, Failed(peer, DEAD))
+            self.handle(rank, Unreachable(peer, DEAD))
 
     def notice_gone_behind_a_cut(self, rank, peer):
         if self.runs(rank):
             cut = frozenset((rank, peer)) in self.cut_since
-            self.handle(rank, Failed(peer, SILENT if cut else DEAD))
+            self.handle(rank, Unreachable(peer, SILENT if cut else DEAD))
 
     def notice_life(self, rank, peer):
         if rank == peer or not self.runs(rank):
@@ -132,7 +141,7 @@ class World:
             self.notice_death(rank, peer)
         elif self.linked(rank, peer):
             if rank in self.machines[peer].report.lost:  # it refuses our connection, and says why
-                self.handle(rank, Received(peer, self.machines[peer].report))
+                self.handle(rank, ReportReceived(peer, self.machines[peer].report))
             else:
                 self.handle(rank, Opened(peer))
 
@@ -156,7 +165,7 @@ class World:
         if not (self.connected(rank, to) and self.runs(to)):
             self.at(3.0, self.deliver, rank, to, report)
             return
-        self.handle(to, Received(rank, report))
+        self.handle(to, ReportReceived(rank, report))
         if self.linked(rank, to):
             refused = rank in self.machines[to].report.lost
             hear = (self.notice_life, rank, to) if refused else (self.hear_answer, rank, to, report.version)

@@ -11,7 +11,7 @@ from telegrad import rpc
 from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.lanes.bulk import CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.wire.frames import TABLES, decode, encode
-from telegrad.rpc.wire.header import HEAD, Kind
+from telegrad.rpc.wire.header import HEAD, FrameKind
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 
 ARRAYS = [np.array(1.5), np.zeros((0, 3)), np.arange(3, dtype=">f8"), np.ones(2, np.float16)]
@@ -83,8 +83,8 @@ CORRUPT = {
     "a kind that there is not": b"\x6e" + REQUEST[1:],
     "a method that there is not": frame_of(*encode(message(method=999, pickled=[b"p"]))),
     "a huge shape": REQUEST[: HEAD.size + TABLES.size] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
-    "control of half a message": HEAD.pack(Kind.CONTROL, 0, 0, 0, 0.0) + b"abc",
-    "half an acknowledgement": HEAD.pack(Kind.ACKNOWLEDGE, 0, 0, 0, 0.0)[:9],
+    "control of half a message": HEAD.pack(FrameKind.CONTROL, 0, 0, 0, 0.0) + b"abc",
+    "half an acknowledgement": HEAD.pack(FrameKind.ACKNOWLEDGE, 0, 0, 0, 0.0)[:9],
     "an extra of an interceptor that is cut off": frame_of(*encode(message(pickled=[b"p"], extras={1: b"cut"}))),
 }
 
@@ -102,7 +102,7 @@ def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers,
         assert "worker 'b' closes a connection to worker 'a'" in caplog.text
 
 
-@pytest.mark.parametrize("kind", [Kind.REQUEST, Kind.REPLY], ids=["request", "reply"])
+@pytest.mark.parametrize("kind", [FrameKind.REQUEST, FrameKind.REPLY], ids=["request", "reply"])
 def test_a_pickle_that_is_cut_off_fails_its_call(workers, kind, monkeypatch):
     pack = Codec.pack
 

@@ -4,7 +4,7 @@ import pytest
 from telegrad import rpc
 from telegrad.rpc.lanes.inproc import InProcessConnection
 from telegrad.rpc.threads.pool import ThreadPool
-from telegrad.rpc.wire.header import Kind
+from telegrad.rpc.wire.header import FrameKind
 from telegrad.testing import count, in_process_cluster
 
 STEPS = 50
@@ -52,7 +52,7 @@ def test_a_value_takes_three_messages_and_nothing_else_is_on_its_path(workers, s
     sent.clear()
     for _ in range(STEPS):
         step()
-    assert sent.count(Kind.REQUEST) == 2 * STEPS and sent.count(Kind.REPLY) == STEPS
+    assert sent.count(FrameKind.REQUEST) == 2 * STEPS and sent.count(FrameKind.REPLY) == STEPS
     assert sent.count("task") == STEPS  # the function
     assert len(sent) == 4 * STEPS  # no control message among them
 
@@ -64,9 +64,9 @@ def test_confirmations_and_deletes_of_many_references_are_one_message_each(worke
     owner = workers[1]
     until(lambda: not owner.server.serving)
     owner.timers.run_soon()
-    assert sent.count(Kind.CONTROL) == 1  # that the functions have run
+    assert sent.count(FrameKind.CONTROL) == 1  # that the functions have run
     workers[0].timers.run_soon()
-    assert sent.count(Kind.CONTROL) == 2 == sent.count(Kind.ACKNOWLEDGE)  # that the references are gone
+    assert sent.count(FrameKind.CONTROL) == 2 == sent.count(FrameKind.ACKNOWLEDGE)  # that the references are gone
     assert sent.count("task") == 0  # numbers are let go by the thread that reads
     for agent in workers:
         assert not any(agent.debug_info()["references"].values())
@@ -79,7 +79,7 @@ def test_confirmations_that_come_after_the_drops_make_one_message_too(workers, s
     until(lambda: not workers[1].server.serving)
     sent.clear()
     workers[1].timers.run_soon()
-    assert sent.count(Kind.CONTROL) == 2 == sent.count(Kind.ACKNOWLEDGE)
+    assert sent.count(FrameKind.CONTROL) == 2 == sent.count(FrameKind.ACKNOWLEDGE)
     for agent in workers:
         assert not any(agent.debug_info()["references"].values())
 
@@ -93,7 +93,7 @@ def test_a_call_of_a_method_is_two_frames_and_leaves_nothing_to_tell(workers, se
         for _ in range(STEPS):
             assert reference.rpc_sync().count(7) == 1
         tick(workers)
-        assert sent.count(Kind.REQUEST) == sent.count(Kind.REPLY) == sent.count("task") == STEPS
+        assert sent.count(FrameKind.REQUEST) == sent.count(FrameKind.REPLY) == sent.count("task") == STEPS
         assert len(sent) == 3 * STEPS
 
 

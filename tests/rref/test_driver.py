@@ -13,8 +13,8 @@ from telegrad.rref import protocol as p
 from telegrad.rref.context import RRefContext
 from telegrad.rref.forks import State
 from telegrad.rref.ids import GlobalId, WorkerKey
-from telegrad.rref.numbers import Method
-from telegrad.rref.transfers import Entry, Kind, Transfer
+from telegrad.rref.numbers import ReferenceMethod
+from telegrad.rref.transfers import Entry, EntryKind, ReferenceTransfer
 from telegrad.testing import in_process_cluster
 
 A, B, C = WorkerKey(0), WorkerKey(1), WorkerKey(2)
@@ -58,17 +58,17 @@ def left(agent):
 
 def passed_on(number):
     """A reference of ``c`` that ``a`` passes on."""
-    return [Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), C, Kind.UNREGISTERED)]
+    return [Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), C, EntryKind.UNREGISTERED)]
 
 
 def created(number):
     """A creating call by ``a`` that asks for a reference."""
-    return [Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), B, Kind.CREATED)]
+    return [Entry(GlobalId(0, 0, number), GlobalId(0, 0, 100 + number), B, EntryKind.CREATED)]
 
 
 def arrive(agent, sender, number, entries):
     """The forks that the agent adopts; ``None`` if it refuses the transfer."""
-    transfer = Transfer.arriving(sender, number, entries)
+    transfer = ReferenceTransfer.arriving(sender, number, entries)
     references(agent).receive(transfer)
     return transfer.forks if transfer.adopted else None
 
@@ -157,7 +157,7 @@ def test_a_fetch_whose_creating_call_never_comes_fails(agents, how):
 
 def test_a_reference_at_its_owner_before_the_creating_call_waits_for_the_value(agents):
     context = references(agents[1])
-    (fork,) = arrive(agents[1], C, 0, [Entry(GlobalId(0, 0, 6), GlobalId(2, 0, 1), B, Kind.UNREGISTERED)])
+    (fork,) = arrive(agents[1], C, 0, [Entry(GlobalId(0, 0, 6), GlobalId(2, 0, 1), B, EntryKind.UNREGISTERED)])
     with agents[1].use():
         reference = tg.RRef._of(context, fork)
         fetched = reference._fetch(60)
@@ -173,8 +173,8 @@ def test_a_failure_counts_in_whatever_order_instructions_are_carried_out(agents,
     with context._lock:
         instructions = context.ownership.handle(p.Received(C, p.Accept(fork.fork_id)))
         instructions += context.ownership.handle(p.WorkerLost(C))
-    relevant = [each for each in instructions if isinstance(each, (p.Confirmed, p.Failed))]
-    assert [type(each).__name__ for each in relevant] == ["Confirmed", "Failed"]
+    relevant = [each for each in instructions if isinstance(each, (p.Confirmed, p.ForkFailed))]
+    assert [type(each).__name__ for each in relevant] == ["Confirmed", "ForkFailed"]
     for each in relevant if first == "Confirmed" else reversed(relevant):
         context._carry_out([each])
     fork.settled.wait(10)
@@ -225,7 +225,7 @@ def test_a_fetch_faster_than_the_news_that_its_creation_failed_says_why(agents, 
     accept = b.server.accept
 
     def lose_creations(message):
-        if message.method == Method.CREATE:
+        if message.method == ReferenceMethod.CREATE:
             return
         a.caller.fail_where(
             lambda call: "remote" in str(call.what), lambda call: RpcError(f"{call.what} never arrived")

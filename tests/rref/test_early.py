@@ -7,10 +7,10 @@ from helpers.remote import Counter, Shelf, here, local
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.wire.header import HEAD, Kind
+from telegrad.rpc.wire.header import HEAD, FrameKind
 from telegrad.rref import protocol as p
 from telegrad.rref.context import RRefContext
-from telegrad.rref.numbers import Method
+from telegrad.rref.numbers import ReferenceMethod
 from telegrad.testing import in_process_cluster
 
 
@@ -24,7 +24,7 @@ class Held:
 
     def _see(self, connection, frame, owned):
         kind, _, method, *_ = HEAD.unpack_from(frame)
-        if kind == Kind.REQUEST and method == Method.CREATE and not self.arrived.is_set():
+        if kind == FrameKind.REQUEST and method == ReferenceMethod.CREATE and not self.arrived.is_set():
             self.frames.append((connection, bytearray(frame), True))
             self.arrived.set()
         else:

@@ -5,7 +5,7 @@ from telegrad.core.errors import AgentClosedError, IllegalEventError
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import BLOCK, GlobalId, WorkerKey
 from telegrad.rref.ownership import Ownership
-from telegrad.rref.transfers import Transfer
+from telegrad.rref.transfers import ReferenceTransfer
 from telegrad.testing.table import Table
 
 OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
@@ -258,7 +258,7 @@ def test_a_user_calls_itself(table):
 
 def test_a_call_through_a_reference_needs_no_message_but_its_answer(table):
     mine = table.creates(USER, OWNER)
-    transfer = Transfer(OWNER, [mine], answered=True)
+    transfer = ReferenceTransfer(OWNER, [mine], answered=True)
     table.handle(USER, p.Sending(transfer))
     assert table.arrives(USER, transfer)
     his = table.adopted(transfer)
@@ -395,7 +395,7 @@ def test_an_illegal_event_raises(table, message):
 
 def test_names_of_workers_can_be_given():
     machine = Ownership(USER, name_of=lambda key: f"trainer{key.rank}")
-    transfer = Transfer(OWNER, creates=True)
+    transfer = ReferenceTransfer(OWNER, creates=True)
     machine.handle(p.Sending(transfer))
     (failure,) = machine.handle(p.WorkerLost(OWNER))
     assert (failure.fork, failure.lost) == (transfer.created, OWNER)
@@ -407,7 +407,7 @@ def test_names_of_workers_can_be_given():
 
 def test_a_call_keeps_its_fork_until_it_is_answered_and_needs_no_message(table):
     mine = table.creates(USER, OWNER)
-    transfer = Transfer(OWNER, borrowed=mine)
+    transfer = ReferenceTransfer(OWNER, borrowed=mine)
     table.handle(USER, p.Sending(transfer))
     table.drop(USER, mine)
     assert table.arrives(USER, transfer) and table.kinds() == []
@@ -419,11 +419,11 @@ def test_a_call_keeps_its_fork_until_it_is_answered_and_needs_no_message(table):
 
 def test_a_value_that_is_gone_is_not_borrowed(table):
     mine = table.creates(USER, OWNER)
-    transfer = Transfer(OWNER, borrowed=mine)
+    transfer = ReferenceTransfer(OWNER, borrowed=mine)
     table.handle(USER, p.Sending(transfer))
     table.dies(USER)
-    arriving = Transfer.arriving(OTHER, 0, transfer.entries)
-    table.handle(OWNER, p.Arrived(arriving))
+    arriving = ReferenceTransfer.arriving(OTHER, 0, transfer.entries)
+    table.handle(OWNER, p.ReferencesArrived(arriving))
     assert arriving.adopted and arriving.value is None
     table.assert_empty()
 
@@ -432,5 +432,5 @@ def test_a_borrow_of_a_released_reference_is_refused(table):
     mine = table.creates(USER, OWNER)
     table.drop(USER, mine)
     with pytest.raises(ValueError, match="released"):
-        table.handle(USER, p.Sending(Transfer(OWNER, borrowed=mine)))
+        table.handle(USER, p.Sending(ReferenceTransfer(OWNER, borrowed=mine)))
     table.assert_empty()

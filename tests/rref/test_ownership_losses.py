@@ -177,7 +177,7 @@ def test_a_failed_handle_fails_once(table):
     table.handle(USER, p.NotDelivered(transfer))
     table.settle()
     table.dies(OWNER)
-    assert sum(isinstance(each, p.Failed) for each in table.instructions[OTHER]) == 1
+    assert sum(isinstance(each, p.ForkFailed) for each in table.instructions[OTHER]) == 1
     table.drop(USER, mine)
     table.drop(OTHER, his)
     table.assert_empty()

@@ -5,7 +5,7 @@ from telegrad.core.futures import Future
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import WorkerKey
 from telegrad.rref.ownership import Ownership
-from telegrad.rref.transfers import Transfer
+from telegrad.rref.transfers import ReferenceTransfer
 from telegrad.testing.schedules import every_order
 
 OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
@@ -36,7 +36,7 @@ class Scene:
                 self.freed.append(told.rref_id)
             elif isinstance(told, p.Confirmed):
                 self.confirmed.add(told.fork.fork_id)
-            elif isinstance(told, p.Failed):
+            elif isinstance(told, p.ForkFailed):
                 assert told.fork.fork_id not in self.confirmed or OWNER in self.dead
                 self.failed[told.fork.fork_id] = told.reason
 
@@ -66,7 +66,7 @@ class Scene:
 
     def create(self, arrives=True, replied=True):
         """USER creates on OWNER."""
-        transfer = self.sending(USER, Transfer(OWNER, creates=True))
+        transfer = self.sending(USER, ReferenceTransfer(OWNER, creates=True))
 
         def reply():
             if USER in self.machines:
@@ -82,7 +82,7 @@ class Scene:
 
     def give(self, sender, to, reference, copies=1, then=lambda fork: None, answered=False):
         """Send the reference; ``then`` is what the receiver does with its fork. A request is ``answered``."""
-        transfer = self.sending(sender, Transfer(to, [reference], answered=answered))
+        transfer = self.sending(sender, ReferenceTransfer(to, [reference], answered=answered))
 
         def reply():
             if sender in self.machines:
@@ -100,11 +100,11 @@ class Scene:
 
     def borrow(self, sender, reference, copies=1):
         """Call a method of the value of OWNER, which is there whenever the call arrives."""
-        transfer = self.sending(sender, Transfer(OWNER, borrowed=reference))
+        transfer = self.sending(sender, ReferenceTransfer(OWNER, borrowed=reference))
 
         def event():
-            arriving = Transfer.arriving(sender, transfer.number, transfer.entries)
-            self.handle(OWNER, p.Arrived(arriving))
+            arriving = ReferenceTransfer.arriving(sender, transfer.number, transfer.entries)
+            self.handle(OWNER, p.ReferencesArrived(arriving))
             if arriving.adopted:
                 assert arriving.value is not None and reference.rref_id not in self.freed
                 self.flying.append(lambda: self.handle(sender, p.Delivered(transfer)))
@@ -117,9 +117,9 @@ class Scene:
 
     def arrive(self, sender, transfer):
         """The forks that the receiver adopted; ``None`` if it refused the transfer, or is lost."""
-        arriving = Transfer.arriving(sender, transfer.number, transfer.entries)
+        arriving = ReferenceTransfer.arriving(sender, transfer.number, transfer.entries)
         if transfer.peer in self.machines:
-            self.handle(transfer.peer, p.Arrived(arriving))
+            self.handle(transfer.peer, p.ReferencesArrived(arriving))
         return arriving.forks if arriving.adopted else None
 
     def drop(self, reference):

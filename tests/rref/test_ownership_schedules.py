@@ -8,7 +8,7 @@ from telegrad.core.futures import Future
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import WorkerKey
 from telegrad.rref.ownership import Ownership
-from telegrad.rref.transfers import Transfer
+from telegrad.rref.transfers import ReferenceTransfer
 from telegrad.testing.schedules import How, Mesh, replayable, seeds
 
 WORKERS = 5
@@ -20,19 +20,19 @@ WEIGHTS = {"create": 4, "own": 2, "fork": 7, "borrow": 3, "drop": 6, "kill": 0.7
 class Call(NamedTuple):
     """A message with a transfer on the bare network."""
 
-    transfer: Transfer
+    transfer: ReferenceTransfer
 
 
 class Reply(NamedTuple):
     """The receiver's answer to a request."""
 
-    transfer: Transfer
+    transfer: ReferenceTransfer
 
 
 class Unsure(NamedTuple):
     """The sender of a transfer does not know whether it arrived."""
 
-    transfer: Transfer
+    transfer: ReferenceTransfer
 
 
 class Fact:
@@ -84,7 +84,7 @@ class World:
 
     def create(self, key):
         owner = self.rng.choice([*self.machines, *self.mesh.dead]) if self.rng.random() < 0.1 else self.someone()
-        transfer = Transfer(owner, self.some_forks(key), creates=True)
+        transfer = ReferenceTransfer(owner, self.some_forks(key), creates=True)
         instructions = self.machines[key].handle(p.Sending(transfer))
         fork = transfer.created
         if owner == key:
@@ -96,13 +96,13 @@ class World:
     def fork(self, key, to=None, most=2):
         parents = self.some_forks(key, most)
         if parents:
-            transfer = Transfer(to or self.someone(), parents, answered=self.rng.random() < 0.5)
+            transfer = ReferenceTransfer(to or self.someone(), parents, answered=self.rng.random() < 0.5)
             self.dispatch(key, transfer, self.machines[key].handle(p.Sending(transfer)))
 
     def borrow(self, key):
         for fork in self.some_forks(key, most=1):
             if fork.owner != key:
-                transfer = Transfer(fork.owner, borrowed=fork)
+                transfer = ReferenceTransfer(fork.owner, borrowed=fork)
                 self.dispatch(key, transfer, self.machines[key].handle(p.Sending(transfer)))
 
     def drop(self, key):
@@ -185,8 +185,8 @@ class World:
         return True
 
     def call_arrives(self, source, key, transfer):
-        arriving = Transfer.arriving(source, transfer.number, transfer.entries)
-        instructions = self.machines[key].handle(p.Arrived(arriving))
+        arriving = ReferenceTransfer.arriving(source, transfer.number, transfer.entries)
+        instructions = self.machines[key].handle(p.ReferencesArrived(arriving))
         if not arriving.adopted:
             return
         if transfer.borrowed is not None and arriving.value is None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from telegrad.rpc.group import quiescence as q
-from telegrad.rpc.group.gathering import Offer, Rounds
+from telegrad.rpc.group.gathering import Contribution, Rounds
 from telegrad.rpc.group.quiescence_messages import Counts, Ready
 from telegrad.testing.counts import lines_run
 from telegrad.testing.scale import lines, measure
@@ -18,7 +18,7 @@ def lines_of(action):
 
 def offer_to(workers):
     rounds = Rounds([f"w{rank}" for rank in range(workers)])
-    return lines_of(lambda: rounds.offer("w1", Offer(0, None)))
+    return lines_of(lambda: rounds.offer("w1", Contribution(0, None)))
 
 
 def ready_at(workers):
@@ -34,13 +34,13 @@ def test_a_message_takes_as_many_steps_among_many_workers(step):
 
 def test_a_round_after_a_withdrawal_and_a_loss_counts_right():
     rounds = Rounds("ab")
-    assert rounds.offer("a", Offer(0, 1)) == {}
+    assert rounds.offer("a", Contribution(0, 1)) == {}
     assert rounds.withdraw("a", 0) is not None
-    assert rounds.offer("b", Offer(0, 2)) == {} == rounds.offer("b", Offer(1, 3))
-    full = rounds.offer("a", Offer(1, 4))
+    assert rounds.offer("b", Contribution(0, 2)) == {} == rounds.offer("b", Contribution(1, 3))
+    full = rounds.offer("a", Contribution(1, 4))
     assert {name: offer.value for name, offer in full.items()} == {"a": 4, "b": 2}
     assert [offer.value for offer in rounds.end()] == [3]
-    assert rounds.offer("a", Offer(2, 5)) == {}
+    assert rounds.offer("a", Contribution(2, 5)) == {}
 
 
 def test_an_event_runs_as_many_lines_among_many_workers():

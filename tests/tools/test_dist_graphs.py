@@ -2,7 +2,7 @@
 
 import pytest
 from telegrad.autograd_dist.graph import ContextGraph
-from telegrad.autograd_dist.local_pass import Kind, LocalPass
+from telegrad.autograd_dist.local_pass import LocalPass, PassKind
 from telegrad.testing import repeated
 from telegrad.tools.dist_graphs import __main__ as command
 from telegrad.tools.dist_graphs import processes, simulated
@@ -63,7 +63,7 @@ def says_that_all_is_unused(monkeypatch):
     apply = LocalPass._apply
 
     def confused(self, entry):
-        apply(self, (Kind.UNUSED, entry[1], ()) if entry[0] == Kind.FED and entry[1] % 2 else entry)
+        apply(self, (PassKind.UNUSED, entry[1], ()) if entry[0] == PassKind.FED and entry[1] % 2 else entry)
 
     monkeypatch.setattr(LocalPass, "_apply", confused)
 
