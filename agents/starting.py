@@ -18,6 +18,7 @@ from ..rpc.extend import (
     BackendType,
     DynamicGroup,
     GrpcRpcBackendOptions,
+    LoggedGroup,
     Plan,
     RpcBackendOptions,
     check_name,
@@ -41,8 +42,9 @@ def init_rpc(
 ) -> None:
     """Start this process's agent and wait until all workers of the job have joined.
 
-    Without a world size the job is a dynamic group: rank 0 is its first worker, others join it at any time and leave with
-    ``shutdown``, which then waits for the work of this worker only. A name and a rank can be used again after that.
+    Without a world size the job is a dynamic group: workers join it at any time and leave with ``shutdown``, which then waits
+    for the work of this worker only. A name and a rank can be used again after that. Over ``tcp://`` and ``env://`` rank 0 is
+    its first worker, and the others join at it; over ``file://`` they join at any, in any order.
 
     Args:
         name: this worker's name, unique in the job: letters, digits, ``_``, ``-``, ``:`` and ``.``, at most 128; ``None`` takes
@@ -50,7 +52,7 @@ def init_rpc(
         backend: which agent; ``BackendType.GRPC`` is the default.
         rank: this worker's rank, 0 to ``world_size - 1``; -1 takes ``RANK`` from the environment, under ``mpiexec`` MPI's.
         world_size: how many workers the job has; ``None`` takes ``WORLD_SIZE`` from the environment, under ``mpiexec`` MPI's.
-            0, or ``None`` where neither gives a number, makes or joins a dynamic group (over ``tcp://`` or ``env://``).
+            0, or ``None`` where neither gives a number, makes or joins a dynamic group (over ``tcp://``, ``env://`` or ``file://``).
         rpc_backend_options: see ``GrpcRpcBackendOptions``.
 
     Raises:
@@ -110,9 +112,18 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
     plan = plan_rendezvous(options.init_method, rank, world_size, options.init_timeout, served=meeting_places())
     agent = open_agent(name or f"worker{plan.rank}", plan, options, add_parts)
-    if agent.state.dynamic and plan.rank == 0:
-        plan.open_group(agent.part(DynamicGroup).admit)
+    if agent.state.dynamic:
+        open_group(agent, plan)
     return agent
+
+
+def open_group(agent: Agent, plan: Plan) -> None:
+    """Let other workers join the dynamic group of an agent: at every worker if a log keeps its members, else at rank 0."""
+    if plan.group_log is not None:
+        agent.add_part(group := LoggedGroup(agent, plan.group_log))
+        plan.open_group(group.admit)
+    elif plan.rank == 0:
+        plan.open_group(agent.part(DynamicGroup).admit)
 
 
 def meeting_places() -> list[str]:

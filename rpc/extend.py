@@ -23,6 +23,7 @@ from .functions.producing import Producers
 from .functions.streaming import AHEAD, Stream, open_stream
 from .group.dynamic_group import DynamicGroup
 from .group.gathering import Gathering
+from .group.logged_group import LoggedGroup
 from .group.shutdown import Shutdown, shut_down
 from .lanes.base import Connection, FrameHandle, Lane, LaneListener
 from .lanes.inproc import InProcessLane, InProcessNetwork
@@ -57,6 +58,7 @@ __all__ = [
     "Gathering",
     "GrpcRpcBackendOptions",
     "LaneListener",
+    "LoggedGroup",
     "InProcessLane",
     "InProcessNetwork",
     "Incoming",

@@ -1,6 +1,7 @@
 """Dynamic group: a job without a fixed world size, which workers join and leave while it runs. The driver of its admissions.
 
-Rank 0 admits newcomers and tells the other workers of them. It stays connected to each worker, so that a death is noticed.
+A group in a file has no host (``logged_group.py``). In others rank 0 admits newcomers and tells the other workers of them.
+It stays connected to each worker, so that a death is noticed.
 A worker that leaves says goodbye; the workers that receive the goodbye report it to the others, like a loss (``verdict.py``).
 """
 
@@ -14,10 +15,10 @@ from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import GroupMessage, WorkerRecord
 from ..agent import Agent
 from ..links.peer import Peer
+from ..rendezvous.group_members import LEAVING_SECONDS
 from ..wire.messages import Topic
 from .admissions import Admissions, Event, Gone, Instruction, JoinAsked, Known, Tell
 
-LEAVING_SECONDS = 3.0  # time for the goodbye of a worker that has just left to be read
 HOLDER_LOOK_SECONDS = 0.02
 
 
@@ -50,7 +51,7 @@ class DynamicGroup:
             # Without a connection to it its death would not be noticed. It may be dead already.
             self._dial(worker)
         with self._lock:
-            return self._admissions().members()
+            return self._admissions().members.records()
 
     async def _until_free(self, worker: WorkerRecord) -> None:
         """Wait while another member has the worker's name or rank and does not answer, or may be about to say goodbye."""
@@ -64,14 +65,14 @@ class DynamicGroup:
 
     def _holder(self, worker: WorkerRecord) -> WorkerRecord | None:
         with self._lock:
-            return self._admissions().holder(worker)
+            return self._admissions().members.holder(worker)
 
     def _ask(self, worker: WorkerRecord) -> Future[None]:
         self._agent.state.check_open()
         with self._lock:
             admissions = self._admissions()
             instructions = admissions.handle(JoinAsked(worker))
-            number = admissions.number_of(worker)
+            number = admissions.members.number_of(worker)
             assert number is not None
             admitted = self._admitted.setdefault(number, Future())
         if number not in self._agent.peers:

@@ -34,9 +34,13 @@ class FileLog:
     def __init__(self, path: str, timeout: float) -> None:
         self.name = f"the rendezvous file {path}"
         self._path = path
+        self._read_bytes = 0
+        self.renew(timeout)
+
+    def renew(self, timeout: float) -> None:
+        """Wait for the lock up to ``timeout`` seconds from now."""
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
-        self._read_bytes = 0
 
     def append(self, line: str) -> None:
         with self._locked(os.O_APPEND | os.O_CREAT, fcntl.LOCK_EX) as file:

@@ -59,6 +59,67 @@ class Log(Protocol):
         ...
 
 
+class SignedLog:
+    """Log whose lines are JSON objects, each with an HMAC with the job's secret.
+
+    Args:
+        log: the log.
+        secret: the job's secret.
+    """
+
+    def __init__(self, log: Log, secret: bytes) -> None:
+        self._log = log
+        self._secret = secret
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Append a line.
+
+        Raises:
+            RendezvousError: the log cannot be written.
+        """
+        line = json.dumps(entry)
+        self._log.append(f"{self._sign(line)} {line}")
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the lines that came since the last call.
+
+        Raises:
+            RendezvousError: the log cannot be read, or a line has not this job's signature.
+        """
+        return list(map(self._checked, self._log.read()))
+
+    def error(self, what: str, advice: str) -> RendezvousError:
+        """Return an error that names the log."""
+        return RendezvousError(f"{self._log.name} {what}; {advice}")
+
+    def _checked(self, line: str) -> dict[str, Any]:
+        mac, _, text = line.partition(" ")
+        if not hmac.compare_digest(mac.encode(), self._sign(text).encode()):
+            raise self.error(
+                "holds something else than lines signed with this job's secret, an earlier job's perhaps",
+                f"{self._log.remedy}, and give all workers the same TELEGRAD_SECRET",
+            )
+        entry: dict[str, Any] = json.loads(text)
+        return entry
+
+    def _sign(self, line: str) -> str:
+        return sign(self._secret, PURPOSE, line.encode("utf-8", "replace")).hex()
+
+
+def describe_worker(me: WorkerRecord) -> dict[str, Any]:
+    """Return the entry of a worker that joins: its record and its protocol."""
+    return {"protocol": PROTOCOL, "worker": json_format.MessageToDict(me)}
+
+
+def described_worker(entry: dict[str, Any]) -> WorkerRecord | str:
+    """Return the worker of such an entry, or why it and this worker do not understand each other."""
+    # Before the record is parsed: the record of another version may have fields that this one does not know.
+    if (protocol := entry.get("protocol", "3 or older")) != PROTOCOL:
+        name = entry["worker"]["name"]
+        return f"worker {name!r} speaks protocol {protocol}, this worker {PROTOCOL}; use one version of telegrad"
+    return json_format.ParseDict(entry["worker"], WorkerRecord())
+
+
 def join_in_log(log: Log, me: Credentials, world_size: int, timeout: float, purpose: str = "") -> list[WorkerRecord]:
     """Append the record of ``me`` to the log and wait until all ``world_size`` workers did so.
 
@@ -80,6 +141,7 @@ class _Joining:
 
     def __init__(self, log: Log, me: Credentials, world_size: int, timeout: float, purpose: str) -> None:
         self._log = log
+        self._lines = SignedLog(log, me.secret)
         self._purpose = purpose
         self._me = me
         self._repeats = bool(purpose)
@@ -94,7 +156,7 @@ class _Joining:
         if self._members.complete and not self._repeats:
             raise self._finished()
         me = self._me.record
-        self._append({"protocol": PROTOCOL, "world_size": self._world_size, "worker": json_format.MessageToDict(me)})
+        self._append({**describe_worker(me), "world_size": self._world_size})
         notices = WaitNotices(time.monotonic())
         while not self._decided():
             if time.monotonic() > self._deadline:
@@ -121,7 +183,7 @@ class _Joining:
 
     def _read(self) -> None:
         """Take the lines that came."""
-        for line in self._log.read():
+        for line in self._lines.read():
             if (entry := self._entry(line)) is not None:
                 self._take(entry)
 
@@ -142,41 +204,26 @@ class _Joining:
         except RendezvousError:
             pass  # the member list keeps the reason
 
-    def _entry(self, line: str) -> tuple[WorkerRecord, int] | str | None:
+    def _entry(self, line: dict[str, Any]) -> tuple[WorkerRecord, int] | str | None:
         """Return a worker that joined and its world size, or the reason why the rendezvous has failed.
 
         ``None`` is for lines of another purpose.
         """
-        mac, _, text = line.partition(" ")
-        if not hmac.compare_digest(mac.encode(), self._sign(text).encode()):
-            raise self._error(
-                "holds something else than lines signed with this job's secret, an earlier job's perhaps",
-                f"{self._log.remedy}, and give all workers the same TELEGRAD_SECRET",
-            )
-        entry = json.loads(text)
-        if entry.get("purpose", "") != self._purpose:
+        if line.get("purpose", "") != self._purpose:
             return None
-        if "failure" in entry:
-            return str(entry["failure"])
-        # Before the record is parsed: the record of another version may have fields that this one does not know.
-        if (protocol := entry.get("protocol", "3 or older")) != PROTOCOL:
-            name = entry["worker"]["name"]
-            return f"worker {name!r} speaks protocol {protocol}, this worker {PROTOCOL}; use one version of telegrad"
-        return json_format.ParseDict(entry["worker"], WorkerRecord()), int(entry["world_size"])
+        if "failure" in line:
+            return str(line["failure"])
+        if "world_size" not in line:
+            return "a dynamic group is there, whose workers give no world_size"
+        worker = described_worker(line)
+        return worker if isinstance(worker, str) else (worker, int(line["world_size"]))
 
     def _append(self, entry: dict[str, Any]) -> None:
-        line = json.dumps({**entry, "purpose": self._purpose} if self._purpose else entry)
-        self._log.append(f"{self._sign(line)} {line}")
-
-    def _sign(self, line: str) -> str:
-        return sign(self._me.secret, PURPOSE, line.encode("utf-8", "replace")).hex()
+        self._lines.append({**entry, "purpose": self._purpose} if self._purpose else entry)
 
     def _failed(self) -> RendezvousError:
         left = f"{self._log.name}; if it was left by an earlier run, {self._log.remedy}"
         return RendezvousError(f"{self._members.failure} ({left})")
 
     def _finished(self) -> RendezvousError:
-        return self._error("holds a finished rendezvous", self._log.remedy)
-
-    def _error(self, what: str, advice: str) -> RendezvousError:
-        return RendezvousError(f"{self._log.name} {what}; {advice}")
+        return self._lines.error("holds a finished rendezvous", self._log.remedy)

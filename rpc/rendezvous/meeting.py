@@ -8,8 +8,8 @@
   with the environment's ``MASTER_ADDR`` and ``MASTER_PORT``.
 
 Over ``tcp://`` rank 0's agent itself listens at the address of the rendezvous, so a job needs one known port and no other
-server. Without a world size the job is a dynamic group (``dynamic_group.py``), which workers join over ``tcp://`` while it
-runs.
+server. Without a world size the job is a dynamic group, which workers join while it runs, over ``tcp://`` at rank 0
+(``dynamic_group.py``), over ``file://`` at all members (``logged_group.py``).
 
 Each rendezvous ends with the same list of worker records on every worker. Or it ends with one error, which names the workers
 that did not join, or two that contradict each other.
@@ -39,11 +39,12 @@ from ..lanes.addresses import (
     usual_address,
 )
 from ..lanes.base import Lane
-from ..lanes.grpc import GrpcLane
 from ..options import DEFAULT_INIT_TIMEOUT
 from ..security.handshake import SECRET_VARIABLE, Credentials
 from ..security.tls import TlsFiles
+from .entering import GroupRendezvous
 from .file import FileLog
+from .group_log import GroupLog
 from .log import Log, join_in_log
 from .tcp import Admit, RendezvousHost, join
 
@@ -115,12 +116,7 @@ class TcpRendezvous:
         check_exposure(self._argument, host_of(self.address), secured)
         if rank != 0 or (self._served and not can_listen(self.address)):
             return self._own_address(host)
-        lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
-        if lane is None:
-            raise RendezvousError(
-                "rank 0 is the host of the rendezvous, over gRPC; keep 'grpc' among lanes=, or use file://"
-            )
-        self._host = RendezvousHost(lane, self._purpose)
+        self._host = RendezvousHost.on(lanes, self._purpose)
         return self.address
 
     def _own_address(self, host: str | None) -> str | None:
@@ -197,9 +193,14 @@ class Plan:
         """Address at which rank 0 listens for the others; empty unless the rendezvous is over TCP."""
         return self.rendezvous.address if isinstance(self.rendezvous, TcpRendezvous) else ""
 
+    @property
+    def group_log(self) -> GroupLog | None:
+        """Log that keeps the members of a dynamic group; ``None`` where rank 0 keeps them."""
+        return self.rendezvous.log if isinstance(self.rendezvous, GroupRendezvous) else None
+
     def open_group(self, admit: Admit) -> None:
-        """Let workers join the dynamic group of this worker, which is rank 0; ``admit`` admits each."""
-        assert isinstance(self.rendezvous, TcpRendezvous)  # see ``_check_dynamic``
+        """Let workers join the dynamic group at this worker; ``admit`` admits each."""
+        assert isinstance(self.rendezvous, (TcpRendezvous, GroupRendezvous))  # see ``_dynamic``
         self.rendezvous.open_group(admit)
 
 
@@ -252,7 +253,7 @@ def plan_rendezvous(
     _check_numbers(rank, world_size or MOST_WORKERS)
     rendezvous = _rendezvous(init_method, url, purpose, served)
     if world_size == 0:
-        _check_dynamic(rendezvous, init_method)
+        rendezvous = _dynamic(rendezvous, url, init_method)
     return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
 
 
@@ -283,12 +284,16 @@ def _check_numbers(rank: int, world_size: int) -> None:
         raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_WORKERS}")
 
 
-def _check_dynamic(rendezvous: Rendezvous, init_method: str) -> None:
-    if not isinstance(rendezvous, TcpRendezvous):
-        raise RendezvousError(
-            f"world_size is missing: pass world_size= to init_rpc, or set WORLD_SIZE. Without one workers join and leave "
-            f"while the job runs, which needs init_method='tcp://host:port' or 'env://'; you gave {init_method!r}"
-        )
+def _dynamic(rendezvous: Rendezvous, url: SplitResult, init_method: str) -> Rendezvous:
+    """Return the rendezvous of a dynamic group in the same place."""
+    if url.scheme == "file":  # the lines of a file stay as long as the group; etcd deletes them before
+        return GroupRendezvous(partial(FileLog, url.path))
+    if isinstance(rendezvous, TcpRendezvous):
+        return rendezvous
+    raise RendezvousError(
+        f"world_size is missing: pass world_size= to init_rpc, or set WORLD_SIZE. Without one workers join and leave while "
+        f"the job runs, which needs init_method='tcp://host:port', 'file:///path' or 'env://'; you gave {init_method!r}"
+    )
 
 
 def _own_secret(rendezvous: Rendezvous) -> bytes | None:

@@ -20,6 +20,7 @@ from ...core.errors import AgentClosedError, AuthenticationError, RendezvousErro
 from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
 from ..lanes.addresses import host_of
+from ..lanes.base import Lane
 from ..lanes.grpc import GrpcLane, options_for
 from ..lanes.grpc_channel import connect, open_channel
 from ..lanes.grpc_handshake import WELCOME_KEY, introduce, translate
@@ -35,6 +36,7 @@ RETRY_SECONDS = 0.05
 SILENT = "it took the connection, and said nothing in time"
 Admit = Callable[[WorkerRecord], Awaitable[list[WorkerRecord]]]  # lets a worker join, and returns the records of all
 ANSWERS = 64  # answers that may be on their way at the same time: each is as long as the member list
+ANY_WORKER = WorkerRecord()
 GRACE_SECONDS = 2.0  # a joiner waits longer by this, for the host's answer: it says which workers are missing
 
 
@@ -98,6 +100,20 @@ class RendezvousHost:
         self._answering = asyncio.Semaphore(ANSWERS)
         self._admit: Future[Admit] = Future()  # only for a dynamic group
         lane.serve(JOIN, self._serve)
+
+    @classmethod
+    def on(cls, lanes: list[Lane], purpose: str = "") -> RendezvousHost:
+        """Return a host on the gRPC lane of these lanes.
+
+        Raises:
+            RendezvousError: there is none.
+        """
+        lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
+        if lane is None:
+            raise RendezvousError(
+                "others join here over gRPC; keep 'grpc' among lanes=, or give a world_size and use file://"
+            )
+        return cls(lane, purpose)
 
     def wait(self, me: WorkerRecord, world_size: int, timeout: float) -> WorkerRecords:
         """Open the rendezvous and wait until all have joined, up to ``timeout`` seconds.
@@ -238,24 +254,37 @@ def join(
     """
     loop = acquire_loop()
     try:
-        return loop.run(_Joining(me, address, world_size, timeout, keepalive, purpose).run())
+        return loop.run(Joining(me, address, world_size, timeout, keepalive, purpose).run())
     finally:
         release_loop()
 
 
-def _reason(error: Exception) -> str:
+def failure_of(error: Exception) -> str:
     """Return the reason in words: asyncio's text of a refused connection has the number of the error, and the address again."""
     number = getattr(error, "errno", None) or 0
     return os.strerror(number) if number > 0 else str(error) or SILENT
 
 
-class _Joining:
-    """Joiner's attempts to join, until one succeeds or the time is over."""
+class Joining:
+    """Joiner's attempts to join, until one succeeds or the time is over.
+
+    Args:
+        me, address, world_size, timeout, keepalive, purpose: as for ``join``.
+        host: the worker that should answer; by default any that listens at the address.
+    """
 
     def __init__(
-        self, me: Credentials, address: str, world_size: int, timeout: float, keepalive: float, purpose: str
+        self,
+        me: Credentials,
+        address: str,
+        world_size: int,
+        timeout: float,
+        keepalive: float,
+        purpose: str = "",
+        host: WorkerRecord = ANY_WORKER,
     ) -> None:
         self._me = me
+        self._host = host
         self._purpose = purpose
         self._options = options_for(keepalive)
         self._address = address
@@ -265,14 +294,15 @@ class _Joining:
         self._notices = WaitNotices(time.monotonic())
 
     async def run(self) -> WorkerRecords:
+        """Join, and return the records of all; try again until the time is over."""
         reason = ""
         while (left := self._deadline - time.monotonic()) > 0:
             try:
-                return await within(left + GRACE_SECONDS, self._attempt())
+                return await within(left + GRACE_SECONDS, self.attempt())
             except AuthenticationError:
                 raise  # waiting does not help
             except (OSError, TimeoutError, asyncio.TimeoutError) as error:
-                reason = _reason(error)
+                reason = failure_of(error)
             if self._notices.due(time.monotonic()):
                 self._notice(f"it does not answer ({reason})")
             await asyncio.sleep(min(RETRY_SECONDS, max(left, 0)))
@@ -281,14 +311,20 @@ class _Joining:
             f"MASTER_ADDR and MASTER_PORT (or init_method=) the same for all?"
         )
 
-    async def _attempt(self) -> WorkerRecords:
+    async def attempt(self) -> WorkerRecords:
+        """Try to join once.
+
+        Raises:
+            OSError: the connection could not be made, or it broke.
+            RendezvousError, AuthenticationError: as for ``join``.
+        """
         tls = self._me.tls
-        name = tls.name_of("", host_of(self._address)) if tls else ""
+        name = tls.name_of(self._host.certificate_name, host_of(self._address)) if tls else ""
         channel = open_channel(self._address, tls, name, self._options)
         try:
             await connect(channel, self._address, tls, name, self._timeout)
             shown = tls.fingerprint if tls else b""
-            handshake = self._me.dialer_handshake(b"", f"grpc://{self._address}", shown)
+            handshake = self._me.dialer_handshake(self._host.identity, f"grpc://{self._address}", shown)
             stream = await introduce(channel, JOIN, handshake)
             left = max(self._deadline - time.monotonic(), 0.0)
             request = JoinRequest(world_size=self._world_size, purpose=self._purpose, timeout=left)
@@ -309,7 +345,7 @@ class _Joining:
                 return reply
             self._notice(reply.waiting)
         raise ConnectionResetError(
-            "rank 0 closed the connection before all had joined: its process died, or is still in the job before"
+            "it closed the connection before all had joined: its process died, or is still in the job before"
         )
 
     def _notice(self, text: str) -> None:

@@ -6,8 +6,8 @@ import random
 import pytest
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
-from telegrad.rpc.group import admissions
 from telegrad.rpc.group.admissions import Admissions, Admit, Gone, JoinAsked, Known, Tell
+from telegrad.rpc.rendezvous import group_members
 
 
 def record(rank, name=None, identity=None):
@@ -35,24 +35,24 @@ def test_a_newcomer_is_admitted_when_every_member_knows_it(machine):
     assert machine.handle(JoinAsked(third := record(3))) == [Tell(1, third), Tell(2, third)]
     assert machine.handle(Known(2, 3)) == [] and machine.handle(Known(2, 3)) == []
     assert machine.handle(Known(1, 3)) == [Admit(3)]
-    assert [each.number for each in machine.members()] == [0, 1, 2, 3] and first.number == 1
+    assert [each.number for each in machine.members.records()] == [0, 1, 2, 3] and first.number == 1
 
 
 def test_a_lost_member_need_not_know_a_newcomer(machine):
     join(machine, record(1))
     machine.handle(JoinAsked(record(2)))
     assert machine.handle(Gone(1)) == [Admit(2)]
-    assert [each.rank for each in machine.members()] == [0, 2]
+    assert [each.rank for each in machine.members.records()] == [0, 2]
 
 
 def test_a_name_and_a_rank_can_be_used_again_and_a_number_cannot(machine):
     assert join(machine, record(1)) == 1
     again = record(1, identity=b"another process")
-    assert machine.holder(again).number == 1
+    assert machine.members.holder(again).number == 1
     with pytest.raises(RendezvousError, match=r"'w1' .* has that name or rank 1"):
         machine.handle(JoinAsked(again))
     machine.handle(Gone(1))
-    assert machine.holder(again) is None and join(machine, again) == 2
+    assert machine.members.holder(again) is None and join(machine, again) == 2
 
 
 @pytest.mark.parametrize("name, rank", [("w0", 5), ("x", 0), ("w1", 5), ("x", 1)])
@@ -60,7 +60,7 @@ def test_the_name_or_rank_of_a_member_is_refused(machine, name, rank):
     join(machine, record(1))
     with pytest.raises(RendezvousError, match="has not left"):
         machine.handle(JoinAsked(record(rank, name)))
-    assert len(machine.members()) == 2
+    assert len(machine.members.records()) == 2
 
 
 def test_who_asks_again_keeps_its_number(machine):
@@ -72,7 +72,7 @@ def test_who_asks_again_keeps_its_number(machine):
 
 
 def test_numbers_run_out_with_an_error(machine, monkeypatch):
-    monkeypatch.setattr(admissions, "MOST_NUMBERS", 2)
+    monkeypatch.setattr(group_members, "MOST_NUMBERS", 2)
     join(machine, record(1))
     with pytest.raises(RendezvousError, match="2 workers have joined"):
         machine.handle(JoinAsked(record(2)))
@@ -96,7 +96,7 @@ def test_in_every_order_each_newcomer_is_admitted_once_and_known_to_all():
                     waiting.append(Known(done.to, done.worker.number))
                 else:
                     admitted.append(done.number)
-            live |= {each.number for each in machine.members()}
+            live |= {each.number for each in machine.members.records()}
             if rng.random() < 0.1 and len(live) > 1:
                 live.discard(lost := rng.choice(sorted(live - {0})))
                 admitted += [done.number for done in machine.handle(Gone(lost))]

@@ -20,6 +20,7 @@ from telegrad.core.errors import CollectiveError, RendezvousError, UnknownWorker
 from telegrad.launcher.environment import reserve_port
 from telegrad.rpc.extend import shut_down
 from telegrad.rpc.group import dynamic_group
+from telegrad.rpc.rendezvous import entering, tcp
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "member.py"
 
@@ -27,8 +28,8 @@ PROGRAM = Path(__file__).parents[1] / "programs" / "member.py"
 class Group:
     """Agents of one dynamic group in this process."""
 
-    def __init__(self, port):
-        self.address = f"tcp://127.0.0.1:{port}"
+    def __init__(self, address):
+        self.address = address
         self.agents = []
 
     def join(self, name, rank, seconds=60.0, world_size=0, **options):
@@ -38,17 +39,21 @@ class Group:
         return agent
 
 
-@pytest.fixture
-def group(monkeypatch, tmp_path):
+@pytest.fixture(params=["tcp", "file"])
+def group(monkeypatch, tmp_path, request):
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TELEGRAD_SECRET"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with closing(reserve_port()) as reserved:
         port = reserved.getsockname()[1]
-    made = Group(port)
+    made = Group(f"tcp://127.0.0.1:{port}" if request.param == "tcp" else f"file://{tmp_path}/group")
     yield made
     for agent in reversed(made.agents):
         agent.close()
+
+
+over_tcp = pytest.mark.parametrize("group", ["tcp"], indirect=True)
+in_file = pytest.mark.parametrize("group", ["file"], indirect=True)
 
 
 def ask(agent, to):
@@ -81,6 +86,7 @@ def test_workers_that_join_at_the_same_time_know_one_another(group):
         assert {ask(agent, f"w{rank}") for rank in range(6)} == {f"w{rank}" for rank in range(6)}
 
 
+@over_tcp
 def test_who_comes_before_rank_0_waits_for_it(group):
     early = threading.Thread(target=group.join, args=("b", 1))
     early.start()
@@ -144,6 +150,7 @@ def test_gradients_and_profiles_cross_workers_that_joined_late(group):
 @pytest.mark.parametrize("name, rank", [("a", 3), ("b", 3), ("x", 1)])
 def test_the_name_or_rank_of_a_live_worker_is_refused_without_harm(group, name, rank, monkeypatch):
     monkeypatch.setattr(dynamic_group, "LEAVING_SECONDS", 0.1)
+    monkeypatch.setattr(entering, "LEAVING_SECONDS", 0.1)
     a, _ = group.join("a", 0), group.join("b", 1)
     with pytest.raises(RendezvousError, match="has not left"):
         group.join(name, rank)
@@ -152,7 +159,7 @@ def test_the_name_or_rank_of_a_live_worker_is_refused_without_harm(group, name, 
 
 def test_who_says_a_world_size_is_refused_without_harm(group):
     a = group.join("a", 0)
-    with pytest.raises(RendezvousError, match="its group is dynamic"):
+    with pytest.raises(RendezvousError, match=r"group is dynamic|dynamic group is there"):
         group.join("b", 1, world_size=2)
     assert ask(group.join("b", 1), "a") == "a" and names(a) == ["a", "b"]
 
@@ -178,6 +185,7 @@ def test_a_gathering_is_among_those_who_are_there(group):
         assert found == dict.fromkeys(everybody, everybody)
 
 
+@over_tcp
 def test_rank_0_leaves_and_the_others_go_on(group):
     a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
     shut_down(a, True, 60)
@@ -185,6 +193,72 @@ def test_rank_0_leaves_and_the_others_go_on(group):
     assert ask(b, "c") == "c" and ask(c, "b") == "b"
     with pytest.raises(RendezvousError, match="rank 0 did not answer"):
         group.join("d", 3, seconds=0.5)
+
+
+@in_file
+def test_in_a_file_workers_join_in_any_order_and_after_the_first_has_left(group):
+    b, a = group.join("b", 1), group.join("a", 0)
+    shut_down(b, True, 60)
+    c = group.join("c", 2)
+    assert (a.number, c.number) == (1, 2) and names(c) == ["a", "c"]
+    shut_down(a, True, 60)
+    b = group.join("b", 1)
+    assert [ask(caller, to) for caller in (b, c) for to in ("b", "c", 2)] == ["b", "c", "c"] * 2
+    for agent in (b, c):
+        shut_down(agent, True, 60)
+    last = group.join("c", 2)
+    assert names(last) == ["c"] and last.number == 4, "a number is never used again"
+
+
+@in_file
+def test_all_may_leave_a_file_at_the_same_time_and_others_begin_anew(group):
+    for round_ in range(3):
+        agents = [group.join(f"w{rank}", rank) for rank in range(3)]
+        assert agents[0].number == 3 * round_
+        leaving = [threading.Thread(target=shut_down, args=(agent, True, 60)) for agent in agents]
+        for thread in leaving:
+            thread.start()
+        for thread in leaving:
+            thread.join(30)
+
+
+@in_file
+@pytest.mark.processes
+def test_the_first_worker_is_killed_and_others_join_in_the_file(group, member):
+    first = member("a", 0)
+    assert first.joined()
+    b = group.join("b", 1)
+    first.process.kill()
+    a = group.join("a", 0)  # waits until the others count the first as lost
+    assert ask(a, "b") == "b" and ask(b, "a") == "a" and ask(group.join("c", 2), 0) == "a"
+
+
+@in_file
+@pytest.mark.processes
+def test_a_file_whose_only_worker_was_killed_is_told_by_its_name(group, member):
+    only = member("a", 0)
+    assert only.joined()
+    only.process.kill()
+    only.process.wait(30)
+    words = (
+        rf"'b' could not join .* 'a' \(process {only.process.pid}\) does not answer .* delete it, or name a new file"
+    )
+    with pytest.raises(RendezvousError, match=words):
+        group.join("b", 1, seconds=0.5)
+
+
+@in_file
+def test_a_worker_whose_joining_fails_is_no_member(group, monkeypatch):
+    a = group.join("a", 0)
+    with monkeypatch.context() as slow:
+        slow.setattr(tcp.Joining, "attempt", refuse)
+        with pytest.raises(RendezvousError, match=r"'b' could not join .* 'a' .* \(no room here\)"):
+            group.join("b", 1, seconds=0.2)
+    assert ask(group.join("b", 1), "a") == "a" and names(a) == ["a", "b"]
+
+
+async def refuse(self):
+    raise ConnectionResetError("no room here")
 
 
 def test_shutdown_waits_for_what_it_serves(group):
@@ -286,6 +360,6 @@ def test_a_dynamic_group_needs_a_host_and_a_rank(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(RendezvousError, match="world_size is missing"):
-        start_grpc("a", 0, None, rpc.GrpcRpcBackendOptions(init_method="file:///tmp/nowhere"))
+        start_grpc("a", 0, None, rpc.GrpcRpcBackendOptions(init_method="etcd://127.0.0.1:1/nowhere"))
     with pytest.raises(RendezvousError, match="rank is missing"):
         start_grpc("a", -1, None, rpc.GrpcRpcBackendOptions(init_method="tcp://127.0.0.1:1"))

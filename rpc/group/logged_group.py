@@ -1,0 +1,84 @@
+"""Dynamic group in a file: every member admits newcomers, and none has to stay. The driver of one member.
+
+A member that is asked to admit a newcomer reads the file, and takes all into account whose lines are there. The one of the
+lowest number stays connected to each worker, so that a death is noticed, and writes into the file which members are lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from ...core.errors import RendezvousError
+from ...core.futures import in_thread
+from ...proto.rpc_pb2 import WorkerRecord
+from ..agent import Agent
+from ..links.peer import Peer
+from ..rendezvous.group_log import GroupLog
+
+logger = logging.getLogger("telegrad.rpc")
+LOCK_SECONDS = 10.0  # time to wait for another process that uses the file
+CLOSE_LOCK_SECONDS = 1.0
+
+
+class LoggedGroup:
+    """Part of an agent whose group is in a file.
+
+    Args:
+        agent: the agent.
+        log: the file.
+    """
+
+    def __init__(self, agent: Agent, log: GroupLog) -> None:
+        self._agent = agent
+        self._log = log
+        self._lock = threading.Lock()  # held while the file is read: by threads for that, which no other waits for
+        agent.losses.on_lost.append(self._lost)
+        agent.on_close.append(self._close)
+        self._tend_soon()
+
+    async def admit(self, worker: WorkerRecord) -> list[WorkerRecord]:
+        """Take a worker that has written its line as a member, and return the records of all that this member knows.
+
+        Runs on the I/O loop. None are returned if this member leaves, or cannot read the file now: the worker asks again.
+        """
+        await in_thread(self._tend)
+        return [] if self._agent.closed else [peer.record for peer in self._agent.peers if not peer.gone]
+
+    def _lost(self, peer: Peer) -> None:
+        self._tend_soon()
+
+    def _tend_soon(self) -> None:
+        if not self._agent.closed and self._is_lowest():
+            in_thread(self._tend)
+
+    def _is_lowest(self) -> bool:
+        peers = self._agent.peers
+        return self._agent.number == min(number for number in peers.numbers() if not peers.at(number).gone)
+
+    def _tend(self) -> None:
+        """Take the workers that have come into account; at the lowest number, tell the file of losses and watch the others."""
+        try:
+            with self._lock:
+                members = self._log.read(LOCK_SECONDS).records()
+                for record in members:
+                    self._agent.losses.joined(record)
+                if self._is_lowest():
+                    self._watch([self._agent.peers.at(record.number) for record in members])
+        except RendezvousError as error:
+            logger.warning("worker %r cannot look after its group: %s", self._agent.name, error)
+
+    def _watch(self, members: list[Peer]) -> None:
+        for peer in members:
+            if self._agent.closed:
+                return
+            if peer.gone:
+                self._log.leave(peer.number, LOCK_SECONDS)
+            elif peer.number != self._agent.number:
+                self._agent.connections.dial_missing(peer)
+
+    def _close(self) -> None:
+        try:
+            self._log.leave(self._agent.number, CLOSE_LOCK_SECONDS)
+        except RendezvousError as error:
+            logger.warning("worker %r has left, and could not write so: %s", self._agent.name, error)

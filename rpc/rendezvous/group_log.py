@@ -1,0 +1,109 @@
+"""Log of a dynamic group: a line for each worker that joins or leaves, in an order that all of its workers see.
+
+So all agree on names, ranks and numbers, and no worker has to stay for the others' sake. The group ends with its last worker.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ...core.errors import RendezvousError
+from ...proto.rpc_pb2 import WorkerRecord
+from .file import FileLog
+from .group_members import GroupMembers
+from .log import SignedLog, describe_worker, described_worker
+
+
+class GroupHistory:
+    """Members that the lines of a log tell of: a pure state machine.
+
+    A worker joins once: the lines of a worker that was a member before have no effect, and neither has one whose name or rank
+    another member has at that place in the log.
+
+    Attributes:
+        members: those now.
+    """
+
+    def __init__(self) -> None:
+        self.members = GroupMembers()
+        self._joined: set[bytes] = set()  # identities
+
+    def join(self, worker: WorkerRecord) -> None:
+        """Take a worker's line."""
+        if worker.identity in self._joined:
+            return
+        try:
+            self.members.add(worker)
+        except RendezvousError:
+            return  # the worker reads that it is no member, and why
+        self._joined.add(worker.identity)
+
+    @property
+    def begun(self) -> bool:
+        """Return whether a worker has joined."""
+        return bool(self._joined)
+
+    def leave(self, number: int) -> None:
+        """Take the line that the worker of a number has left, or is lost."""
+        self.members.remove(number)
+
+
+class GroupLog:
+    """Log of a dynamic group in a file. Any thread may use it.
+
+    Args:
+        file: the file.
+        secret: the job's secret.
+
+    Attributes:
+        name: name of the file, for messages.
+        pause: seconds between two reads.
+        remedy: advice for a user whose file cannot be used.
+    """
+
+    def __init__(self, file: FileLog, secret: bytes) -> None:
+        self.name, self.pause, self.remedy = file.name, file.pause, file.remedy
+        self._file = file
+        self._lines = SignedLog(file, secret)
+        self._history = GroupHistory()
+        self._lock = threading.Lock()
+
+    def join(self, worker: WorkerRecord) -> None:
+        """Write that a worker joins.
+
+        Raises:
+            RendezvousError: the file cannot be written.
+        """
+        self._lines.append({**describe_worker(worker), "group": "join"})
+
+    def leave(self, number: int, seconds: float) -> None:
+        """Write that the worker of a number has left or is lost, waiting up to ``seconds`` for the file.
+
+        Raises:
+            RendezvousError: the file cannot be written.
+        """
+        self._file.renew(seconds)
+        self._lines.append({"group": "leave", "number": number})
+
+    def read(self, seconds: float) -> GroupMembers:
+        """Return the members now, waiting up to ``seconds`` for the file.
+
+        Raises:
+            RendezvousError: the file cannot be read, or it serves another purpose.
+        """
+        with self._lock:
+            self._file.renew(seconds)
+            for line in self._lines.read():
+                self._take(line)
+            return self._history.members
+
+    def _take(self, line: dict[str, object]) -> None:
+        if line.get("group") == "leave":
+            self._history.leave(int(str(line["number"])))
+        elif line.get("group") == "join":
+            worker = described_worker(line)
+            if isinstance(worker, str):
+                raise self._lines.error(f"holds a group that this worker cannot join: {worker}", self.remedy)
+            self._history.join(worker)
+        elif not (line.get("purpose") or self._history.begun):  # process groups may come together there too
+            raise self._lines.error("holds a rendezvous of a fixed world size", f"give world_size=, or {self.remedy}")

@@ -1,0 +1,77 @@
+"""History of a dynamic group: which workers its lines make members, whatever order the lines have."""
+
+import random
+
+import pytest
+from telegrad.core.errors import RendezvousError
+from telegrad.proto.rpc_pb2 import WorkerRecord
+from telegrad.rpc.rendezvous.file import FileLog
+from telegrad.rpc.rendezvous.group_log import GroupHistory, GroupLog
+from telegrad.rpc.rendezvous.log import join_in_log
+from telegrad.rpc.security.handshake import Credentials
+
+SECRET = b"known to the workers"
+
+
+def record(name, rank, identity):
+    return WorkerRecord(name=name, rank=rank, identity=identity.encode())
+
+
+def test_a_line_counts_once_and_a_name_has_one_member():
+    history = GroupHistory()
+    history.join(record("a", 0, "first"))
+    history.join(record("a", 1, "second"))
+    history.join(record("b", 0, "third"))
+    assert history.members.numbers() == [0]
+    history.leave(0)
+    history.leave(7)
+    history.join(record("a", 0, "first"))
+    assert history.members.numbers() == []
+    history.join(record("a", 1, "second"))
+    assert history.members.numbers() == [1]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_in_every_order_readers_agree_and_numbers_and_names_are_one_workers(seed):
+    rng = random.Random(seed)
+    lines = [("join", (f"w{rng.randrange(4)}", rng.randrange(4), f"identity {each}")) for each in range(12)]
+    lines += [("leave", rng.randrange(12)) for _ in range(8)]
+    lines += rng.choices(lines, k=6)
+    rng.shuffle(lines)
+    whole, parts = GroupHistory(), GroupHistory()
+    owner = {}  # by number: the identity that had it
+    for kind, what in lines:
+        for history in (whole, parts):
+            history.join(record(*what)) if kind == "join" else history.leave(what)
+        members = whole.members.records()
+        assert members == parts.members.records()
+        for member in members:
+            assert owner.setdefault(member.number, member.identity) == member.identity
+        for facts in ([member.name for member in members], [member.rank for member in members]):
+            assert len(set(facts)) == len(facts)
+    assert len(set(owner.values())) == len(owner)
+
+
+def test_a_group_and_a_fixed_world_do_not_share_a_file(tmp_path):
+    me = Credentials(record("a", 0, "first"), SECRET)
+    group = GroupLog(FileLog(path := str(tmp_path / "group"), 10), SECRET)
+    group.join(me.record)
+    with pytest.raises(RendezvousError, match="a dynamic group is there, whose workers give no world_size"):
+        join_in_log(FileLog(path, 10), me, 1, 10)
+    assert group.read(10).numbers() == [0]
+
+    join_in_log(FileLog(path := str(tmp_path / "fixed"), 10), me, 1, 10)
+    with pytest.raises(RendezvousError, match="fixed world size; give world_size=, or delete it"):
+        GroupLog(FileLog(path, 10), SECRET).read(10)
+    assert group.read(10).numbers() == [0]
+
+
+def test_process_groups_may_come_together_in_the_file_of_a_group(tmp_path):
+    group = GroupLog(FileLog(path := str(tmp_path / "group"), 10), SECRET)
+    for rank, name in enumerate("ab"):
+        me = Credentials(record(name, rank, name), SECRET)
+        group.join(me.record)
+        assert [
+            each.name for each in join_in_log(FileLog(path, 10), Credentials(record(name, 0, name), SECRET), 1, 10, "p")
+        ] == [name]
+    assert group.read(10).numbers() == [0, 1]
