@@ -36,7 +36,7 @@ class BackwardPass:
     Args:
         agent: the worker's agent.
         graph: the graph to differentiate.
-        pass_id: id of the pass, the same on all workers; it begins with the rank of the root.
+        pass_id: id of the pass, the same on all workers; it begins with the number of the root.
         keep_graph: keep the saved values of the nodes, for another pass.
         smart: leave out messages that take no part; otherwise they are an error.
         roots: nodes that ``begin`` will feed, at the worker that starts the pass.
@@ -60,7 +60,7 @@ class BackwardPass:
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
         self._calls: set[ServerCall] = set()  # requests that threads work on
-        self._asked: set[int] = set()  # ranks of the workers that got requests
+        self._asked: set[int] = set()  # numbers of the workers that got requests
         self._settled = 0
         self._reports: Reports = {}
         self._queried: set[int] = set()  # at the root: messages whose receivers were asked
@@ -163,9 +163,9 @@ class BackwardPass:
 
     def _merge(self, reports: Reports) -> None:
         with self._lock:
-            for rank, (settled, unfed) in reports.items():
-                if rank not in self._reports or self._reports[rank][0] < settled:
-                    self._reports[rank] = (settled, unfed)
+            for worker, (settled, unfed) in reports.items():
+                if worker not in self._reports or self._reports[worker][0] < settled:
+                    self._reports[worker] = (settled, unfed)
 
     def _work(
         self, action: Callable[[], None], call: ServerCall | None = None, waits: bool = False
@@ -250,16 +250,18 @@ class BackwardPass:
     def _report(self) -> Reports:
         with self._lock:
             self._settled += 1
-            unfed, rank = self.part.unfed(), self._agent.number
-            if unfed or rank in self._reports:
-                self._reports[rank] = (self._settled, unfed)
+            unfed, worker = self.part.unfed(), self._agent.number
+            if unfed or worker in self._reports:
+                self._reports[worker] = (self._settled, unfed)
             return dict(self._reports)
 
     # -- the end
 
     def _over(self, waits: bool) -> list[Future[Any]]:
         unfed = {
-            each.message_id: (rank, each) for rank, (_, messages) in sorted(self._report().items()) for each in messages
+            each.message_id: (worker, each)
+            for worker, (_, messages) in sorted(self._report().items())
+            for each in messages
         }
         fresh = unfed.keys() - self._queried
         if self._smart and fresh:
@@ -294,8 +296,8 @@ class BackwardPass:
         reason = f"{type(error).__name__}: {error}"
         self.part.stop(reason)
         self._end_failed()
-        for rank in asked:
-            self._requests.tell_stopped(rank, reason)
+        for worker in asked:
+            self._requests.tell_stopped(worker, reason)
 
     def _failed_elsewhere(self, error: BaseException) -> None:
         with self._lock:

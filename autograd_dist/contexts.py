@@ -44,13 +44,13 @@ class Context(Lifetime):
 
     Args:
         context_id, parent: see ``Lifetime``.
-        rank: rank of the worker.
+        worker: number of the worker.
     """
 
-    def __init__(self, context_id: int, parent: int | None, rank: int) -> None:
+    def __init__(self, context_id: int, parent: int | None, worker: int) -> None:
         super().__init__(context_id, parent)
         self.graph = ContextGraph(context_id)
-        self.passes = Passes(rank)
+        self.passes = Passes(worker)
 
 
 current_context: ContextVar[Context | None] = ContextVar("telegrad_autograd_context", default=None)
@@ -63,11 +63,11 @@ class Contexts:
         self.agent = agent
         self.message_ids = itertools.count(1)
         self.lifetimes = Lifetimes(
-            make_creator(agent.number, agent.record.incarnation), partial(Context, rank=agent.number)
+            make_creator(agent.number, agent.record.incarnation), partial(Context, worker=agent.number)
         )
         self._live = self.lifetimes.live
         self._lock = threading.Lock()
-        self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by rank
+        self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by worker
         agent.control.on(GradientTopic.CONTEXT, self._on_message)
         agent.control.on(GradientTopic.PASS_STOPPED, self._on_stopped)
         agent.losses.on_lost.append(self._on_lost)
@@ -129,7 +129,7 @@ class Contexts:
             return self.lifetimes.reach(context, to)
 
     def partners(self, context: Context) -> list[int]:
-        """Return the ranks of this worker's parent in the context, and of the workers to which it sent messages of it."""
+        """Return the numbers of this worker's parent in the context, and of the workers to which it sent messages of it."""
         parent = set() if context.parent is None else {context.parent}
         with self._lock:
             return sorted(context.reached | parent)

@@ -19,7 +19,7 @@ from .graph_parts import GraphPart, describe_part
 
 COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "send": "#E4F2E1", "receive": "#FCE8D5"}
 MARGIN, PADDING, TITLE = 18, 20, 30
-Place: TypeAlias = tuple[int, int]  # rank of a worker, and number of a node there
+Place: TypeAlias = tuple[int, int]  # number of a worker, and number of a node there
 
 
 def draw(
@@ -78,7 +78,7 @@ def _gather(
 ) -> dict[int, GraphPart]:
     """Return the parts of all workers that messages of the context link with this one, by number."""
     parts = {agent.number: describe_part(context_id, names.get(agent.number, {}), roots)}
-    while missing := sorted({rank for part in parts.values() for rank in part.others} - parts.keys()):
+    while missing := sorted({worker for part in parts.values() for worker in part.others} - parts.keys()):
         calls = [
             call_function(agent, peer, describe_part, (context_id, names.get(peer.number, {})), None, UNSET_RPC_TIMEOUT)
             for peer in map(agent.peers.at, missing)
@@ -88,37 +88,37 @@ def _gather(
 
 
 def svg_of(parts: Mapping[int, GraphPart]) -> str:
-    """Return the picture of the graphs of some workers, by rank: SVG."""
+    """Return the picture of the graphs of some workers, by number: SVG."""
     edges = edges_of(parts)
-    places = [(rank, number) for rank, part in parts.items() for number in range(len(part.nodes))]
+    places = [(worker, number) for worker, part in parts.items() for number in range(len(part.nodes))]
     corner = MARGIN + PADDING, MARGIN + TITLE
     layout = Layout(places, edges, lambda place: place[0], corner, MARGIN + 2 * PADDING, parts)
     lines, right = [], 0.0
-    for rank, (left, width) in layout.frames.items():
+    for worker, (left, width) in layout.frames.items():
         right = left + width + PADDING
-        lines.append(_worker_box(parts[rank].worker, left - PADDING, right, layout.bottom + PADDING))
+        lines.append(_worker_box(parts[worker].worker, left - PADDING, right, layout.bottom + PADDING))
     for one, other in edges:
         lines.append(svg_curve(layout.way(one, other), "#C0504D" if one[0] != other[0] else "#777"))
-    for rank, number in places:
-        node = parts[rank].nodes[number]
-        lines.append(svg_box(layout.place((rank, number)), node.label, COLOURS[node.kind]))
+    for worker, number in places:
+        node = parts[worker].nodes[number]
+        lines.append(svg_box(layout.place((worker, number)), node.label, COLOURS[node.kind]))
     return svg_page(right + MARGIN, layout.bottom + PADDING + MARGIN, lines)
 
 
 def edges_of(parts: Mapping[int, GraphPart]) -> list[tuple[Place, Place]]:
     """Return the pairs (node, node to which its gradients go), also those of messages from worker to worker."""
     sends = {
-        node.message_id: (rank, number)
-        for rank, part in parts.items()
+        node.message_id: (worker, number)
+        for worker, part in parts.items()
         for number, node in enumerate(part.nodes)
         if node.kind == "send"
     }
     edges: list[tuple[Place, Place]] = []
-    for rank, part in parts.items():
+    for worker, part in parts.items():
         for number, node in enumerate(part.nodes):
-            edges += [((rank, number), (rank, below)) for below in dict.fromkeys(node.below)]
+            edges += [((worker, number), (worker, below)) for below in dict.fromkeys(node.below)]
             if node.kind == "receive" and node.message_id in sends:
-                edges.append(((rank, number), sends[node.message_id]))
+                edges.append(((worker, number), sends[node.message_id]))
     return edges
 
 

@@ -23,7 +23,7 @@ def make_message_id(sender: int, number: int) -> int:
 
 
 def sender_of(message_id: int) -> int:
-    """Return the rank of the worker that sent a message."""
+    """Return the number of the worker that sent a message."""
     return message_id >> 48
 
 
@@ -33,7 +33,7 @@ class SendNode(Node):
     Args:
         edges: for each tensor, the node that made it and the number of the node's output.
         message_id: id of the message.
-        receiver: rank of the message's receiver.
+        receiver: number of the message's receiver.
     """
 
     __slots__ = ("message_id", "receiver")
@@ -57,7 +57,7 @@ class ReceiveNode(Node):
     Args:
         context_id: id of the message's context.
         message_id: id of the message.
-        sender: rank of the message's sender.
+        sender: number of the message's sender.
         tensors: number of tensors that require grad.
     """
 

@@ -36,7 +36,7 @@ class GraphPart:
     Attributes:
         worker: name of the worker.
         nodes: the nodes, each before those to which its gradients go.
-        others: ranks of the workers from which it got messages, or to which it sent some.
+        others: numbers of the workers from which it got messages, or to which it sent some.
     """
 
     worker: str
@@ -89,5 +89,5 @@ def _describe(node: Node, numbers: Mapping[Node, int], named: Mapping[int, str])
     return PartNode("operation", node_label(node, {}), below)
 
 
-def _name(rank: int) -> str:
-    return current_agent().peers.at(rank).info.name
+def _name(worker: int) -> str:
+    return current_agent().peers.at(worker).info.name

@@ -23,9 +23,9 @@ from ..rpc.extend import Send as Send
 from ..rpc.extend import WorkerLost as WorkerLost
 
 
-def make_creator(rank: int, incarnation: int) -> int:
+def make_creator(worker: int, incarnation: int) -> int:
     """Return the *creator*, the upper half of the ids of a worker's contexts."""
-    return rank << 16 | incarnation
+    return worker << 16 | incarnation
 
 
 def make_id(creator: int, number: int) -> int:
@@ -128,7 +128,7 @@ class Lifetimes(Generic[C]):
 
     def __init__(self, me: int, make: Callable[[int, int | None], C]) -> None:
         self.me = me
-        self.rank = me >> 16
+        self.worker = me >> 16
         self._make = make
         self.live: dict[int, C] = {}
         self._ended: dict[int, IntervalSet] = {}  # by creator
@@ -155,7 +155,7 @@ class Lifetimes(Generic[C]):
         """Note that a message of the context is about to go to the worker ``to``; False if the context has ended."""
         if self.live.get(context.id) is not context:
             return False
-        if to not in (self.rank, context.parent, context.id >> 48):
+        if to not in (self.worker, context.parent, context.id >> 48):
             context.reached.add(to)
         return True
 
@@ -174,8 +174,8 @@ class Lifetimes(Generic[C]):
                 return self._released(sender, message)
             case Received(sender, message):
                 return self._orphaned(sender, message.context)
-            case WorkerLost(rank):
-                return self._worker_lost(rank)
+            case WorkerLost(worker):
+                return self._worker_lost(worker)
             case Closed():
                 return self._close()
 
@@ -191,11 +191,11 @@ class Lifetimes(Generic[C]):
         creator, number = split_id(context_id)
         if creator != self.me:
             raise IllegalEventError(
-                f"context {context_id} is worker {creator >> 16}'s: worker {self.rank} cannot end it"
+                f"context {context_id} is worker {creator >> 16}'s: worker {self.worker} cannot end it"
             )
         ended = self._ended_of(self.me)
         ended.add(number)
-        return self._end(context_id, ended.start_of(number), self.rank)
+        return self._end(context_id, ended.start_of(number), self.worker)
 
     def _released(self, sender: int, message: Release) -> list[Instruction]:
         creator, number = split_id(message.context)
@@ -218,17 +218,17 @@ class Lifetimes(Generic[C]):
             return [Send(sender, Release(context_id, self._ended_of(creator).start_of(number)))]
         return []
 
-    def _worker_lost(self, rank: int) -> list[Instruction]:
-        self._lost.add(rank)
+    def _worker_lost(self, worker: int) -> list[Instruction]:
+        self._lost.add(worker)
         instructions: list[Instruction] = []
         for context in self:
             creator, number = split_id(context.id)
-            if creator >> 16 == rank:
+            if creator >> 16 == worker:
                 # Passed on, because workers without a connection to the creator are told of its loss late, or never.
-                instructions += self._end(context.id, number, rank)
-            elif context.parent == rank:
+                instructions += self._end(context.id, number, worker)
+            elif context.parent == worker:
                 instructions.append(self._report_orphan(context))
-        for creator in [creator for creator in self._ended if creator >> 16 == rank]:
+        for creator in [creator for creator in self._ended if creator >> 16 == worker]:
             del self._ended[creator]
         return instructions
 

@@ -36,7 +36,7 @@ NO_FEEDS: Feeds = MappingProxyType({})
 
 
 class Unfed(NamedTuple):
-    """Message whose send node got nothing: its id, the rank of its receiver, and the number of its tensors."""
+    """Message whose send node got nothing: its id, the number of its receiver, and how many tensors it has."""
 
     message_id: int
     receiver: int
@@ -47,7 +47,7 @@ class LocalPass:
     """Part of one pass on one worker.
 
     Args:
-        rank: rank of the worker.
+        worker: number of the worker.
         graph: the context's graph on this worker.
         keep_graph: keep the saved values of the nodes, for another pass.
         smart: leave out nodes that take no part.
@@ -56,13 +56,13 @@ class LocalPass:
 
     def __init__(
         self,
-        rank: int,
+        worker: int,
         graph: ContextGraph,
         keep_graph: bool,
         smart: bool,
         roots: Collection[Node] = (),
     ) -> None:
-        self._rank = rank
+        self._worker = worker
         self._graph = graph
         self._smart = smart
         self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
@@ -70,7 +70,7 @@ class LocalPass:
         self._sends = graph.sends()
         self._early: deque[tuple[Sequence[Entry], Feeds]] | None = deque()  # entries until the end of the walk
         self._walking = False
-        self._outgoing: dict[int, list[Entry]] = {}  # by rank
+        self._outgoing: dict[int, list[Entry]] = {}  # by worker
         self._unused: set[int] = set()  # messages whose senders were told that they take no part
         self._lock = threading.Lock()
 
@@ -93,7 +93,7 @@ class LocalPass:
         self.task.stop(reason)
 
     def outgoing(self) -> dict[int, list[Entry]]:
-        """Remove and return the entries for other workers, by rank."""
+        """Remove and return the entries for other workers, by number."""
         with self._lock:
             outgoing, self._outgoing = self._outgoing, {}
         return outgoing
@@ -122,13 +122,13 @@ class LocalPass:
                 size += gradient.nbytes
         return size
 
-    def tell(self, rank: int, entry: Entry) -> None:
+    def tell(self, worker: int, entry: Entry) -> None:
         """Add an entry for a worker. An entry for this worker itself is taken at once."""
-        if rank == self._rank:
+        if worker == self._worker:
             self._apply(entry)
             return
         with self._lock:
-            self._outgoing.setdefault(rank, []).append(entry)
+            self._outgoing.setdefault(worker, []).append(entry)
 
     # -- entries that arrive
 
@@ -138,7 +138,7 @@ class LocalPass:
             self._answer(message_id)
             return
         node = self._graph.send(message_id)
-        if kind == PassKind.UNUSED and sender_of(message_id) != self._rank:
+        if kind == PassKind.UNUSED and sender_of(message_id) != self._worker:
             self.tell(sender_of(message_id), entry)  # answer to a query of this worker, from one without the context
         elif kind == PassKind.UNUSED:
             # A message that this pass does not expect was sent after the pass came here, by a forward that goes on.
@@ -148,7 +148,7 @@ class LocalPass:
             self.task.feed(node, gradients)
         else:
             raise AutogradError(
-                f"gradients came for message {message_id}, which worker {self._rank} did not send in this context; use one "
+                f"gradients came for message {message_id}, which worker {self._worker} did not send in this context; use one "
                 f"context for a forward and its backward"
             )
 

@@ -59,8 +59,8 @@ def pack_answer(entries: Sequence[Entry], reports: Reports) -> Body | None:
     if not (entries or reports):
         return None
     numbers: list[int] = []
-    for rank, (settled, unfed) in reports.items():
-        numbers += [rank, settled, len(unfed)]
+    for worker, (settled, unfed) in reports.items():
+        numbers += [worker, settled, len(unfed)]
         for each in unfed:
             numbers += each
     return _body(numbers, entries)
@@ -72,9 +72,9 @@ def open_answer(body: Body | None) -> tuple[Sequence[Entry], Reports]:
         return (), {}
     numbers, entries = _content(body)
     given, reports = iter(numbers), {}
-    for rank in given:
+    for worker in given:
         settled, count = next(given), next(given)
-        reports[rank] = (settled, [Unfed(next(given), next(given), next(given)) for _ in range(count)])
+        reports[worker] = (settled, [Unfed(next(given), next(given), next(given)) for _ in range(count)])
     return entries, reports
 
 

@@ -36,13 +36,13 @@ class PassRequests:
         self._keep_graph = keep_graph
         self._smart = smart
 
-    def ask(self, rank: int, entries: Sequence[Entry]) -> Future[Any]:
+    def ask(self, worker: int, entries: Sequence[Entry]) -> Future[Any]:
         """Send entries to a worker; the future holds the body of its answer.
 
         Raises:
             SerializationError: a gradient cannot be sent.
         """
-        answer = self._request(self._agent.peers.at(rank), entries)
+        answer = self._request(self._agent.peers.at(worker), entries)
         for kind, *_ in entries:
             if kind != PassKind.UNUSED:
                 return answer
@@ -57,9 +57,9 @@ class PassRequests:
         request = partial(self._agent.caller.request, peer, GradientMethod.PROPAGATE, body, 0.0, what, _label)
         return record_call(f"rpc_async#backward({self._agent.name} -> {peer.info.name})", request)
 
-    def tell_stopped(self, rank: int, reason: str) -> None:
+    def tell_stopped(self, worker: int, reason: str) -> None:
         """Tell a worker that the pass has failed."""
-        peer = self._agent.peers.at(rank)
+        peer = self._agent.peers.at(worker)
         if not (peer.gone or self._agent.closed):
             root, number, oldest = self._pass_id
             stopped = PassStopped(
@@ -68,7 +68,7 @@ class PassRequests:
             self._agent.control.post(peer, GradientTopic.PASS_STOPPED, stopped.SerializeToString())
 
     def unfed_error(self, unfed: Sequence[tuple[int, Unfed]]) -> AutogradError:
-        """Return the error for messages for which nothing came, each with the rank of its sender."""
+        """Return the error for messages for which nothing came, each with its sender."""
         messages = ", ".join(
             f"{each.tensors} tensor{'s' * (each.tensors > 1)} sent to worker {self._name(each.receiver)} from worker "
             f"{self._name(sender)}"
@@ -79,8 +79,8 @@ class PassRequests:
             f'loss. Use mode="smart", leave such calls out of the context, or send no tensor that requires grad'
         )
 
-    def _name(self, rank: int) -> str:
-        return repr(self._agent.peers.at(rank).info.name)
+    def _name(self, worker: int) -> str:
+        return repr(self._agent.peers.at(worker).info.name)
 
 
 class _Description:

@@ -15,7 +15,7 @@ from .backward_pass import BackwardPass
 
 
 class PassId(NamedTuple):
-    """Id of a pass: rank of its root, its number at the root, and number of the root's oldest pass that was not over then."""
+    """Id of a pass: number of its root, its number at the root, and number of the root's oldest pass that was not over then."""
 
     root: int
     number: int
@@ -26,11 +26,11 @@ class Passes:
     """Parts of a context's passes on one worker.
 
     Args:
-        rank: rank of the worker.
+        worker: number of the worker.
     """
 
-    def __init__(self, rank: int) -> None:
-        self._rank = rank
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
         self._parts: dict[PassId, BackwardPass] = {}
         self._oldest: dict[int, int] = {}  # by root: number of its oldest pass that may not be over
         self._last = 0  # number of the latest pass of this worker
@@ -41,7 +41,7 @@ class Passes:
         with self._lock:
             self._last += 1
             oldest = min(self._going_on(), default=self._last) if self._parts else self._last
-            pass_id = PassId(self._rank, self._last, oldest)
+            pass_id = PassId(self._worker, self._last, oldest)
             over = self._forget(pass_id)
             part = self._parts[pass_id] = make(pass_id)
         del over  # here, so that their graphs are freed without the lock
@@ -57,7 +57,7 @@ class Passes:
         with self._lock:
             part = self._parts.get(pass_id)
             if part is None:
-                if pass_id.root == self._rank or pass_id.number < self._oldest.get(pass_id.root, 0):
+                if pass_id.root == self._worker or pass_id.number < self._oldest.get(pass_id.root, 0):
                     raise AutogradError(
                         f"gradients came for backward {pass_id.number} of worker {pass_id.root}, which is over"
                     )
@@ -73,7 +73,7 @@ class Passes:
 
     def _going_on(self) -> list[int]:
         return [
-            each.number for each, part in self._parts.items() if each.root == self._rank and not part.finished.done()
+            each.number for each, part in self._parts.items() if each.root == self._worker and not part.finished.done()
         ]
 
     def _forget(self, fresh: PassId) -> list[BackwardPass]:

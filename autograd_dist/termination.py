@@ -18,11 +18,11 @@ Work: TypeAlias = list[Any]
 
 
 class Request(Protocol):
-    """Request that arrived. The machine needs only its sender's rank."""
+    """Request that arrived. The machine needs only its sender's number."""
 
     @property
     def sender(self) -> int:
-        """Rank of the worker that sent it."""
+        """Number of the worker that sent it."""
         ...
 
 
@@ -88,7 +88,7 @@ class Termination(Generic[R]):
         """Note that work for other workers leaves while a thread goes on; return the requests to send.
 
         Args:
-            outgoing: the work, by rank.
+            outgoing: the work, by worker.
         """
         self.awaited += len(outgoing)
         return [Ask(to, work) for to, work in outgoing.items()]
@@ -98,7 +98,7 @@ class Termination(Generic[R]):
 
         Args:
             request: the request on which it worked; ``None`` if it was started, or worked on an answer.
-            outgoing: new work for other workers, by rank.
+            outgoing: new work for other workers, by number.
 
         Returns:
             Messages to send, and ``Over`` at the root when there is no work left on any worker.

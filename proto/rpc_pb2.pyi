@@ -104,53 +104,53 @@ class MembershipReport(_message.Message):
     def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ..., gone: _Optional[_Iterable[int]] = ..., asks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., heard: _Optional[_Iterable[_Union[Question, _Mapping]]] = ...) -> None: ...
 
 class Question(_message.Message):
-    __slots__ = ("rank", "version")
-    RANK_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("number", "version")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
-    rank: int
+    number: int
     version: int
-    def __init__(self, rank: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
 
 class LinkReport(_message.Message):
-    __slots__ = ("rank", "finding", "reason")
-    RANK_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("number", "finding", "reason")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     FINDING_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
-    rank: int
+    number: int
     finding: int
     reason: str
-    def __init__(self, rank: _Optional[int] = ..., finding: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., finding: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class LostWorker(_message.Message):
-    __slots__ = ("rank", "reason", "left")
-    RANK_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("number", "reason", "left")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     LEFT_FIELD_NUMBER: _ClassVar[int]
-    rank: int
+    number: int
     reason: str
     left: bool
-    def __init__(self, rank: _Optional[int] = ..., reason: _Optional[str] = ..., left: bool = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., reason: _Optional[str] = ..., left: bool = ...) -> None: ...
 
 class QuiescenceMessage(_message.Message):
-    __slots__ = ("kind", "round", "counts", "open", "ranks")
+    __slots__ = ("kind", "round", "counts", "open", "numbers")
     KIND_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
-    RANKS_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
     kind: int
     round: int
     counts: _containers.RepeatedCompositeFieldContainer[PeerCount]
     open: int
-    ranks: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, kind: _Optional[int] = ..., round: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PeerCount, _Mapping]]] = ..., open: _Optional[int] = ..., ranks: _Optional[_Iterable[int]] = ...) -> None: ...
+    numbers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[int] = ..., round: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PeerCount, _Mapping]]] = ..., open: _Optional[int] = ..., numbers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PeerCount(_message.Message):
-    __slots__ = ("rank", "sent", "received")
-    RANK_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("number", "sent", "received")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     SENT_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
-    rank: int
+    number: int
     sent: int
     received: int
-    def __init__(self, rank: _Optional[int] = ..., sent: _Optional[int] = ..., received: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., sent: _Optional[int] = ..., received: _Optional[int] = ...) -> None: ...

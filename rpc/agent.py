@@ -144,7 +144,7 @@ class Agent:
         self.codec = Codec(options.max_message_bytes, self.name)
         self.flows = Flows(limit, timers.now, lambda call: self.server.resume(call))
         self.connections = Connections(state, self.credentials, peers, lanes, self.flows, timers, options)
-        relay = Relay(state, peers, self.connections, lambda rank: self.losses.next_hop(rank))
+        relay = Relay(state, peers, self.connections, lambda number: self.losses.next_hop(number))
         self.control = ControlChannel(timers, relay.send)
         self.losses = Losses(state, peers, self.control, timers, options, self._expel)
         self.caller = Caller(state, peers, self.connections, self.control, self.flows, self.codec, timers, threads)

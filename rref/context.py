@@ -62,9 +62,9 @@ class RRefContext:
         agent.debug_sections["references"] = self._counts
         agent.debug_counts.append(self._pytorch_counts)
 
-    def key(self, rank: int) -> WorkerKey:
-        """Return the key of the worker of that rank."""
-        return WorkerKey(rank, self.agent.peers.at(rank).record.incarnation)
+    def key(self, number: int) -> WorkerKey:
+        """Return the key of the worker of that number."""
+        return WorkerKey(number, self.agent.peers.at(number).record.incarnation)
 
     # -- references made, sent and dropped here
 
@@ -167,7 +167,7 @@ class RRefContext:
                 case _:
                     self._tell(instruction)
         for to, its in messages.items():
-            self.agent.control.post(self.agent.peers.at(to.rank), ReferenceTopic.OWNERSHIP, p.encode_messages(its))
+            self.agent.control.post(self.agent.peers.at(to.number), ReferenceTopic.OWNERSHIP, p.encode_messages(its))
         if not all(map(frees_quietly, freed)):
             self.agent.threads.run_later(partial(self._clear, freed))
 
@@ -236,7 +236,7 @@ class RRefContext:
     def _report_leaks(self) -> None:
         with self._lock:
             holders = self.ownership.owned.holders()
-        for peer in [self.agent.peers.at(holder.rank) for holder in holders - {self.me}]:
+        for peer in [self.agent.peers.at(holder.number) for holder in holders - {self.me}]:
             if not peer.gone:
                 self._note_leaks(peer)
         if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
@@ -261,7 +261,7 @@ class RRefContext:
         }
 
     def _worker(self, key: WorkerKey) -> str:
-        return self.agent.peers.at(key.rank).info.name
+        return self.agent.peers.at(key.number).info.name
 
     def _name_of(self, key: WorkerKey) -> str:
         return f"worker {self._worker(key)!r}"

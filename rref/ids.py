@@ -10,13 +10,13 @@ BLOCK = 1024
 
 
 class WorkerKey(NamedTuple):
-    """Incarnation of a worker. A restarted worker has the same rank and another incarnation."""
+    """Incarnation of a worker. A restarted worker has the same name and rank, and another incarnation."""
 
-    rank: int
+    number: int
     incarnation: int = 0
 
     def __str__(self) -> str:
-        return f"{self.rank}.{self.incarnation}" if self.incarnation else str(self.rank)
+        return f"{self.number}.{self.incarnation}" if self.incarnation else str(self.number)
 
 
 class GlobalId(NamedTuple):

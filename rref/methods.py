@@ -35,7 +35,7 @@ def call_method(
         api: name of the function that the user called, for profiles.
     """
     agent = context.agent
-    peer = agent.peers.at(fork.owner.rank)
+    peer = agent.peers.at(fork.owner.number)
     notes = {NUMBER: ReferenceTransfer(key_of(peer), borrowed=fork)}
     what, seconds = CallOf(context, fork, name), resolve_timeout(agent, timeout)
     request = partial(
@@ -64,7 +64,7 @@ class CallOf:
 
     def __str__(self) -> str:
         agent = self._context.agent
-        owner = agent.peers.at(self._fork.owner.rank).info.name
+        owner = agent.peers.at(self._fork.owner.number).info.name
         return f"the call of {text_of(self._fork, agent)}.{self._name} on worker {owner!r}"
 
 

@@ -96,7 +96,7 @@ class RRef(Generic[T]):
 
     def owner(self) -> WorkerInfo:
         """Return the worker that owns the value."""
-        return self._context.agent.peers.at(self._fork.owner.rank).info
+        return self._context.agent.peers.at(self._fork.owner.number).info
 
     def owner_name(self) -> str:
         """Return the name of the worker that owns the value."""
@@ -247,13 +247,13 @@ class RRef(Generic[T]):
 
     def _stream(self, method: Any, args: Any, kwargs: Any, timeout: float, ahead: int) -> Stream[Any]:
         agent = self._context.agent
-        return open_stream(agent, agent.peers.at(self._fork.owner.rank), method, args, kwargs, timeout, ahead)
+        return open_stream(agent, agent.peers.at(self._fork.owner.number), method, args, kwargs, timeout, ahead)
 
     def _remote(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float) -> RRef[Any]:
         self._check()
         if not hasattr(self._type or self._made_by, method.name) and not _in_event_loop():
             self._check_attribute(method.name, timeout)
-        owner = self._context.agent.peers.at(self._fork.owner.rank)
+        owner = self._context.agent.peers.at(self._fork.owner.number)
         return RRef._of(self._context, create(self._context, owner, method, args, kwargs, timeout))
 
     def _check_attribute(self, name: str, timeout: float) -> None:
@@ -280,7 +280,7 @@ class RRef(Generic[T]):
         api: str = "rpc_async",
     ) -> Future[Any]:
         agent = self._context.agent
-        return call_function(agent, agent.peers.at(self._fork.owner.rank), function, args, kwargs, timeout, api)
+        return call_function(agent, agent.peers.at(self._fork.owner.number), function, args, kwargs, timeout, api)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """Compute gradients of the value, which is a scalar tensor that requires grad. The backward pass begins at the owner.

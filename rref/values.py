@@ -36,7 +36,7 @@ def fetch(context: RRefContext, fork: Fork, seconds: float) -> Future[Any]:
 def _request(context: RRefContext, fork: Fork, seconds: float, what: object) -> Future[Any]:
     fork.check()
     agent = context.agent
-    peer = agent.peers.at(fork.owner.rank)
+    peer = agent.peers.at(fork.owner.number)
     request = partial(
         agent.caller.request, peer, ReferenceMethod.FETCH, tuple(fork.rref_id), seconds, what, lambda body: []
     )
@@ -103,8 +103,8 @@ class Fetching:
 
 def text_of(fork: Fork, agent: Agent) -> str:
     """Return the text that names a reference in messages and in ``repr``."""
-    kind = "OwnerRRef" if fork.owner.rank == agent.number else "UserRRef"
-    return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.rank).info.name!r})"
+    kind = "OwnerRRef" if fork.owner.number == agent.number else "UserRRef"
+    return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.number).info.name!r})"
 
 
 def _pass_on_error(fork: Fork, target: Future[Any]) -> None:

@@ -80,7 +80,7 @@ class CallTable:
         Args:
             method: which handler answers.
             timeout: seconds from now; 0 for none.
-            to: rank of the callee; -1 for a wait that no single worker can end.
+            to: number of the callee; -1 for a wait that no single worker can end.
             what: its text names the call in errors; it is made only for them.
         """
         now = self._timers.now()

@@ -35,7 +35,7 @@ logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE
 WARNINGS = 4  # number of the extra of an answer that has the warnings
 WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's class, its text, file and line
-CallKey = tuple[int, int]  # rank of the caller, id of the call there
+CallKey = tuple[int, int]  # number of the caller, id of the call there
 call_variable: ContextVar[ServerCall | None] = ContextVar("telegrad_call", default=None)  # the one that runs
 Handler = Callable[["ServerCall"], None]
 

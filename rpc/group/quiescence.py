@@ -37,7 +37,7 @@ class ShutdownCalled(NamedTuple):
 class AllAgreed(NamedTuple):
     """A worker left because the leader had told all workers to leave."""
 
-    rank: int
+    number: int
 
 
 class PauseEnded(NamedTuple):
@@ -67,7 +67,7 @@ Instruction: TypeAlias = Send[int, Message] | Pause | Finish
 
 
 class Quiescence:
-    """Machine of the worker of rank ``me`` among the ranks ``workers``."""
+    """Machine of the worker of number ``me`` among the numbers ``workers``."""
 
     def __init__(self, me: int, workers: Iterable[int]) -> None:
         self.me = me
@@ -89,14 +89,14 @@ class Quiescence:
 
     @property
     def leader(self) -> int:
-        """Return the lowest live rank, as far as is known here."""
+        """Return the lowest live number, as far as is known here."""
         return self._leader
 
     def handle(self, event: Event) -> list[Instruction]:
         """Take an event and return what the driver has to do.
 
         Raises:
-            IllegalEventError: a pause ended that had not begun, or there is no worker of that rank.
+            IllegalEventError: a pause ended that had not begun, or there is no worker of that number.
         """
         match event:
             case ShutdownCalled(counts):
@@ -104,11 +104,11 @@ class Quiescence:
             case Received(sender, message):
                 if self._is_live(sender):
                     self._receive(sender, message)
-            case WorkerLost(rank):
-                if self._is_live(rank) and rank != self.me:
-                    self._lose(rank)
-            case AllAgreed(rank):
-                if self._is_live(rank) and self._counts is not None:
+            case WorkerLost(number):
+                if self._is_live(number) and number != self.me:
+                    self._lose(number)
+            case AllAgreed(number):
+                if self._is_live(number) and self._counts is not None:
                     self._go()
             case PauseEnded():
                 self._end_pause()
@@ -118,13 +118,13 @@ class Quiescence:
         instructions, self._instructions = self._instructions, []
         return instructions
 
-    def _is_live(self, rank: int) -> bool:
-        if rank not in self._live and rank not in self._lost:
-            raise IllegalEventError(f"worker {self.me} got an event of worker {rank}, which is not in its job")
-        return rank in self._live
+    def _is_live(self, number: int) -> bool:
+        if number not in self._live and number not in self._lost:
+            raise IllegalEventError(f"worker {self.me} got an event of worker {number}, which is not in its job")
+        return number in self._live
 
     def missing(self) -> list[int]:
-        """Return the ranks of the workers that shutdown waits for.
+        """Return the numbers of the workers that shutdown waits for.
 
         These are the workers that are not ready. If all are ready, those that have not answered in this round. If all have,
         those that had open work in the last round. Only the leader knows them: another worker returns the leader's latest
@@ -134,12 +134,12 @@ class Quiescence:
             return []
         if self.leader != self.me:
             return [self.leader] if self._missing is None else self._missing
-        unready = [rank for rank in self._live if rank not in self._ready]
-        silent = [rank for rank in self._live if self._asking and rank not in self._reports]
-        return unready or silent or sorted(rank for rank, counts in self._reports.items() if counts.open)
+        unready = [number for number in self._live if number not in self._ready]
+        silent = [number for number in self._live if self._asking and number not in self._reports]
+        return unready or silent or sorted(number for number, counts in self._reports.items() if counts.open)
 
     def awaited(self) -> list[int]:
-        """Return the ranks that this worker itself waits for: ``missing`` if it leads, else the leader, which waits for all."""
+        """Return the numbers this worker itself waits for: ``missing`` if it leads, else the leader, which waits for all."""
         return self.missing() if self.finished or self.leader == self.me else [self.leader]
 
     # -- events
@@ -155,27 +155,27 @@ class Quiescence:
         self._pausing = False
         self._lead()
 
-    def _lose(self, rank: int) -> None:
+    def _lose(self, number: int) -> None:
         leader = self.leader
-        self._live.discard(rank)
-        self._ready.discard(rank)
-        self._lost.add(rank)
-        if rank == leader:
+        self._live.discard(number)
+        self._ready.discard(number)
+        self._lost.add(number)
+        if number == leader:
             self._leader = next(iter(self._live))
         self._asking, self._previous = False, None
         if self.finished:
             return  # it looks for no new leader (see the module's docstring)
-        if rank == leader:
+        if number == leader:
             self._missing = None
             if self._counts is not None:
                 self._report_ready()
-        self._questions.pop(rank, None)
+        self._questions.pop(number, None)
         self._answer_if_possible()
         self._lead()
 
     def _receive(self, sender: int, message: Message) -> None:
         if isinstance(message, Missing):
-            self._missing = message.ranks
+            self._missing = message.numbers
         elif isinstance(message, Go):
             self._go()
         elif self.finished:
@@ -222,9 +222,9 @@ class Quiescence:
             return
         # A worker that sent `Ready` or a question to this one follows another leader, and may get no other `Go` than this one.
         followers = self._live if self.leader == self.me else sorted(self._ready | self._questions.keys())
-        for rank in followers:
-            if rank != self.me and rank in self._live:
-                self._send(rank, Go())
+        for number in followers:
+            if number != self.me and number in self._live:
+                self._send(number, Go())
         self.finished = True
         self._instructions.append(Finish())
 
@@ -238,9 +238,9 @@ class Quiescence:
         self._asking = True
         self._reports = {self.me: self._counts()}
         lost = sorted(self._lost)
-        for rank in self._live:
-            if rank != self.me:
-                self._send(rank, AskCounts(self._round, lost))
+        for number in self._live:
+            if number != self.me:
+                self._send(number, AskCounts(self._round, lost))
         self._end_round_if_complete()
 
     def _note_report(self, sender: int, report: CountsReport) -> None:
@@ -252,7 +252,7 @@ class Quiescence:
         if len(self._reports) < len(self._live):  # all reports are from live workers, because a loss ends the round
             return
         self._asking = False
-        tally = {rank: self._without_lost(counts) for rank, counts in self._reports.items()}
+        tally = {number: self._without_lost(counts) for number, counts in self._reports.items()}
         idle = _is_idle(tally)
         if idle and tally == self._previous:
             self._go()

@@ -14,7 +14,7 @@ class Counts(NamedTuple):
     """Work of one worker for others so far.
 
     Attributes:
-        peers: by rank, how many control messages were sent to that worker, and how many were received from it. Only control
+        peers: by number, how many control messages were sent to that worker, and how many were received from it. Only control
             messages are counted, because they arrive unless one of the two workers is lost.
         open: how many things may still cause a message: calls under way, handlers that run, messages not acknowledged.
     """
@@ -64,10 +64,10 @@ class Inquiry:
 
 @dataclass(slots=True)
 class Missing:
-    """Answer `Inquiry` with the ranks of these workers."""
+    """Answer `Inquiry` with the numbers of these workers."""
 
     kind: ClassVar[int] = 6
-    ranks: list[int]
+    numbers: list[int]
 
 
 Message: TypeAlias = Ready | AskCounts | CountsReport | Go | Inquiry | Missing
@@ -79,13 +79,13 @@ def encode_message(message: Message) -> bytes:
     if isinstance(message, (AskCounts, CountsReport)):
         out.round = message.round
     if isinstance(message, AskCounts):
-        out.ranks.extend(message.lost)
+        out.numbers.extend(message.lost)
     if isinstance(message, Missing):
-        out.ranks.extend(message.ranks)
+        out.numbers.extend(message.numbers)
     if isinstance(message, CountsReport):
         out.open = message.counts.open
-        for rank, (sent, received) in message.counts.peers.items():
-            out.counts.add(rank=rank, sent=sent, received=received)
+        for number, (sent, received) in message.counts.peers.items():
+            out.counts.add(number=number, sent=sent, received=received)
     return out.SerializeToString()
 
 
@@ -96,14 +96,14 @@ def decode_message(data: bytes) -> Message:
         SerializationError: the kind of the message is unknown.
     """
     given = QuiescenceMessage.FromString(data)
-    peers = {count.rank: (count.sent, count.received) for count in given.counts}
+    peers = {count.number: (count.sent, count.received) for count in given.counts}
     messages: dict[int, Message] = {
         Ready.kind: Ready(),
-        AskCounts.kind: AskCounts(given.round, list(given.ranks)),
+        AskCounts.kind: AskCounts(given.round, list(given.numbers)),
         CountsReport.kind: CountsReport(given.round, Counts(peers, given.open)),
         Go.kind: Go(),
         Inquiry.kind: Inquiry(),
-        Missing.kind: Missing(list(given.ranks)),
+        Missing.kind: Missing(list(given.numbers)),
     }
     if given.kind not in messages:
         raise SerializationError(

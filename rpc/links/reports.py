@@ -44,11 +44,11 @@ class Report:
 
     Attributes:
         version: counts up with each report of its author.
-        links: by rank, the author's finding about its link to that worker, if a worker suspects that worker.
-        lost: by rank, why the author counts a worker as lost. Only the latest losses: many may leave a dynamic group.
-        gone: ranks of all workers that the author counts as lost. They are few intervals, because no rank is used again.
-        asks: by rank of a worker that the author is about to lose, the version of its report that asked the others first.
-        heard: by rank of a worker that asks, the version of its latest question that the author knows.
+        links: by number, the author's finding about its link to that worker, if a worker suspects that worker.
+        lost: by number, why the author counts a worker as lost. Only the latest losses: many may leave a dynamic group.
+        gone: numbers of all workers that the author counts as lost. They are few intervals, because no number is used again.
+        asks: by number of a worker that the author is about to lose, the version of its report that asked the others first.
+        heard: by number of a worker that asks, the version of its latest question that the author knows.
     """
 
     version: int = 0
@@ -59,43 +59,43 @@ class Report:
     heard: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for rank in self.lost:
-            self.gone.add(rank)
+        for number in self.lost:
+            self.gone.add(number)
 
-    def lose(self, rank: int, loss: Loss) -> None:
+    def lose(self, number: int, loss: Loss) -> None:
         """Add a worker to those that the author counts as lost."""
-        self.gone.add(rank)
-        self.lost[rank] = loss
+        self.gone.add(number)
+        self.lost[number] = loss
         if len(self.lost) > MOST_REASONS:
             del self.lost[next(iter(self.lost))]
 
-    def loss(self, rank: int) -> Loss:
+    def loss(self, number: int) -> Loss:
         """Return why a worker that is ``gone`` is lost; ``FORMER`` if the reason is no longer known."""
-        return self.lost.get(rank, FORMER)
+        return self.lost.get(number, FORMER)
 
     def copy(self) -> Report:
         """Return a copy that does not change when this report does."""
         lost, gone = dict(self.lost), self.gone.copy()
         return Report(self.version, dict(self.links), lost, gone, dict(self.asks), dict(self.heard))
 
-    def suspects(self, rank: int) -> bool:
+    def suspects(self, number: int) -> bool:
         """Return whether the author cannot reach that worker."""
-        link = self.links.get(rank)
+        link = self.links.get(number)
         return link is not None and link.finding is not LinkFinding.REACHED
 
-    def confirms(self, asker: int, rank: int, version: int) -> bool:
+    def confirms(self, asker: int, number: int, version: int) -> bool:
         """Return whether the author suspects a worker, and knew the question about it when it said so.
 
         Args:
-            asker: rank of the worker that asked.
-            rank: rank of the suspected worker.
+            asker: number of the worker that asked.
+            number: number of the suspected worker.
             version: of the asker's report that asked first.
         """
-        return self.suspects(rank) and self.heard.get(asker, 0) >= version
+        return self.suspects(number) and self.heard.get(asker, 0) >= version
 
 
 class Reports(dict[int, Report]):
-    """Reports by rank: a graph of the members, two of which are linked unless one of them suspects the other.
+    """Reports by number: a graph of the members, two of which are linked unless one of them suspects the other.
 
     Few members have anything to report. For every other member, looking it up returns an empty report.
     """
@@ -103,14 +103,14 @@ class Reports(dict[int, Report]):
     def __missing__(self, author: int) -> Report:
         return Report()  # not stored
 
-    def finding(self, author: int, rank: int) -> LinkFinding | None:
+    def finding(self, author: int, number: int) -> LinkFinding | None:
         """Return the finding of ``author`` about its link to that worker; ``None`` if its report has none."""
-        link = self[author].links.get(rank)
+        link = self[author].links.get(number)
         return None if link is None else link.finding
 
-    def suspecting(self, rank: int) -> list[int]:
-        """Return the ranks of the members that suspect that worker, the lowest first."""
-        return [other for other in sorted(self) if self[other].suspects(rank)]
+    def suspecting(self, number: int) -> list[int]:
+        """Return the numbers of the members that suspect that worker, the lowest first."""
+        return [other for other in sorted(self) if self[other].suspects(number)]
 
     def linked(self, one: int, other: int) -> bool:
         """Return whether neither of two members suspects the other."""
@@ -122,31 +122,31 @@ class Reports(dict[int, Report]):
 
         Args:
             start: the member where the paths begin.
-            members: the ranks of all.
+            members: the numbers of all.
         """
         first: dict[int, int] = {}
         fresh = [start]
         unseen = {*members} - {start}
         while fresh:
-            found = [(rank, at) for at in fresh for rank in unseen if self.linked(at, rank)]
-            for rank, at in sorted(found, reverse=True):  # of several paths, the one through the lowest rank
-                first[rank] = first.get(at, rank)
+            found = [(number, at) for at in fresh for number in unseen if self.linked(at, number)]
+            for number, at in sorted(found, reverse=True):  # of several paths, the one through the lowest number
+                first[number] = first.get(at, number)
             fresh = sorted(first.keys() & unseen)
             unseen -= first.keys()
         return first
 
-    def reason(self, rank: int, authors: Set[int], name: Callable[[int], str]) -> str:
+    def reason(self, number: int, authors: Set[int], name: Callable[[int], str]) -> str:
         """Return why a worker is lost, from the reports of ``authors``, in words.
 
         Args:
-            rank: the lost worker.
-            authors: ranks of the workers whose reports count.
-            name: returns the name of the worker of a rank.
+            number: the lost worker.
+            authors: numbers of the workers whose reports count.
+            name: returns the name of the worker of a number.
         """
-        found = [(other, self[other].links[rank]) for other in self.suspecting(rank) if other in authors]
+        found = [(other, self[other].links[number]) for other in self.suspecting(number) if other in authors]
         if not found:
             return "it reached none of the others"
-        # The strongest evidence, and of several the lowest rank's, so that all workers give the same reason.
+        # The strongest evidence, and of several the lowest number's, so that all workers give the same reason.
         author, evidence = max(found, key=lambda each: (each[1].finding, -each[0]))
         text = f"{evidence.reason}, says worker {name(author)!r}"
         others = ", ".join(repr(name(other)) for other, _ in found if other != author)
@@ -156,12 +156,12 @@ class Reports(dict[int, Report]):
 def encode_report(report: Report) -> bytes:
     """Return a report as the bytes of its protobuf form."""
     out = MembershipReport(version=report.version)
-    for rank, evidence in report.links.items():
-        out.links.add(rank=rank, finding=evidence.finding, reason=evidence.reason)
-    for rank, loss in report.lost.items():
-        out.lost.add(rank=rank, reason=loss.reason, left=loss.left)
-    out.asks.extend(Question(rank=rank, version=version) for rank, version in report.asks.items())
-    out.heard.extend(Question(rank=rank, version=version) for rank, version in report.heard.items())
+    for number, evidence in report.links.items():
+        out.links.add(number=number, finding=evidence.finding, reason=evidence.reason)
+    for number, loss in report.lost.items():
+        out.lost.add(number=number, reason=loss.reason, left=loss.left)
+    out.asks.extend(Question(number=number, version=version) for number, version in report.asks.items())
+    out.heard.extend(Question(number=number, version=version) for number, version in report.heard.items())
     out.gone.extend(chain.from_iterable(report.gone.intervals()))
     return out.SerializeToString()
 
@@ -169,10 +169,10 @@ def encode_report(report: Report) -> bytes:
 def decode_report(data: bytes) -> Report:
     """Return the report in ``data``."""
     given = MembershipReport.FromString(data)
-    links = {link.rank: Evidence(LinkFinding(link.finding), link.reason) for link in given.links}
-    report = Report(given.version, links, {loss.rank: Loss(loss.reason, loss.left) for loss in given.lost})
+    links = {link.number: Evidence(LinkFinding(link.finding), link.reason) for link in given.links}
+    report = Report(given.version, links, {loss.number: Loss(loss.reason, loss.left) for loss in given.lost})
     for first, end in zip(given.gone[::2], given.gone[1::2], strict=True):
         report.gone.add_range(first, end)
-    report.asks = {question.rank: question.version for question in given.asks}
-    report.heard = {question.rank: question.version for question in given.heard}
+    report.asks = {question.number: question.version for question in given.asks}
+    report.heard = {question.number: question.version for question in given.heard}
     return report

@@ -151,10 +151,10 @@ class Losses:
         with self._lock:
             return b"" if self._made is None else encode_report(self._made.report)
 
-    def next_hop(self, rank: int) -> int | None:
-        """Return the worker that passes frames on to the worker ``rank``, while the link to that is cut."""
+    def next_hop(self, number: int) -> int | None:
+        """Return the worker that passes frames on to the worker of a number, while the link to that is cut."""
         with self._lock:
-            return self._machine().next_hop(rank)
+            return self._machine().next_hop(number)
 
     def _received(self, sender: Peer, payload: bytes) -> None:
         self._handle(ReportReceived(sender.number, decode_report(payload)))
@@ -192,7 +192,7 @@ class Losses:
 
     def _do(self, instruction: Instruction) -> None:
         if isinstance(instruction, Lose):
-            self._lose(self._peers.at(instruction.rank), instruction.loss)
+            self._lose(self._peers.at(instruction.number), instruction.loss)
         elif isinstance(instruction, CloseAgent):
             self._close(instruction.reason)
         elif not self._state.leaving:
@@ -200,8 +200,8 @@ class Losses:
 
     def _send_report(self, instruction: SendReport) -> None:
         payload = encode_report(instruction.report)
-        for rank in instruction.to:
-            peer = self._peers.at(rank)
+        for number in instruction.to:
+            peer = self._peers.at(number)
             if not peer.gone:
                 self._control.post(peer, Topic.MEMBERSHIP, payload)
 
@@ -273,8 +273,8 @@ class Losses:
 
     def _witness(self, peer: Peer) -> str | None:
         with self._lock:
-            rank = self._machine().witness(peer.number)
-        return None if rank is None else self._peers.at(rank).info.name
+            number = self._machine().witness(peer.number)
+        return None if number is None else self._peers.at(number).info.name
 
 
 def _tell_of(peer: Peer, reason: str) -> None:

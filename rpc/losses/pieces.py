@@ -14,50 +14,52 @@ class Piece:
     """Piece to which one worker belongs, as far as it knows.
 
     Args:
-        me: rank of that worker.
-        members: ranks of all workers that are not lost.
+        me: number of that worker.
+        members: numbers of all workers that are not lost.
         reports: the reports that have arrived, and its own.
 
     Attributes:
-        here: ranks of the workers of the piece; the others are outside.
-        dead: ranks of the workers outside that a worker of the piece has found dead.
-        silent: ranks of the other workers outside. They may be alive.
+        here: numbers of the workers of the piece; the others are outside.
+        dead: numbers of the workers outside that a worker of the piece has found dead.
+        silent: numbers of the other workers outside. They may be alive.
     """
 
     def __init__(self, me: int, members: Iterable[int], reports: Reports) -> None:
         self._me = me
         self._reports = reports
         self.here: Set[int] = reports.paths(me, members).keys() | {me}
-        outside = {rank for rank in members if rank not in self.here}
-        self.dead = {rank for rank in outside if self._found_dead(rank)}
+        outside = {number for number in members if number not in self.here}
+        self.dead = {number for number in outside if self._found_dead(number)}
         self.silent = outside - self.dead
 
-    def _found_dead(self, rank: int) -> bool:
-        return any(self._reports.finding(other, rank) is LinkFinding.DEAD for other in self.here)
+    def _found_dead(self, number: int) -> bool:
+        return any(self._reports.finding(other, number) is LinkFinding.DEAD for other in self.here)
 
     @property
     def speaks(self) -> bool:
-        """Return whether this worker decides for the piece: it has the lowest rank."""
+        """Return whether this worker decides for the piece: it has the lowest number."""
         return self._me == min(self.here)
 
     @property
     def goes_on(self) -> bool:
-        """Return whether this piece goes on: it has more of the live workers than all others, or half with the lowest rank."""
+        """Return whether this piece goes on: it has more live workers than all others, or half with the lowest number."""
         here, silent = len(self.here), len(self.silent)
         return here > silent or (here == silent and min(self.here) < min(self.silent))
 
     @property
     def suspects(self) -> bool:
         """Return whether every worker of the piece says itself that it cannot reach any outside."""
-        return all(self._reports[author].suspects(rank) for author in self.here for rank in self.silent)
+        return all(self._reports[author].suspects(number) for author in self.here for number in self.silent)
 
     def confirms(self, asks: dict[int, int]) -> bool:
         """Return whether every worker of the piece has confirmed that it cannot reach any outside since it was asked.
 
         Args:
-            asks: by rank, the version of this worker's report that asked the others first.
+            asks: by number, the version of this worker's report that asked the others first.
         """
         others = self.here - {self._me}
         return self.suspects and all(
-            self._reports[author].confirms(self._me, rank, asks[rank]) for author in others for rank in self.silent
+            self._reports[author].confirms(self._me, number, asks[number])
+            for author in others
+            for number in self.silent
         )

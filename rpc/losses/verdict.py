@@ -7,9 +7,9 @@ of them are linked unless one of them suspects the other. From this graph each w
 * Members to which no path leads are *lost*. If one link is cut, its two ends are still connected through others: no worker is
   lost.
 * If the graph is in several pieces, the piece with the majority of the live members goes on. If there are two halves, the one
-  with the lowest rank goes on. A worker in any other piece closes itself, once all workers of its piece say that they cannot
+  with the lowest number goes on. A worker in any other piece closes itself, once all workers of its piece say that they cannot
   reach the others. A member is dead, and does not count, if it is known that no process listens at its address.
-* Reports may be outdated, so a member that may be alive is lost only by the word of all others of a piece. The lowest rank of
+* Reports may be outdated, so a member that may be alive is lost only by the word of all others of a piece. The lowest number of
   the piece asks them, and each answers with a report that it has made since. One that has confirmed that it cannot reach a
   worker must not take it back before the question is withdrawn, and answers no question of that worker until then.
   ``docs/design/failures.md`` shows why two pieces cannot both go on.
@@ -47,33 +47,33 @@ from .pieces import Piece
 class Opened(NamedTuple):
     """A connection to a worker opened."""
 
-    rank: int
+    number: int
 
 
 class Reached(NamedTuple):
     """A worker acknowledged this worker's report of that version, on a direct connection."""
 
-    rank: int
+    number: int
     version: int
 
 
 class Unreachable(NamedTuple):
     """A worker cannot be reached from here."""
 
-    rank: int
+    number: int
     evidence: Evidence
 
 
 class MemberJoined(NamedTuple):
-    """A worker has joined the group. ``rank`` is its number, which no worker had before."""
+    """A worker has joined the group. ``number`` is its number, which no worker had before."""
 
-    rank: int
+    number: int
 
 
 class MemberLeft(NamedTuple):
     """A worker said goodbye, with its last report: news of a loss may be on its way still, on another connection."""
 
-    rank: int
+    number: int
     reason: str
     report: Report = Report()
 
@@ -106,7 +106,7 @@ class SendReport:
 class Lose:
     """Count that worker as lost for good, even if messages of it come later."""
 
-    rank: int
+    number: int
     loss: Loss
 
 
@@ -124,9 +124,9 @@ class Verdicts:
     """Machine of one worker.
 
     Args:
-        me: rank of the worker.
-        members: ranks of all workers; a ``range`` takes no time for each rank.
-        name: returns the name of the worker of a rank.
+        me: number of the worker.
+        members: numbers of all workers; a ``range`` takes no time for each number.
+        name: returns the name of the worker of a number.
         timeout: seconds after which a dead worker is lost although other workers say nothing.
     """
 
@@ -164,7 +164,7 @@ class Verdicts:
         Events of lost workers have no effect, and neither has any event after `CloseAgent`.
 
         Raises:
-            IllegalEventError: there is no worker of that rank.
+            IllegalEventError: there is no worker of that number.
         """
         self._check_rank(event)
         if 0 < self._seen < now - self._timeout:
@@ -183,30 +183,30 @@ class Verdicts:
     def _check_rank(self, event: Event) -> None:
         if isinstance(event, MemberJoined):
             return
-        rank = event.sender if isinstance(event, ReportReceived) else getattr(event, "rank", self.me)
-        if rank not in self.members and rank not in self.report.gone:
+        number = event.sender if isinstance(event, ReportReceived) else getattr(event, "number", self.me)
+        if number not in self.members and number not in self.report.gone:
             raise IllegalEventError(
-                f"worker {self._name(self.me)!r} got an event of rank {rank}, which is not in its job"
+                f"worker {self._name(self.me)!r} got an event of number {number}, which is not in its job"
             )
 
     def _handle(self, event: Event, now: float) -> None:
         match event:
-            case Opened(rank):
-                if rank in self.members:
-                    self._opened(rank)
-            case Reached(rank, version):
-                if rank in self.members:
-                    self._reached(rank, version, now)
+            case Opened(number):
+                if number in self.members:
+                    self._opened(number)
+            case Reached(number, version):
+                if number in self.members:
+                    self._reached(number, version, now)
                     self._heard(now)
-            case Unreachable(rank, evidence):
-                if rank in self.members:
-                    self._failed(rank, evidence, now)
-            case MemberJoined(rank):
-                self._join(rank)
+            case Unreachable(number, evidence):
+                if number in self.members:
+                    self._failed(number, evidence, now)
+            case MemberJoined(number):
+                self._join(number)
                 self._conclude(now)
-            case MemberLeft(rank, reason, report):
-                if rank in self.members and rank != self.me:
-                    self._left(rank, reason, report, now)
+            case MemberLeft(number, reason, report):
+                if number in self.members and number != self.me:
+                    self._left(number, reason, report, now)
             case ReportReceived(sender, report):
                 if self._is_news(sender, report):
                     self._receive(sender, report, now)
@@ -218,56 +218,56 @@ class Verdicts:
 
     # -- events
 
-    def _opened(self, rank: int) -> None:
+    def _opened(self, number: int) -> None:
         """Ask a suspected worker for a sign of life: the connection may have ended since."""
-        if self._reports.finding(self.me, rank) is not LinkFinding.REACHED and self._reports.suspecting(rank):
-            self._ask(rank)
+        if self._reports.finding(self.me, number) is not LinkFinding.REACHED and self._reports.suspecting(number):
+            self._ask(number)
 
-    def _reached(self, rank: int, version: int, now: float) -> None:
-        known = self.report.links.get(rank)
-        suspecting = self._reports.suspecting(rank)
-        if not suspecting or version < self._asked.get(rank, 0) or (known and known.finding is LinkFinding.REACHED):
+    def _reached(self, number: int, version: int, now: float) -> None:
+        known = self.report.links.get(number)
+        suspecting = self._reports.suspecting(number)
+        if not suspecting or version < self._asked.get(number, 0) or (known and known.finding is LinkFinding.REACHED):
             return
-        if self._bound(rank):
-            self._held.add(rank)
+        if self._bound(number):
+            self._held.add(number)
             return
         if suspecting == [self.me]:
-            del self.report.links[rank]
+            del self.report.links[number]
         else:
-            self.report.links[rank] = Evidence(LinkFinding.REACHED)
+            self.report.links[number] = Evidence(LinkFinding.REACHED)
         # If this worker had suspected it, the link is missing in everybody's graph. Else only those that suspect it must know.
         self._send_report(sorted(self.members) if known else suspecting)
         self._conclude(now)
 
-    def _failed(self, rank: int, evidence: Evidence, now: float) -> None:
-        known = self.report.links.get(rank)
+    def _failed(self, number: int, evidence: Evidence, now: float) -> None:
+        known = self.report.links.get(number)
         if known and known.finding >= evidence.finding:
             return
-        self.report.links[rank] = evidence
+        self.report.links[number] = evidence
         if evidence.finding is LinkFinding.DEAD:
-            self._dead_since[rank] = now
+            self._dead_since[number] = now
         self._send_report(sorted(self.members))
-        self._asked[rank] = self.report.version
+        self._asked[number] = self.report.version
         self._conclude(now)
 
-    def _join(self, rank: int) -> None:
+    def _join(self, number: int) -> None:
         """Add a member. Reports about it may have arrived before."""
-        if rank in self.members or rank in self.report.gone:
+        if number in self.members or number in self.report.gone:
             return
-        self.members.add(rank)
+        self.members.add(number)
         for sender, report in list(self._reports.items()):
-            if rank in report.gone:
-                self._lose(rank, report.loss(rank))
+            if number in report.gone:
+                self._lose(number, report.loss(number))
                 return
-            if report.suspects(rank):
-                self._answer_suspicion(sender, rank)
+            if report.suspects(number):
+                self._answer_suspicion(sender, number)
 
-    def _left(self, rank: int, reason: str, report: Report, now: float) -> None:
+    def _left(self, number: int, reason: str, report: Report, now: float) -> None:
         """Lose a worker that left, after those whose loss may be why it leaves."""
-        if self._is_news(rank, report):
-            self._receive(rank, report, now)
+        if self._is_news(number, report):
+            self._receive(number, report, now)
         if not self.closed:
-            self._lose(rank, Loss(reason, left=True))
+            self._lose(number, Loss(reason, left=True))
             self._conclude(now)
 
     def _is_news(self, sender: int, report: Report) -> bool:
@@ -278,10 +278,10 @@ class Verdicts:
             self._close(f"worker {self._name(sender)!r} counts it as lost ({report.loss(self.me).reason})")
             return
         before, self._reports[sender] = self._reports[sender], report
-        for rank in [rank for rank in self.members if rank in report.gone] if report.gone else []:
-            self._lose(rank, report.loss(rank))
-        for rank in [rank for rank in report.links if report.suspects(rank) and not before.suspects(rank)]:
-            self._answer_suspicion(sender, rank)
+        for number in [number for number in self.members if number in report.gone] if report.gone else []:
+            self._lose(number, report.loss(number))
+        for number in [number for number in report.links if report.suspects(number) and not before.suspects(number)]:
+            self._answer_suspicion(sender, number)
         if report.suspects(self.me) and not before.suspects(self.me):
             self._ask(sender)
         self._conclude(now)
@@ -302,34 +302,35 @@ class Verdicts:
 
     # -- questions
 
-    def witness(self, rank: int) -> int | None:
-        """Return a worker that reached ``rank`` after it was suspected; ``None`` if there is none."""
+    def witness(self, number: int) -> int | None:
+        """Return a worker that reached ``number`` after it was suspected; ``None`` if there is none."""
         return next(
-            (other for other in sorted(self.members) if self._reports.finding(other, rank) is LinkFinding.REACHED), None
+            (other for other in sorted(self.members) if self._reports.finding(other, number) is LinkFinding.REACHED),
+            None,
         )
 
-    def next_hop(self, rank: int) -> int | None:
-        """Return the first worker on the shortest path to ``rank``; ``None`` if no path is known."""
-        return self._reports.paths(self.me, self.members).get(rank)
+    def next_hop(self, number: int) -> int | None:
+        """Return the first worker on the shortest path to ``number``; ``None`` if no path is known."""
+        return self._reports.paths(self.me, self.members).get(number)
 
     # -- suspicions
 
-    def _answer_suspicion(self, sender: int, rank: int) -> None:
-        known = self._reports.finding(self.me, rank)
-        if rank == self.me or rank not in self.members:
+    def _answer_suspicion(self, sender: int, number: int) -> None:
+        known = self._reports.finding(self.me, number)
+        if number == self.me or number not in self.members:
             return
         if known is LinkFinding.REACHED:
             self._send_report([sender])
-        elif known is None and rank not in self._asked:
-            self._ask(rank)
+        elif known is None and number not in self._asked:
+            self._ask(number)
 
-    def _ask(self, rank: int) -> None:
-        self._send_report([rank])
-        self._asked.setdefault(rank, self.report.version)
+    def _ask(self, number: int) -> None:
+        self._send_report([number])
+        self._asked.setdefault(number, self.report.version)
 
     def _send_report(self, to: list[int]) -> None:
         self.report.version += 1
-        self._instructions.append(SendReport([rank for rank in to if rank != self.me], self.report.copy()))
+        self._instructions.append(SendReport([number for number in to if number != self.me], self.report.copy()))
 
     # -- conclusions
 
@@ -349,14 +350,14 @@ class Verdicts:
         gone = self.report.gone
         if len(gone) > self._passed_on:
             self._passed_on = len(gone)
-            uninformed = [rank for rank in self.members if not self._reports[rank].gone.covers(gone)]
+            uninformed = [number for number in self.members if not self._reports[number].gone.covers(gone)]
             self._send_report(uninformed)
 
     def _resolve_split(self, now: float) -> None:
         """Lose the members to which no path leads, once the piece has confirmed it, or close if that does not go on."""
         piece = Piece(self.me, self.members, self._reports)
         self._lose_all(piece, piece.dead)
-        there = ", ".join(repr(self._name(rank)) for rank in sorted(piece.silent))
+        there = ", ".join(repr(self._name(number)) for number in sorted(piece.silent))
         speaks = bool(there) and self._woke is None and piece.goes_on and piece.speaks
         self._question(piece.silent if speaks else set())
         if speaks:
@@ -367,19 +368,19 @@ class Verdicts:
                 self._close(f"it was suspended for more than {self._timeout:g} s, and cannot reach {there} since")
         elif not piece.goes_on and piece.suspects:
             self._close(
-                f"it cannot reach {there}, and the side with the majority, or at a tie the lowest rank, goes on"
+                f"it cannot reach {there}, and the side with the majority, or at a tie the lowest number, goes on"
             )
 
-    def _lose_all(self, piece: Piece, ranks: Set[int]) -> None:
-        reasons = {rank: self._reports.reason(rank, piece.here, self._name) for rank in sorted(ranks)}
-        for rank, reason in reasons.items():
-            self._lose(rank, Loss(reason))
+    def _lose_all(self, piece: Piece, numbers: Set[int]) -> None:
+        reasons = {number: self._reports.reason(number, piece.here, self._name) for number in sorted(numbers)}
+        for number, reason in reasons.items():
+            self._lose(number, Loss(reason))
 
     # -- questions before a loss
 
-    def _question(self, ranks: Set[int]) -> None:
+    def _question(self, numbers: Set[int]) -> None:
         """Ask all members to confirm that these workers cannot be reached, and withdraw other questions."""
-        asks = {rank: self.report.asks.get(rank, self.report.version + 1) for rank in ranks}
+        asks = {number: self.report.asks.get(number, self.report.version + 1) for number in numbers}
         if asks != self.report.asks:
             self.report.asks = asks
             self._send_report(sorted(self.members))
@@ -395,45 +396,45 @@ class Verdicts:
             if asker not in self.report.asks and not self._bound(asker):
                 heard[asker] = questions[asker]
                 self._send_report([asker])
-        for rank in [rank for rank in self._held if not self._bound(rank)]:
-            self._held.discard(rank)
-            if self.report.suspects(rank):
-                self._ask(rank)
+        for number in [number for number in self._held if not self._bound(number)]:
+            self._held.discard(number)
+            if self.report.suspects(number):
+                self._ask(number)
 
-    def _bound(self, rank: int) -> bool:
-        """Return whether this worker has confirmed to another that it cannot reach ``rank``, which may be lost since."""
-        return self.report.suspects(rank) and any(
-            self.report.confirms(asker, rank, report.asks[rank])
+    def _bound(self, number: int) -> bool:
+        """Return whether this worker has confirmed to another that it cannot reach ``number``, which may be lost since."""
+        return self.report.suspects(number) and any(
+            self.report.confirms(asker, number, report.asks[number])
             for asker, report in self._reports.items()
-            if asker != self.me and rank in report.asks
+            if asker != self.me and number in report.asks
         )
 
     def _lose_dead(self, now: float) -> None:
         """Lose the members that this worker found dead ``timeout`` seconds ago, if no worker has reached them since."""
-        for rank, since in list(self._dead_since.items()):
-            if self.witness(rank) is not None:
-                self._dead_since[rank] = now
+        for number, since in list(self._dead_since.items()):
+            if self.witness(number) is not None:
+                self._dead_since[number] = now
             elif now >= since + self._timeout:
-                self._lose(rank, Loss(self._reports.reason(rank, self.members, self._name)))
+                self._lose(number, Loss(self._reports.reason(number, self.members, self._name)))
 
     def _withdraw_answers(self) -> None:
         """Withdraw answers to suspicions that were withdrawn: they prove nothing about a later suspicion."""
-        suspected = {rank for report in self._reports.values() for rank in report.links if report.suspects(rank)}
+        suspected = {number for report in self._reports.values() for number in report.links if report.suspects(number)}
         if stale := self.report.links.keys() - suspected:
-            for rank in stale:
-                del self.report.links[rank]
+            for number in stale:
+                del self.report.links[number]
             self._send_report(sorted(self.members))
-        self._asked = {rank: version for rank, version in self._asked.items() if rank in suspected}
-        self._dead_since = {rank: since for rank, since in self._dead_since.items() if self.report.suspects(rank)}
+        self._asked = {number: version for number, version in self._asked.items() if number in suspected}
+        self._dead_since = {number: since for number, since in self._dead_since.items() if self.report.suspects(number)}
 
-    def _lose(self, rank: int, loss: Loss) -> None:
-        self.members.discard(rank)
-        self._reports.pop(rank, None)
-        self._dead_since.pop(rank, None)
-        self.report.links.pop(rank, None)
-        self.report.asks.pop(rank, None)
-        self.report.lose(rank, loss)
-        self._instructions.append(Lose(rank, loss))
+    def _lose(self, number: int, loss: Loss) -> None:
+        self.members.discard(number)
+        self._reports.pop(number, None)
+        self._dead_since.pop(number, None)
+        self.report.links.pop(number, None)
+        self.report.asks.pop(number, None)
+        self.report.lose(number, loss)
+        self._instructions.append(Lose(number, loss))
 
     def _close(self, reason: str) -> None:
         self.closed = reason

@@ -18,7 +18,7 @@ def audit(simulation: Simulation) -> Iterator[str]:
     """Check G2, at any time: a reference that its user knows to be confirmed is in its owner's table, and has a value."""
     for worker in simulation.living():
         for fork_id, fork in worker.agent.part(RRefContext).ownership.forks.items():
-            owner = simulation.workers[fork.owner.rank]
+            owner = simulation.workers[fork.owner.number]
             if fork.state is State.CONFIRMED and owner.alive and not _estranged(worker, owner):
                 yield from _check_fork(worker, owner, fork_id, fork)
 

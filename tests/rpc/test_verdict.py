@@ -241,7 +241,7 @@ def test_late_reports_and_those_of_the_lost_change_nothing():
 
 def test_an_event_of_a_stranger_raises():
     for event in (Opened(3), Reached(3, 0), Unreachable(3, DEAD), MemberLeft(3, ""), ReportReceived(3, None)):
-        with pytest.raises(IllegalEventError, match="rank 3"):
+        with pytest.raises(IllegalEventError, match="number 3"):
             machine_of_three(0).handle(event, 0.0)
 
 
@@ -279,7 +279,7 @@ def test_a_silent_worker_is_lost_when_all_confirm_it_after_they_were_asked():
     (answer,) = other.handle(ReportReceived(0, decode_report(encode_report(asked.report))), 0.0)
     assert answer.to == [0] and answer.report.heard == {0: asked.report.version}
     lost, told = speaker.handle(ReportReceived(1, decode_report(encode_report(answer.report))), 0.0)
-    assert isinstance(lost, Lose) and lost.rank == 2 and told.report.asks == {} and 2 in told.report.gone
+    assert isinstance(lost, Lose) and lost.number == 2 and told.report.asks == {} and 2 in told.report.gone
 
 
 def test_a_confirmed_suspicion_is_not_withdrawn_before_the_question():

@@ -36,7 +36,7 @@ def test_a_goodbye_brings_the_losses_that_are_why_its_sender_leaves():
     leaver.handle(Unreachable(2, DEAD), 0.0)
     assert 2 in leaver.report.gone
     told = machine.handle(MemberLeft(1, "it has shut down", leaver.report.copy()), 0.0)
-    assert [each.rank for each in told if isinstance(each, Lose)] == [2, 1]
+    assert [each.number for each in told if isinstance(each, Lose)] == [2, 1]
     assert not machine.report.lost[2].left and machine.report.lost[1].left and not machine.closed
 
 
@@ -44,7 +44,7 @@ def test_the_report_of_a_goodbye_is_no_news_if_a_later_one_has_come():
     machine = machine_of_three(0)
     machine.handle(ReportReceived(1, Report(2)), 0.0)
     told = machine.handle(MemberLeft(1, "it has shut down", Report(1, {2: DEAD})), 0.0)
-    assert [each.rank for each in told if isinstance(each, Lose)] == [1] and machine.members == {0, 2}
+    assert [each.number for each in told if isinstance(each, Lose)] == [1] and machine.members == {0, 2}
 
 
 def test_a_goodbye_of_a_worker_that_counts_this_one_as_lost_closes_it():
@@ -114,7 +114,7 @@ def test_a_report_does_not_grow_with_the_workers_that_have_left():
         sizes.append(len(encode_report(sent.report)))
     assert max(sizes) < 64 * 40 and sizes[-1] <= sizes[200] + 1
     lost = {
-        done.rank: done.loss
+        done.number: done.loss
         for done in other.handle(ReportReceived(0, decode_report(encode_report(sent.report))), 0.0)
         if isinstance(done, Lose)
     }

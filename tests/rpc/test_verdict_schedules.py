@@ -153,7 +153,7 @@ class World:
                 for to in said.to:
                     self.at(self.rng.random() * 0.3, self.deliver, rank, to, said.report)
             elif isinstance(said, Lose):
-                self.check_loss(rank, said.rank)
+                self.check_loss(rank, said.number)
             else:
                 for other in self.machines:  # it closes its port
                     self.at(self.rng.random() * 0.05, self.notice_life, other, rank)

@@ -334,7 +334,7 @@ def test_only_the_creators_fetch_is_parked_and_only_before_the_creation(table):
     owner = table.machines[OWNER]
     assert owner.owned.may_fetch(mine.rref_id, USER)
     assert not owner.owned.may_fetch(mine.rref_id, OTHER)
-    assert not owner.owned.may_fetch(GlobalId(OWNER.rank, 0, 77), OWNER)
+    assert not owner.owned.may_fetch(GlobalId(OWNER.number, 0, 77), OWNER)
     assert table.arrives(USER, transfer)
     assert owner.owned.may_fetch(mine.rref_id, OTHER)  # it exists: its value may be awaited by all
     table.handle(USER, p.Delivered(transfer))
@@ -394,7 +394,7 @@ def test_an_illegal_event_raises(table, message):
 
 
 def test_names_of_workers_can_be_given():
-    machine = Ownership(USER, name_of=lambda key: f"trainer{key.rank}")
+    machine = Ownership(USER, name_of=lambda key: f"trainer{key.number}")
     transfer = ReferenceTransfer(OWNER, creates=True)
     machine.handle(p.Sending(transfer))
     (failure,) = machine.handle(p.WorkerLost(OWNER))

@@ -200,7 +200,7 @@ def test_messages_and_transfers_of_the_lost_are_ignored(table):
 def test_a_request_of_a_lost_worker_registers_nothing(table):
     mine = table.own(OWNER)
     table.handle(OWNER, p.WorkerLost(OTHER))
-    table.handle(OWNER, p.Received(OTHER, p.Register(mine.rref_id, GlobalId(USER.rank, 0, 1))))
+    table.handle(OWNER, p.Received(OTHER, p.Register(mine.rref_id, GlobalId(USER.number, 0, 1))))
     assert table.machines[OWNER].owned.forks_of(mine.rref_id) == {mine.fork_id: OWNER}
     table.drop(OWNER, mine)
     table.assert_empty()
@@ -222,7 +222,7 @@ def test_sending_to_the_lost_keeps_nothing_waiting(table):
 def test_another_incarnation_is_another_worker(table):
     mine = table.creates(USER, OWNER)
     table.dies(USER)
-    again = WorkerKey(USER.rank, 1)
+    again = WorkerKey(USER.number, 1)
     table.join(again)
     other = table.creates(again, OWNER)
     assert other.rref_id != mine.rref_id

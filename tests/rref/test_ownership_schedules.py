@@ -122,7 +122,7 @@ class World:
     def restart(self, _key):
         if self.mesh.dead:
             old = self.rng.choice(self.mesh.dead)
-            new = WorkerKey(old.rank, old.incarnation + 1)
+            new = WorkerKey(old.number, old.incarnation + 1)
             if new not in self.machines and new not in self.mesh.dead:
                 self.join(new)
 
