@@ -1,9 +1,9 @@
-"""Checks of every operation: values, numeric gradients, shapes, memory layouts and dtypes.
+"""Check of an operation of your own: values, numeric gradients, shapes, memory layouts and dtypes.
 
-``python -m telegrad.testing.ops`` prints the list. To check an operation of your own: ``report(OpCheck(...))``.
+``report(OpCheck(...))`` runs it. Those of the operations that ship are in ``tools/ops``.
 """
 
-from .check import Make, OpCheck, OpReport, report
+from .check import Make, OpCheck, OpReport, Samples, report
 from .samples import PAIRS, SHAPES, binary, unary
 
-__all__ = ["PAIRS", "SHAPES", "Make", "OpCheck", "OpReport", "binary", "report", "unary"]
+__all__ = ["PAIRS", "SHAPES", "Make", "OpCheck", "OpReport", "Samples", "binary", "report", "unary"]

@@ -5,8 +5,8 @@ import warnings
 import pytest
 import telegrad as tg
 from helpers.compiled import bits
-from telegrad.testing.ops.catalogue import CHECKS
-from telegrad.testing.ops.check import Make
+from telegrad.testing.ops import Make
+from telegrad.tools.ops.catalogue import CHECKS
 
 # Views, changes in place, several results, integers as indices, branches on elements, random numbers, complex numbers.
 SOME = CHECKS[:: len(CHECKS) // 24]

@@ -1,4 +1,4 @@
-"""LU, LDL and Householder factors: they multiply to the matrix, and errors. testing/ops/factors.py checks gradients."""
+"""LU, LDL and Householder factors: they multiply to the matrix, and errors. tools/ops/factors.py checks gradients."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fourier transforms: arguments, errors, signals that come back. testing/ops/fourier.py checks values and gradients."""
+"""Fourier transforms: arguments, errors, signals that come back. tools/ops/fourier.py checks values and gradients."""
 
 import numpy as np
 import pytest

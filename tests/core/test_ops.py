@@ -1,9 +1,9 @@
-"""Every operation that ships, checked as ``python -m telegrad.testing.ops`` does; and that none is forgotten."""
+"""Every operation that ships, checked as ``python -m telegrad.tools.ops`` does; and that none is forgotten."""
 
 import pytest
 from telegrad.core.extend import OPERATIONS
 from telegrad.testing.ops import report
-from telegrad.testing.ops.catalogue import CHECKS, EXEMPT
+from telegrad.tools.ops.catalogue import CHECKS, EXEMPT
 
 
 @pytest.mark.slow

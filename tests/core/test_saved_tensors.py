@@ -11,8 +11,8 @@ import telegrad as tg
 from telegrad import nn
 from telegrad.core.autograd.packed import PACKED
 from telegrad.core.errors import AutogradError
-from telegrad.testing.ops.catalogue import CHECKS
-from telegrad.testing.ops.check import Make
+from telegrad.testing.ops import Make
+from telegrad.tools.ops.catalogue import CHECKS
 
 graph = tg.autograd.graph
 

@@ -1,4 +1,4 @@
-"""Special functions: values of 40-digit arithmetic (mpmath 1.3), ends, errors. testing/ops/special.py checks gradients."""
+"""Special functions: values of 40-digit arithmetic (mpmath 1.3), ends, errors. tools/ops/special.py checks gradients."""
 
 import math
 import pickle

@@ -1,6 +1,6 @@
 """Recurrent layers and cells give PyTorch's numbers (tests/golden/record_recurrent.py).
 
-That their gradients are right, first and second, is checked with those of all operations (testing/ops/recurrence.py).
+That their gradients are right, first and second, is checked with those of all operations (tools/ops/recurrence.py).
 """
 
 import pytest

@@ -23,7 +23,7 @@ assert "def swish_(self)" in texts and "import neighbour_sums as neighbour_sums"
 @pytest.mark.slow
 def test_the_examples_are_all_that_is_needed(tmp_path):
     package = tmp_path / "telegrad"
-    for folder in ("core", "nn", "testing"):
+    for folder in ("core", "nn", "testing", "tools"):
         shutil.copytree(ROOT / folder, package / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "__init__.py", package)
     blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -31,5 +31,5 @@ def test_the_examples_are_all_that_is_needed(tmp_path):
     for path, text in blocks:
         assert not (package / path).exists()
         (package / path).write_text(text)
-    for arguments in (["-m", "telegrad.testing.ops", "swish", "swish_", "neighbour_sums"], ["-c", CALLS]):
+    for arguments in (["-m", "telegrad.tools.ops", "swish", "swish_", "neighbour_sums"], ["-c", CALLS]):
         subprocess.run([sys.executable, *arguments], cwd=tmp_path, check=True, timeout=120)

@@ -1,12 +1,12 @@
 """The ownership machine, case by case: creating, giving, sending to the owner, and transfers that may not have arrived."""
 
 import pytest
+from helpers.ownership_table import Table
 from telegrad.core.errors import AgentClosedError, IllegalEventError
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import BLOCK, GlobalId, WorkerKey
 from telegrad.rref.ownership import Ownership
 from telegrad.rref.transfers import ReferenceTransfer
-from telegrad.testing.table import Table
 
 OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
 

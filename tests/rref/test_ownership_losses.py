@@ -1,9 +1,9 @@
 """The ownership machine when things overtake one another, and when workers are lost in each state."""
 
 import pytest
+from helpers.ownership_table import Table
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import GlobalId, WorkerKey
-from telegrad.testing.table import Table
 
 OWNER, USER, OTHER, THIRD = (WorkerKey(rank) for rank in range(4))
 

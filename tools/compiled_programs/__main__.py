@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from ...testing.repeated import at_least_one
+from ..repeated import at_least_one
 from .program import check
 
 ABOUT = """Compare the results, gradients and parameters of random programs, with shapes and branches that change, run eagerly

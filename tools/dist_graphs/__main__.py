@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from ...testing.repeated import at_least_one, report
+from ..repeated import at_least_one, report
 from . import processes, simulated
 
 ABOUT = """Compare gradients of random expressions that are split over workers (every way to call, dense and sparse, results

@@ -6,8 +6,8 @@ from typing import Any
 
 from ...autograd_dist import backward_async
 from ...core.extend import Tensor
-from ...testing.repeated import COMPLETE, Repeated
 from ...testing.simulator import Worker
+from ..repeated import COMPLETE, Repeated
 from .compare import differences, gradients_across
 from .leaves import Leaves
 from .plan import make_plan

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from ...testing.repeated import at_least_one, report
+from ..repeated import at_least_one, report
 from . import lanes, simulated
 
 ABOUT = """Compare results of random programs with those that one process computes: calls in every way, references (made,

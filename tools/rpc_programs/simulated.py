@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...testing.repeated import COMPLETE, Repeated
 from ...testing.simulator import Worker
+from ..repeated import COMPLETE, Repeated
 from .lanes import differences
 from .model import results_in_one_process
 from .program import make_program

@@ -1,1 +1,0 @@
-"""Checkpoints damaged or made to do harm, by seed: ``python -m telegrad.testing.checkpoints``."""
