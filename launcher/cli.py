@@ -9,10 +9,9 @@ import typer
 
 from . import torchrun
 from .clusters.command import ENGINES, EngineChoice, options_given, run_on_cluster
-from .doctor.pair import LISTEN_SECONDS
 from .errors import NodeError
 from .job_file import read_job_file
-from .nodes.rendezvous import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT
+from .nodes.options import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT, LISTEN_SECONDS
 from .nodes.token import DEFAULT_DAYS, new_token
 from .progress import report
 from .run_command import BAD_INPUT, JobRequest, open_standard_files, refuse, run_here, run_request

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import groupby
 
 from .environment import helpful_defaults, rank_environment, shared_cores
-from .nodes.rendezvous import NodeOptions
+from .nodes.options import NodeOptions
 from .progress import counted, listed
 from .spec import JobSpec
 

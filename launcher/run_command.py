@@ -11,7 +11,7 @@ from .dry_run import describe
 from .errors import LogDirError, NodeError
 from .job import JobResult, launch
 from .nodes.conclusion import conclude, told_to_others
-from .nodes.rendezvous import NodeOptions, joined, parse_endpoint, parse_nodes
+from .nodes.options import NodeOptions, parse_endpoint, parse_nodes
 from .progress import report
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable
 from .summary import summary
@@ -94,6 +94,8 @@ def run_here(spec: JobSpec) -> NoReturn:
 
 def _run_node(spec: JobSpec, nodes: NodeOptions, request: JobRequest) -> JobResult:
     report(f"waits at {nodes.host}:{nodes.port} for the other machines, for {nodes.timeout:g} s at most")
+    from .nodes.rendezvous import joined  # loads gRPC and TLS, which jobs on one machine do without
+
     try:
         with joined(nodes, len(spec.workers), request.roles, request.name) as node:
             part = node.placement

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .nodes.rendezvous import parse_nodes
+from .nodes.options import parse_nodes
 from .nodes.token import VARIABLE as TOKEN_VARIABLE
 from .progress import report
 from .run_command import OPTIONS, JobRequest

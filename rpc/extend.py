@@ -37,6 +37,8 @@ from .losses.expulsion import record as record_expulsion
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
 from .security.handshake import PROTOCOL
+from .security.proofs import MESSAGE_BYTES, AcceptorProof, DialerProof, protocol_of
+from .security.tls import tls_context
 from .threads.pool import Executor
 from .threads.timers import Batch
 from .wire.failures import RemoteTraceback, callees_traceback
@@ -46,12 +48,15 @@ from .wire.messages import Incoming, Interceptor, Method, Outgoing
 __all__ = [
     "AHEAD",
     "DEFAULT_LANES",
+    "MESSAGE_BYTES",
     "PROTOCOL",
     "UNSET_RPC_TIMEOUT",
+    "AcceptorProof",
     "Agent",
     "BackendType",
     "Batch",
     "Connection",
+    "DialerProof",
     "DynamicGroup",
     "Executor",
     "Flag",
@@ -102,6 +107,7 @@ __all__ = [
     "make_lanes",
     "name_of",
     "plan_rendezvous",
+    "protocol_of",
     "register_lane",
     "record_expulsion",
     "request_body",
@@ -109,4 +115,5 @@ __all__ = [
     "rpc_agents",
     "serve_calls",
     "shut_down",
+    "tls_context",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..nodes.rendezvous import parse_nodes
+from ..nodes.options import parse_nodes
 from ..nodes.token import VARIABLE, new_token, read_token
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from ..nodes.rendezvous import DEFAULT_PORT
+from ..nodes.options import DEFAULT_PORT
 from ..nodes.token import VARIABLE
 from .job import Cluster, ClusterJob
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from ..job import log_folder
-from ..nodes.rendezvous import DEFAULT_TIMEOUT
+from ..nodes.options import DEFAULT_TIMEOUT
 from ..progress import report
 from ..run_command import INTERRUPTED
 from ..spec import JobSpec

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..environment import LOOPBACK
 from ..nodes.assignment import Placement
-from ..nodes.host import VERDICT_SECONDS
-from ..nodes.outcome import Outcome, Outcomes
+from ..nodes.outcome import VERDICT_SECONDS, Outcome, Outcomes
 from ..spec import JobSpec
 from .ray_worker import Certified, RayWorker, Spot
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import NodeError, TokenError
-from ..nodes.rendezvous import parse_endpoint
+from ..nodes.options import LISTEN_SECONDS, parse_endpoint
 from ..nodes.token import read_token
 from .finding import Finding, Level, problem, warning
 from .machine import check_machine
-from .pair import LISTEN_SECONDS, ask, listen
+from .pair import ask, listen
 from .way import check_way
 
 NO_TOKEN = "start `telegrad doctor --listen` there, and give both machines the same token (telegrad token)"

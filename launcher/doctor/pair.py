@@ -13,11 +13,11 @@ from ..nodes.connection import NodeConnection
 from ..nodes.inquiry import facts, inquires
 from ..nodes.listener import NodeListener
 from ..nodes.member import connect, prove
+from ..nodes.options import LISTEN_SECONDS
 from ..progress import report
 from .finding import Finding, ok, problem, warning
 
 ANSWER_SECONDS = 30.0
-LISTEN_SECONDS = 600.0
 NOTED_SKEW_SECONDS = 5.0
 NOBODY_CAME = "run `telegrad doctor HOST:PORT` there, which says whether the way here is open"
 NO_JOB = (

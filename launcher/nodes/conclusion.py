@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..job import JobResult
 from ..summary import root_cause_lines, signal_name
-from .member import Membership
 from .outcome import Outcome
 
+if TYPE_CHECKING:
+    from .member import Membership  # loads gRPC and TLS
 
-def conclude(result: JobResult, node: Membership) -> JobResult:
+
+def conclude(result: JobResult, node: "Membership") -> JobResult:
     """Tell how this node's workers ended, wait until the whole job is over, and return the result with its verdict.
 
     Args:
@@ -24,7 +27,7 @@ def conclude(result: JobResult, node: Membership) -> JobResult:
 
 
 @contextmanager
-def told_to_others(node: Membership) -> Iterator[None]:
+def told_to_others(node: "Membership") -> Iterator[None]:
     """Tell the other nodes why this one's launcher failed, if it does in this block: they would only see that it is gone.
 
     Args:

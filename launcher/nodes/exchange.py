@@ -1,92 +1,84 @@
-"""Proof of the token between two launchers, inside a TLS connection whose certificate nobody has vouched for yet.
+"""Proof of the token between two launchers, inside a TLS connection whose certificate no authority has signed.
 
-    host -> node:  challenge
-    node -> host:  nonce | mac | facts (who it is and what it runs)
-    host -> node:  mac
-
-Each mac is an HMAC-SHA256 under the token over its role, the challenge, the nonce, the facts and the certificate that the host
-shows in TLS. So someone in between, who would have to show a certificate of its own, is refused by both ends, and no proof can
-be replayed, reflected, or moved to another connection (RFC 5929 calls this binding ``tls-server-end-point``). The node proves
-first: until then the host says nothing but a random number. The token is never sent.
+It is the proof by which workers know one another (``rpc/security/proofs.py``), with the token as its secret. The node dials,
+and its content is the facts: who it is and what it runs. The host's content is empty. Both sign the certificate that the host
+shows in TLS (RFC 5929 calls this binding ``tls-server-end-point``), so that a process in between is refused by both ends.
 """
 
-import hashlib
-import hmac
-import secrets
+from ...core.errors import AuthenticationError
+from ...rpc.extend import MESSAGE_BYTES, AcceptorProof, DialerProof, protocol_of
+from ..errors import NodeError, TokenError
+from .connection import NodeConnection
 
-from ..errors import TokenError
-
-NONCE_BYTES = 32
-MAC_BYTES = 32
-MOST_FACTS = 4096
+PROTOCOL = 1  # of launchers; the facts tell that of workers
 REFUSED = "it does not know the token of this job"
+NO_PROOF = "it sent no proof of the token"
 
 
-class NodeProof:
-    """Node's end of the exchange.
+def prove(connection: NodeConnection, token: bytes, certificate: bytes, facts: bytes, deadline: float) -> None:
+    """Prove the token to the host, and check that the host knows it.
 
     Args:
+        connection: to the host, after the TLS handshake.
         token: the job's token.
         certificate: of the host, as TLS has shown it, in DER.
         facts: what the host is to know of this node.
+        deadline: monotonic seconds.
+
+    Raises:
+        TokenError: the host does not know the token, or a process is in between.
+        NodeError: the host is of another version.
+        OSError: the connection broke, or the other end is no launcher.
     """
-
-    def __init__(self, token: bytes, certificate: bytes, facts: bytes) -> None:
-        self._token = token
-        self._certificate = certificate
-        self._facts = facts
-        self._transcript: tuple[bytes, ...] = ()
-
-    def answer(self, challenge: bytes) -> bytes:
-        """Return the proof that answers a challenge."""
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        self._transcript = (challenge, nonce, self._certificate, self._facts)
-        return nonce + _mac(self._token, b"node", *self._transcript) + self._facts
-
-    def check(self, mac: bytes) -> None:
-        """Check the host's proof.
-
-        Raises:
-            TokenError: it does not know the token, or someone is in between.
-        """
-        if not hmac.compare_digest(mac, _mac(self._token, b"host", *self._transcript)):
-            raise TokenError(
-                "the process at --rdzv-endpoint does not know the token of this job; give all nodes the same one"
-            )
+    proof = DialerProof(token, PROTOCOL)
+    connection.send_bytes(proof.hello())
+    challenge = connection.receive_bytes(MESSAGE_BYTES, deadline)
+    if (protocol := protocol_of(challenge)) is None:
+        raise ConnectionAbortedError("it does not answer as a launcher does")
+    if protocol != PROTOCOL:
+        raise NodeError(
+            f"the launcher at --rdzv-endpoint speaks protocol {protocol}, this one {PROTOCOL}; install the same version of "
+            f"telegrad on all nodes"
+        )
+    connection.send_bytes(proof.prove(challenge, certificate, facts))
+    if proof.content_of(connection.receive_bytes(MESSAGE_BYTES, deadline)) is None:
+        raise TokenError(
+            "the process at --rdzv-endpoint does not know the token of this job; give all nodes the same one"
+        )
 
 
-class HostProof:
+class NodeProof:
     """Host's end of the exchange with one node.
 
     Args:
+        connection: to the node, after the TLS handshake.
         token: the job's token.
         certificate: that this end shows in TLS, in DER.
     """
 
-    def __init__(self, token: bytes, certificate: bytes) -> None:
-        self.challenge = secrets.token_bytes(NONCE_BYTES)
-        self._token = token
+    def __init__(self, connection: NodeConnection, token: bytes, certificate: bytes) -> None:
+        self._connection = connection
+        self._proof = AcceptorProof(token, PROTOCOL)
         self._certificate = certificate
-        self._transcript: tuple[bytes, ...] = ()
 
-    def check(self, answer: bytes) -> bytes:
-        """Check a node's answer and return its facts.
+    def check(self, deadline: float) -> bytes:
+        """Check the node's proof and return its facts.
 
         Raises:
-            TokenError: it does not know the token, or someone is in between.
+            TokenError: it does not know the token, a process is in between, or it sends something else.
+            OSError: the connection broke.
         """
-        nonce, mac = answer[:NONCE_BYTES], answer[NONCE_BYTES : NONCE_BYTES + MAC_BYTES]
-        facts = answer[NONCE_BYTES + MAC_BYTES :]
-        self._transcript = (self.challenge, nonce, self._certificate, facts)
-        if not hmac.compare_digest(mac, _mac(self._token, b"node", *self._transcript)):
+        try:
+            self._connection.send_bytes(self._proof.challenge(self._receive(deadline)))
+        except AuthenticationError as error:
+            raise TokenError(NO_PROOF) from error
+        if (facts := self._proof.content_of(self._receive(deadline), self._certificate)) is None:
             raise TokenError(REFUSED)
         return facts
 
-    def prove(self) -> bytes:
-        """Return our own proof."""
-        return _mac(self._token, b"host", *self._transcript)
+    def answer(self) -> None:
+        """Prove the token to the node, which has proven it."""
+        self._connection.send_bytes(self._proof.welcome(b""))
 
-
-def _mac(token: bytes, *parts: bytes) -> bytes:
-    blocks = (len(part).to_bytes(4, "little") + part for part in parts)
-    return hmac.new(token, b"".join(blocks), hashlib.sha256).digest()
+    def _receive(self, deadline: float) -> bytes:
+        return self._connection.receive_bytes(MESSAGE_BYTES, deadline)

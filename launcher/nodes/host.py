@@ -18,11 +18,10 @@ from .connection import NodeConnection
 from .inquiry import facts as own_facts
 from .inquiry import inquires
 from .listener import HANDSHAKE_SECONDS, NodeListener
-from .outcome import Outcome, Outcomes
+from .outcome import VERDICT_SECONDS, Outcome, Outcomes
 
 logger = logging.getLogger("telegrad.launcher")
 CREDENTIAL_SECONDS = 60.0
-VERDICT_SECONDS = 20.0  # after the first failure: time in which the other nodes end
 CLOSE_SECONDS = 5.0
 BROKEN = (
     OSError,

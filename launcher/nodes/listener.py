@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core import job_credentials
+from ...rpc.extend import tls_context
 from ..credentials import CredentialFolders
 from ..errors import NodeError, TokenError
 from .connection import NodeConnection
-from .exchange import MOST_FACTS, NONCE_BYTES, HostProof
+from .exchange import NO_PROOF, NodeProof
 from .handshakes import PendingHandshakes
 from .token import expired
 
@@ -33,7 +34,6 @@ QUEUE = 1024
 NO_TLS = "it completed no TLS handshake"
 PROBE = "it hung up before the TLS handshake, as a check of the port does"
 HUNG_UP = (errno.ENOTCONN, errno.ECONNRESET, errno.EPIPE, ssl.SSL_ERROR_EOF)
-NO_PROOF = "it sent no proof of the token"
 NO_THREAD = "this machine gives no more threads"
 EXPIRED = "the token of this job has expired"
 Serve = Callable[[NodeConnection, bytes], None]
@@ -150,12 +150,11 @@ class NodeListener:
             self._pending.end(handle)
 
     def _prove(self, connection: NodeConnection, deadline: float) -> bytes:
-        proof = HostProof(self._token, self._certificate)
-        connection.send_bytes(proof.challenge)
-        facts = proof.check(connection.receive_bytes(2 * NONCE_BYTES + MOST_FACTS, deadline))
+        proof = NodeProof(connection, self._token, self._certificate)
+        facts = proof.check(deadline)
         if expired(self._token):
             raise TokenError(EXPIRED)
-        connection.send_bytes(proof.prove())
+        proof.answer()
         return facts
 
     def _refuse(self, address: str, reason: str) -> None:
@@ -184,8 +183,7 @@ def _started(work: Callable[..., None], *args: object) -> threading.Thread:
 def _tls(authority: "Authority") -> tuple[ssl.SSLContext, bytes]:
     """Return the context of the listening end, and the certificate that it shows, in DER."""
     issued = authority.issue("launcher")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context = tls_context(ssl.PROTOCOL_TLS_SERVER)
     with closing(CredentialFolders()) as folders:  # OpenSSL's context reads files
         files = {job_credentials.CERTIFICATE: issued.certificate, job_credentials.KEY: issued.key}
         folder = Path(folders.add("launcher", files)[job_credentials.VARIABLE])

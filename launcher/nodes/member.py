@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
+from ...rpc.extend import tls_context
 from ..errors import NodeError
+from . import exchange
 from .assignment import NodeFacts, Placement
 from .connection import NodeConnection
-from .exchange import MAC_BYTES, NONCE_BYTES, NodeProof
 from .outcome import Outcome
 from .part import JobPart, worker_files
 
@@ -149,10 +150,10 @@ def prove(plain: socket.socket, token: bytes, facts: bytes) -> NodeConnection:
 
     Raises:
         TokenError: the other launcher does not know the token.
+        NodeError: the other launcher is of another version.
         OSError: the connection broke.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context = tls_context(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # the proof of the token vouches for the certificate
     connection = NodeConnection(context.wrap_socket(plain, do_handshake_on_connect=False))
@@ -161,9 +162,7 @@ def prove(plain: socket.socket, token: bytes, facts: bytes) -> NodeConnection:
         connection.handshake(deadline)
         certificate = connection.stream.getpeercert(binary_form=True)
         assert certificate is not None, "a server shows one"
-        proof = NodeProof(token, certificate, facts)
-        connection.send_bytes(proof.answer(connection.receive_bytes(NONCE_BYTES, deadline)))
-        proof.check(connection.receive_bytes(MAC_BYTES, deadline))
+        exchange.prove(connection, token, certificate, facts, deadline)
     except BaseException:
         connection.close()
         raise

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+VERDICT_SECONDS = 20.0  # after the first failure: time in which the other nodes end
+
 
 @dataclass(frozen=True)
 class Outcome:

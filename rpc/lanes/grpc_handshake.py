@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 import grpc
 
 from ...core.errors import AuthenticationError
-from ..security.handshake import NONCE_BYTES, SAME_SECRET, AcceptorHandshake, DialerHandshake
+from ..security.handshake import SAME_SECRET, AcceptorHandshake, DialerHandshake
 from ..security.joiners import Joiners
+from ..security.proofs import NONCE_BYTES
 from .base import LaneListener
 from .grpc_tls import NO_STREAM, TlsHandshakes, certificate_of
 

@@ -21,7 +21,8 @@ from google.protobuf import json_format
 
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
-from ..security.handshake import PROTOCOL, Credentials, sign
+from ..security.handshake import PROTOCOL, Credentials
+from ..security.proofs import sign
 from ..threads.notices import WaitNotices
 from .members import MemberList
 

@@ -1,13 +1,7 @@
-"""Handshake: both ends of a connection prove that they know the job's secret, which is never sent.
+"""Handshake of two workers: both prove that they know the job's secret, and say who they are.
 
-    dialer -> hello:       protocol | nonce
-    acceptor -> challenge: protocol | nonce
-    dialer -> proof:       the acceptor's nonce | mac | Introduction (its record, the worker it expects, the address it dialed)
-    acceptor -> welcome:   mac | Welcome (its record, or why it refuses)
-
-The dialer proves first: until its proof is checked, the acceptor sends nothing but a random number. Each mac is an
-HMAC-SHA256 with the secret as key. It covers the role of its sender, all messages before it, and the content that it signs.
-So no proof can be replayed, reflected or moved to another connection. Nothing is parsed or unpickled before its mac was
+``proofs.py`` is the exchange. The dialer's content is an ``Introduction``: its record, the worker it expects, the address it
+dialed. The acceptor's is a ``Welcome``: its record, or why it refuses. Nothing is parsed or unpickled before its mac was
 checked. The address that was dialed is signed. So if a process in between passes a handshake on to a worker at another
 address, both ends refuse it.
 
@@ -21,12 +15,9 @@ This module does no I/O: lanes carry the messages.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 import secrets
 import stat
-import struct
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,15 +25,12 @@ from ...core import job_credentials
 from ...core.errors import AuthenticationError
 from ...proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
 from .private_file import open_private
+from .proofs import MAC_BYTES, MOST_CONTENT_BYTES, AcceptorProof, DialerProof, protocol_of
 from .tls import NO_CERTIFICATE, PeerCertificate, Tls
 
 PROTOCOL = 5
-NONCE_BYTES = 32
-MAC_BYTES = 32
 SOCKET_NAME_BYTES = 16
 SOCKET_TOKEN_BYTES = MAC_BYTES
-MESSAGE_BYTES = 6 * 1024  # no message of the handshake is longer
-GREETING = struct.Struct(f"<H{NONCE_BYTES}s")  # hello and challenge: protocol, nonce
 SECRET_VARIABLE = "TELEGRAD_SECRET"
 SECRET_BYTES = 16
 SAME_SECRET = (
@@ -121,12 +109,6 @@ def _make_secret(path: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def sign(secret: bytes, purpose: bytes, *parts: bytes) -> bytes:
-    """Return the HMAC of ``parts`` for one purpose. For another purpose, or other parts of the same bytes, it differs."""
-    blocks = (len(part).to_bytes(4, "little") + part for part in (purpose, *parts))
-    return hmac.new(secret, b"".join(blocks), hashlib.sha256).digest()
-
-
 class SocketTokens(NamedTuple):
     """Tokens of a connection's socket, which only the two ends of its handshake can compute.
 
@@ -142,25 +124,22 @@ class SocketTokens(NamedTuple):
 
 
 class _Handshake:
-    """State of one end: the secret, its own record, the peer's record, and the messages so far."""
+    """State of one end: its proof of the secret, its own record, and the peer's record."""
 
-    def __init__(self, secret: bytes, me: WorkerRecord) -> None:
-        self._secret = secret
+    _proof: DialerProof | AcceptorProof
+
+    def __init__(self, me: WorkerRecord) -> None:
         self._me = me
-        self._transcript: tuple[bytes, ...] = ()
         self.peer = WorkerRecord()
-
-    def _sign(self, role: bytes, *content: bytes) -> bytes:
-        return sign(self._secret, role, *self._transcript, *content)
 
     def session_token(self) -> str:
         """Return a token that ties further streams to this handshake; only its two ends can compute it."""
-        return self._sign(b"session").hex()
+        return self._proof.sign(b"session").hex()
 
     def socket_tokens(self, purpose: str) -> SocketTokens:
         """Return the tokens that identify the socket of this connection for ``purpose``."""
         name, dialer, acceptor = (
-            self._sign(f"socket for {purpose}: {what}".encode()) for what in ("name", "dialer", "acceptor")
+            self._proof.sign(f"socket for {purpose}: {what}".encode()) for what in ("name", "dialer", "acceptor")
         )
         return SocketTokens(name[:SOCKET_NAME_BYTES], dialer, acceptor)
 
@@ -179,16 +158,15 @@ class DialerHandshake(_Handshake):
     def __init__(
         self, secret: bytes, me: WorkerRecord, expected_identity: bytes, address: str, certificate: bytes = b""
     ) -> None:
-        super().__init__(secret, me)
+        super().__init__(me)
+        self._proof: DialerProof = DialerProof(secret, PROTOCOL)
         self._expected = expected_identity
         self._address = address
         self._certificate = certificate
 
     def hello(self) -> bytes:
         """Return the first message."""
-        message = GREETING.pack(PROTOCOL, secrets.token_bytes(NONCE_BYTES))
-        self._transcript = (message,)
-        return message
+        return self._proof.hello()
 
     def prove(self, challenge: bytes) -> bytes:
         """Return this end's proof, the answer to the acceptor's challenge.
@@ -196,17 +174,16 @@ class DialerHandshake(_Handshake):
         Raises:
             AuthenticationError: the challenge came from no worker, or from a worker with another protocol.
         """
-        nonce = _nonce(challenge, f"the process that answers at {self._address}")
+        _check_protocol(challenge, f"the process that answers at {self._address}")
         content = Introduction(
             worker=self._me, expected_identity=self._expected, address=self._address
         ).SerializeToString()
-        if len(content) > MESSAGE_BYTES - NONCE_BYTES - MAC_BYTES:
+        if len(content) > MOST_CONTENT_BYTES:
             raise AuthenticationError(
                 f"the name, addresses and script path of worker {self._me.name!r} take {len(content)} bytes, too long for a "
                 f"handshake; start it from a folder with a shorter path"
             )
-        self._transcript += (challenge, self._certificate, content)
-        return nonce + self._sign(b"dialer") + content
+        return self._proof.prove(challenge, self._certificate, content)
 
     def check(self, welcome: bytes) -> None:
         """Check the acceptor's proof.
@@ -215,8 +192,7 @@ class DialerHandshake(_Handshake):
             AuthenticationError: the acceptor does not know the secret, or is not the worker that was dialed.
             ConnectionAbortedError: the acceptor knows the secret, and refuses this worker.
         """
-        mac, content = welcome[:MAC_BYTES], welcome[MAC_BYTES:]
-        if len(welcome) > MESSAGE_BYTES or not hmac.compare_digest(mac, self._sign(b"acceptor", content)):
+        if (content := self._proof.content_of(welcome)) is None:
             raise AuthenticationError(
                 f"the process that answers at {self._address} does not know this job's secret; {SAME_SECRET}"
             )
@@ -236,8 +212,9 @@ class AcceptorHandshake(_Handshake):
     """Handshake at the end that listens. Its errors repeat nothing that the dialer sent."""
 
     def __init__(self, secret: bytes, me: WorkerRecord) -> None:
-        super().__init__(secret, me)
-        self.nonce = secrets.token_bytes(NONCE_BYTES)
+        super().__init__(me)
+        self._proof: AcceptorProof = AcceptorProof(secret, PROTOCOL)
+        self.nonce = self._proof.nonce
         self.expected_identity = b""
         self.certificate = b""
         self.other_protocol = False  # the dialer has one; it is answered nevertheless, so that it can tell its user
@@ -248,11 +225,8 @@ class AcceptorHandshake(_Handshake):
         Raises:
             AuthenticationError: the message is no greeting.
         """
-        if len(hello) != GREETING.size:
-            raise AuthenticationError("its first message is no greeting")
-        self.other_protocol = GREETING.unpack(hello)[0] != PROTOCOL
-        message = GREETING.pack(PROTOCOL, self.nonce)
-        self._transcript = (hello, message)
+        message = self._proof.challenge(hello)
+        self.other_protocol = protocol_of(hello) != PROTOCOL
         return message
 
     def check(self, proof: bytes, certificate: PeerCertificate = NO_CERTIFICATE) -> None:
@@ -266,10 +240,7 @@ class AcceptorHandshake(_Handshake):
             AuthenticationError: the dialer does not know the secret, is not the end of this TLS connection, shows another
                 worker's certificate, or dialed another worker's address.
         """
-        mac, content = proof[NONCE_BYTES : NONCE_BYTES + MAC_BYTES], proof[NONCE_BYTES + MAC_BYTES :]
-        self._transcript += (certificate.fingerprint, content)
-        known = hmac.compare_digest(mac, self._sign(b"dialer"))
-        if len(proof) > MESSAGE_BYTES or proof[:NONCE_BYTES] != self.nonce or not known:
+        if (content := self._proof.content_of(proof, certificate.fingerprint)) is None:
             raise AuthenticationError("it does not know this job's secret")
         message = Introduction.FromString(content)
         if certificate.fingerprint and message.worker.certificate_name not in certificate.names:
@@ -282,8 +253,7 @@ class AcceptorHandshake(_Handshake):
     def welcome(self, refusal: str = "") -> bytes:
         """Return this end's proof, with this worker's record, or the reason why the dialer is refused."""
         message = Welcome(refusal=refusal) if refusal else Welcome(worker=self._me)
-        content = message.SerializeToString()
-        return self._sign(b"acceptor", content) + content
+        return self._proof.welcome(message.SerializeToString())
 
 
 class Credentials(NamedTuple):
@@ -308,12 +278,11 @@ class Credentials(NamedTuple):
         return AcceptorHandshake(self.secret, self.record)
 
 
-def _nonce(greeting: bytes, sender: str) -> bytes:
-    if len(greeting) != GREETING.size:
+def _check_protocol(greeting: bytes, sender: str) -> None:
+    protocol = protocol_of(greeting)
+    if protocol is None:
         raise AuthenticationError(f"{sender} is no worker of this job")
-    protocol, nonce = GREETING.unpack(greeting)
     if protocol != PROTOCOL:
         raise AuthenticationError(
             f"{sender} speaks protocol {protocol}, this worker {PROTOCOL}; use one version of telegrad"
         )
-    return bytes(nonce)

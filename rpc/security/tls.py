@@ -94,12 +94,18 @@ class Tls:
         return self._context(ssl.PROTOCOL_TLS_SERVER)
 
     def _context(self, protocol: int) -> ssl.SSLContext:
-        context = ssl.SSLContext(protocol)
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context = tls_context(protocol)
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=self.ca.decode())
         context.load_cert_chain(self.files.certificate, self.files.key)
         return context
+
+
+def tls_context(protocol: int) -> ssl.SSLContext:
+    """Return an SSL context, for ``ssl.PROTOCOL_TLS_CLIENT`` or ``_SERVER``, that takes the versions of TLS which we trust."""
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context
 
 
 def load(files: TlsFiles) -> Tls:

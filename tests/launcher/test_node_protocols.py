@@ -6,7 +6,8 @@ import stat
 import struct
 import threading
 import time
-from contextlib import ExitStack, closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
 from queue import Queue
 
 import pytest
@@ -14,12 +15,14 @@ from helpers.certificates import authority
 from telegrad.launcher.errors import NodeError, TokenError
 from telegrad.launcher.nodes import listener as listener_module
 from telegrad.launcher.nodes.assignment import Assignment, NodeFacts, Placement
-from telegrad.launcher.nodes.exchange import HostProof, NodeProof
+from telegrad.launcher.nodes.exchange import PROTOCOL, NodeProof
+from telegrad.launcher.nodes.exchange import prove as prove_token
 from telegrad.launcher.nodes.listener import NodeListener
 from telegrad.launcher.nodes.member import connect, prove
+from telegrad.launcher.nodes.options import parse_endpoint, parse_nodes
 from telegrad.launcher.nodes.outcome import Outcome, Outcomes
-from telegrad.launcher.nodes.rendezvous import parse_endpoint, parse_nodes
 from telegrad.launcher.nodes.token import new_token, read_token
+from telegrad.rpc.security.proofs import GREETING, AcceptorProof
 
 
 def facts(host="h", slots=1, rank=None, nodes=(2, 2), roles=None, name="worker", version="1", **more):
@@ -172,11 +175,45 @@ TOKEN, OTHER = new_token().encode(), new_token().encode()
 EXPIRED_TOKEN = b"telegrad-1000000000-" + TOKEN[-64:]
 
 
-def exchange(node_token=TOKEN, host_token=TOKEN, seen=b"certificate", change=lambda answer: answer):
-    host, node = HostProof(host_token, b"certificate"), NodeProof(node_token, seen, b"facts")
-    told = host.check(change(node.answer(host.challenge)))
-    node.check(host.prove())
-    return told
+class Link:
+    """One end of a connection of messages between two threads."""
+
+    def __init__(self, own, other):
+        self.own, self.other = own, other
+
+    def send_bytes(self, content):
+        self.other.put(content)
+
+    def receive_bytes(self, most, deadline):
+        message = self.own.get(timeout=30)
+        assert len(message) <= most
+        return message
+
+
+def exchange(node_token=TOKEN, host_token=TOKEN, seen=b"certificate", change=bytes):
+    """Return the facts that the host learns from a node whose proof is changed on its way."""
+    to_host, to_node, changed = Queue(), Queue(), []
+
+    class Changing(Link):
+        def send_bytes(self, content):
+            changed.append(content)
+            super().send_bytes(change(content) if len(changed) == 2 else content)
+
+    def answer():
+        proof = NodeProof(Link(to_host, to_node), host_token, b"certificate")
+        try:
+            told = proof.check(0.0)
+        except TokenError:
+            to_node.put(b"")  # as the end of a connection
+            raise
+        proof.answer()
+        return told
+
+    with ThreadPoolExecutor(1) as pool:
+        host = pool.submit(answer)
+        with suppress(TokenError):
+            prove_token(Changing(to_node, to_host), node_token, seen, b"facts", 0.0)
+        return host.result()
 
 
 def test_both_ends_prove_the_token():
@@ -189,29 +226,47 @@ def test_a_node_with_another_token_or_behind_someone_else_is_refused(given):
         exchange(**given)
 
 
+def asked(token, answers):
+    """Prove the token to a host whose messages these functions make of what the node has sent."""
+    sent, to_node = Queue(), Queue()
+
+    class Answering(Link):
+        def receive_bytes(self, most, deadline):
+            to_node.put(answers.pop(0)(sent.get(timeout=30)))
+            return super().receive_bytes(most, deadline)
+
+    prove_token(Answering(to_node, sent), token, b"certificate", b"facts", 0.0)
+
+
 def test_a_host_without_the_token_is_refused():
-    node, false = NodeProof(TOKEN, b"certificate", b"facts"), HostProof(OTHER, b"certificate")
-    answer = node.answer(false.challenge)
-    with pytest.raises(TokenError):
-        false.check(answer)
+    false = AcceptorProof(OTHER, PROTOCOL)
     with pytest.raises(TokenError, match="--rdzv-endpoint does not know the token"):
-        node.check(false.prove())
+        asked(TOKEN, [false.challenge, lambda _: false.welcome(b"")])
     with pytest.raises(TokenError):
-        node.check(answer[32:64])  # its own proof, reflected
+        asked(TOKEN, [false.challenge, lambda proof: proof[32:64]])  # the node's own proof, reflected
 
 
-def test_no_byte_of_an_answer_can_be_changed_and_none_is_good_twice():
-    length = 32 + 32 + len(b"facts")
-    for place in range(length):
+def test_a_host_of_another_version_is_named():
+    with pytest.raises(NodeError, match=r"speaks protocol 2, this one 1; install the same version of telegrad"):
+        asked(TOKEN, [lambda _: GREETING.pack(PROTOCOL + 1, bytes(32))])
+
+
+def test_what_answers_no_greeting_is_no_launcher():
+    with pytest.raises(ConnectionAbortedError, match="does not answer as a launcher"):
+        asked(TOKEN, [lambda _: b"220 mail.example.org ESMTP"])
+
+
+def test_what_sends_no_greeting_has_no_proof():
+    to_host = Queue()
+    to_host.put(b"GET / HTTP/1.1")
+    with pytest.raises(TokenError, match="no proof of the token"):
+        NodeProof(Link(to_host, Queue()), TOKEN, b"certificate").check(0.0)
+
+
+def test_no_byte_of_a_proof_can_be_changed():
+    for place in range(32 + 32 + len(b"facts")):
         with pytest.raises(TokenError):
-            exchange(
-                change=lambda answer, place=place: answer[:place] + bytes([answer[place] ^ 1]) + answer[place + 1 :]
-            )
-    host, node = HostProof(TOKEN, b"certificate"), NodeProof(TOKEN, b"certificate", b"facts")
-    answer = node.answer(host.challenge)
-    host.check(answer)
-    with pytest.raises(TokenError):
-        HostProof(TOKEN, b"certificate").check(answer)
+            exchange(change=lambda proof, place=place: proof[:place] + bytes([proof[place] ^ 1]) + proof[place + 1 :])
 
 
 def test_tokens_come_from_a_private_file_or_the_environment(tmp_path, monkeypatch):

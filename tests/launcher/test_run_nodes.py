@@ -164,7 +164,8 @@ def test_strangers_at_the_launchers_port(node, endpoint):
         except OSError:
             break
     with context.wrap_socket(socket.create_connection(("127.0.0.1", port))) as false:
-        assert len(false.recv(100)) == 36  # the challenge
+        false.sendall((34).to_bytes(4, "little") + bytes(34))
+        assert len(false.recv(100)) == 4 + 34  # the challenge
         false.sendall((64).to_bytes(4, "little") + bytes(64))
         assert false.recv(100) == b""
     last = node("")

@@ -14,7 +14,8 @@ from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.rendezvous import log as rendezvous_log
 from telegrad.rpc.rendezvous.file import FileLog
 from telegrad.rpc.rendezvous.log import PURPOSE, join_in_log
-from telegrad.rpc.security.handshake import Credentials, sign
+from telegrad.rpc.security.handshake import Credentials
+from telegrad.rpc.security.proofs import sign
 from telegrad.rpc.threads import notices
 
 SECRET = b"known to the workers"

@@ -12,10 +12,11 @@ from telegrad.core.errors import AuthenticationError, RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.lanes.addresses import check_exposure, host_towards, usual_address
 from telegrad.rpc.links.refusals import LOG_SECONDS, Refusals
-from telegrad.rpc.security import handshake as security
-from telegrad.rpc.security.handshake import AcceptorHandshake, DialerHandshake, job_secret, sign
+from telegrad.rpc.security import handshake, proofs
+from telegrad.rpc.security.handshake import PROTOCOL, AcceptorHandshake, DialerHandshake, job_secret
 from telegrad.rpc.security.joiners import CROWDED, HANDSHAKE_SECONDS, LATE, Joiners
 from telegrad.rpc.security.private_file import open_private
+from telegrad.rpc.security.proofs import sign
 
 SECRET = b"known to the workers"
 HERE, THERE = "grpc://127.0.0.1:1", "grpc://127.0.0.1:2"
@@ -41,7 +42,7 @@ def test_two_workers_come_to_know_each_other():
 def test_the_acceptor_says_nothing_before_the_proof():
     dialer, acceptor = ends(secret=b"another secret of the same kind")
     challenge = acceptor.challenge(dialer.hello())
-    assert challenge == security.GREETING.pack(security.PROTOCOL, acceptor.nonce)
+    assert challenge == proofs.GREETING.pack(PROTOCOL, acceptor.nonce)
     with pytest.raises(AuthenticationError, match=r"^it does not know this job's secret$"):
         acceptor.check(dialer.prove(challenge))
     assert acceptor.peer == WorkerRecord()
@@ -119,7 +120,7 @@ def test_a_proof_is_not_good_in_the_other_direction():
     dialer, acceptor = ends()
     proof = dialer.prove(acceptor.challenge(dialer.hello()))
     with pytest.raises(AuthenticationError):
-        dialer.check(proof[security.NONCE_BYTES :])
+        dialer.check(proof[proofs.NONCE_BYTES :])
 
 
 def test_lengths_of_parts_are_signed():
@@ -130,8 +131,8 @@ def test_lengths_of_parts_are_signed():
 def test_another_protocol_is_named():
     dialer, _ = ends()
     dialer.hello()
-    with pytest.raises(AuthenticationError, match=f"speaks protocol 7, this worker {security.PROTOCOL};"):
-        dialer.prove(security.GREETING.pack(7, bytes(32)))
+    with pytest.raises(AuthenticationError, match=f"speaks protocol 7, this worker {PROTOCOL};"):
+        dialer.prove(proofs.GREETING.pack(7, bytes(32)))
     with pytest.raises(AuthenticationError, match="is no worker of this job"):
         dialer.prove(b"220 mail.example.org ESMTP")
 
@@ -171,7 +172,7 @@ def test_a_users_secret_in_a_folder_that_cannot_be_written(tmp_path, monkeypatch
     monkeypatch.delenv("TELEGRAD_SECRET", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     secret = job_secret()
-    monkeypatch.setattr(security, "_make_secret", lambda path: pytest.fail("it is there already"))
+    monkeypatch.setattr(handshake, "_make_secret", lambda path: pytest.fail("it is there already"))
     assert job_secret() == secret
 
 

@@ -18,7 +18,8 @@ from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.grpc import BULK, FRAMES, TOKEN, options_for
 from ...rpc.lanes.grpc_handshake import CHALLENGE, HELLO_KEY, PROOF_KEY, introduce
 from ...rpc.rendezvous.tcp import JOIN
-from ...rpc.security.handshake import GREETING, NONCE_BYTES, PROTOCOL, DialerHandshake
+from ...rpc.security.handshake import PROTOCOL, DialerHandshake
+from ...rpc.security.proofs import GREETING, NONCE_BYTES
 from ...rpc.threads.ioloop import LoopThread, acquire_loop, release_loop
 from . import http2
 
