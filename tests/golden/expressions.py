@@ -4,9 +4,6 @@ An expression sees ``tg`` (the library), ``i(...)`` (an integer tensor), ``b(...
 ``z``, made of the shapes that the case gives.
 """
 
-import json
-from pathlib import Path
-
 import torch
 
 
@@ -47,10 +44,9 @@ def record_case(expression, *shapes, positive=False):
     }
 
 
-def record(topic, cases):
+def record(cases):
     torch.manual_seed(0)
-    recorded = {"torch": torch.__version__, "cases": [record_case(*case[0], **case[1]) for case in cases]}
-    Path(__file__).with_name(f"{topic}.json").write_text(json.dumps(recorded) + "\n")
+    return {"cases": [record_case(*case[0], **case[1]) for case in cases]}
 
 
 def case(expression, *shapes, **options):

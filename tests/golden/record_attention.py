@@ -1,13 +1,8 @@
-"""Records PyTorch's attention and transformers, for tests/nn/test_attention.py. Needs torch, which nothing else here does.
-
-python tests/golden/record_attention.py
-"""
-
-import json
-from pathlib import Path
+"""Records PyTorch's attention and transformers, for tests/nn/test_attention.py."""
 
 import torch
 from torch import nn
+from values import flat, numbers
 
 torch.set_default_dtype(torch.float64)
 L, S, N, E = 3, 4, 2, 4
@@ -82,11 +77,6 @@ ATTENTIONS = [
 ]
 
 
-def numbers(seed, *shape):
-    count = torch.Size(shape).numel()
-    return (((torch.arange(count) * 37 + seed * 11) % 29) / 16 - 0.9).reshape(shape)
-
-
 MASKS = {
     "padding": torch.tensor([[False, False, False, True], [False, True, False, False]]),
     "hidden": torch.tensor([[False, True, False, False], [True, False, False, True], [False, False, False, False]]),
@@ -94,12 +84,6 @@ MASKS = {
     "numbers": numbers(9, L, S),
     "causal": nn.Transformer.generate_square_subsequent_mask(L, dtype=torch.float64),
 }
-
-
-def flat(value):
-    if value is None:
-        return []
-    return [value] if isinstance(value, torch.Tensor) else [tensor for item in value for tensor in flat(item)]
 
 
 def finish(case, outputs, inputs, named=()):
@@ -139,10 +123,10 @@ def record_attention(options, shapes, mask):
     return finish({"options": options, "shapes": shapes, "mask": mask}, outputs, inputs)
 
 
-if __name__ == "__main__":
-    recorded = {
-        "torch": torch.__version__,
-        "modules": [record(*case) for case in CASES],
-        "attentions": [record_attention(*case) for case in ATTENTIONS],
+def recorded():
+    return {
+        "attention": {
+            "modules": [record(*case) for case in CASES],
+            "attentions": [record_attention(*case) for case in ATTENTIONS],
+        }
     }
-    Path(__file__).with_name("attention.json").write_text(json.dumps(recorded) + "\n")

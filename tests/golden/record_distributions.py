@@ -1,10 +1,4 @@
-"""Records PyTorch's densities, entropies, moments and divergences, for tests/distributions/test_distributions.py. Needs torch.
-
-python tests/golden/record_distributions.py
-"""
-
-import json
-from pathlib import Path
+"""Records PyTorch's densities, entropies, moments and divergences, for tests/distributions/test_distributions.py."""
 
 import torch
 from torch import distributions as d
@@ -364,19 +358,20 @@ def held(name, values):
     return constraint.check(torch.tensor(values)).tolist()
 
 
-if __name__ == "__main__":
+def recorded():
     torch.set_default_dtype(torch.float64)
-    recorded = {
-        "torch": torch.__version__,
-        "quantiles": QUANTILES,
-        "cases": [record(*case) for case in CASES],
-        "expressions": [record_expression(*case) for case in EXPRESSIONS],
-        "transforms": [record_transform(*case) for case in TRANSFORMS],
-        "constraints": [
-            {"constraint": name, "values": values, "holds": held(name, values)} for name, values in CONSTRAINTS
-        ],
-        "pairs": [
-            {"pair": pair, "divergence": d.kl_divergence(make(*pair[:2]), make(*pair[2:])).tolist()} for pair in PAIRS
-        ],
+    return {
+        "distributions": {
+            "quantiles": QUANTILES,
+            "cases": [record(*case) for case in CASES],
+            "expressions": [record_expression(*case) for case in EXPRESSIONS],
+            "transforms": [record_transform(*case) for case in TRANSFORMS],
+            "constraints": [
+                {"constraint": name, "values": values, "holds": held(name, values)} for name, values in CONSTRAINTS
+            ],
+            "pairs": [
+                {"pair": pair, "divergence": d.kl_divergence(make(*pair[:2]), make(*pair[2:])).tolist()}
+                for pair in PAIRS
+            ],
+        }
     }
-    Path(__file__).with_name("distributions.json").write_text(json.dumps(recorded) + "\n")

@@ -1,10 +1,4 @@
-"""Records PyTorch's type promotion, for tests/core/test_dtypes.py. Needs torch, which nothing else does.
-
-python tests/golden/record_dtypes.py
-"""
-
-import json
-from pathlib import Path
+"""Records PyTorch's type promotion, for tests/core/test_dtypes.py."""
 
 import torch
 
@@ -34,7 +28,7 @@ def scalars(make):
     }
 
 
-def recorded():
+def tables():
     return {
         "promote_types": table(lambda a, b: name(torch.promote_types(getattr(torch, a), getattr(torch, b)))),
         "can_cast": table(lambda a, b: torch.can_cast(getattr(torch, a), getattr(torch, b))),
@@ -67,13 +61,9 @@ def limits():
     }
 
 
-if __name__ == "__main__":
-    tables = {"float32": recorded()}
+def recorded():
+    single = tables()
     torch.set_default_dtype(torch.float64)
-    tables["float64"] = {
-        key: value for key, value in recorded().items() if key in ("tensor_scalar", "single_scalar", "mul", "exp")
-    }
+    double = {key: value for key, value in tables().items() if key in ("tensor_scalar", "single_scalar", "mul", "exp")}
     torch.set_default_dtype(torch.float32)
-    text = json.dumps({"torch": torch.__version__, "tables": tables, **limits()}, separators=(",", ":"))
-    Path(__file__).with_name("dtypes.json").write_text(text + "\n")
-    print(len(text), "bytes")
+    return {"dtypes": {"tables": {"float32": single, "float64": double}, **limits()}}

@@ -1,11 +1,6 @@
-"""Records torch's embeddings, bags and sparse tensors, for tests/nn/test_embedding.py and tests/core/test_sparse.py.
+"""Records torch's embeddings, bags and sparse tensors, for tests/nn/test_embedding.py and tests/core/test_sparse.py."""
 
-python tests/golden/record_embedding.py
-"""
-
-import json
 import warnings
-from pathlib import Path
 
 import torch
 from torch.nn import functional
@@ -94,8 +89,7 @@ def sparse():
     }
 
 
-if __name__ == "__main__":
+def recorded():
     cases = [record("embedding", {"input": ROWS}, options) for options in EMBEDDING]
     cases += [record("embedding_bag", *case) for case in BAGS]
-    recorded = {"torch": torch.__version__, "table": TABLE.tolist(), "cases": cases, "sparse": sparse()}
-    Path(__file__).with_name("embedding.json").write_text(json.dumps(recorded) + "\n")
+    return {"embedding": {"table": TABLE.tolist(), "cases": cases, "sparse": sparse()}}

@@ -1,11 +1,7 @@
-"""Records functions of torch.nn.functional, and modules, that no other file here records. Needs torch.
+"""Records functions of torch.nn.functional, and modules, that no other file here records."""
 
-python tests/golden/record_functions.py
-
-For tests/nn/test_layers_golden.py: made by the means of record_layers.py, and written beside what that writes.
-"""
-
-from record_layers import C, P, case, classes, fixed, given, signs, write, x
+import record_layers
+from record_layers import C, P, case, classes, fixed, given, signs, x
 
 ACTIVATIONS = [
     *(
@@ -178,6 +174,7 @@ LOSSES = [
     )
 ]
 
-if __name__ == "__main__":
-    write("functions", [*ACTIVATIONS, *DROPOUT, *OTHERS, *POOLS, *CONVOLUTIONS])
-    write("function_losses", LOSSES)
+
+def recorded():
+    functions = [*ACTIVATIONS, *DROPOUT, *OTHERS, *POOLS, *CONVOLUTIONS]
+    return record_layers.recorded({"functions": functions, "function_losses": LOSSES})

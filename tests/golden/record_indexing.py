@@ -1,7 +1,4 @@
-"""Records indexing, gathering and scattering, for tests/core/test_expressions_golden.py.
-
-python tests/golden/record_indexing.py
-"""
+"""Records indexing, gathering and scattering, for tests/core/test_expressions_golden.py."""
 
 from expressions import case, record
 
@@ -66,5 +63,6 @@ CASES = [
     case(f"tg.where({MASK})"),
 ]
 
-if __name__ == "__main__":
-    record("indexing", CASES)
+
+def recorded():
+    return {"indexing": record(CASES)}

@@ -1,13 +1,6 @@
-"""Records what torch's modules and functions compute, and their gradients, for tests/nn/test_layers_golden.py. Needs torch.
+"""Records what torch's modules and functions compute, and their gradients, for tests/nn/test_layers_golden.py."""
 
-python tests/golden/record_layers.py
-
-Inputs and parameters are made by a formula that the test has too, so only results are written: layers_<group>.json.
-"""
-
-import json
 import warnings
-from pathlib import Path
 
 import torch
 
@@ -388,13 +381,7 @@ def numbers(tensor):
     return [list(tensor.shape), [float(f"{value:.15g}") for value in tensor.detach().double().reshape(-1).tolist()]]
 
 
-def write(group, members):
-    """``layers_<group>.json``."""
+def recorded(groups=GROUPS):
+    """For each group ``layers_<group>.json``."""
     warnings.simplefilter("ignore")
-    recorded = {"torch": torch.__version__, "cases": [record(one) for one in members]}
-    Path(__file__).with_name(f"layers_{group}.json").write_text(json.dumps(recorded, separators=(",", ":")) + "\n")
-
-
-if __name__ == "__main__":
-    for group, members in GROUPS.items():
-        write(group, members)
+    return {f"layers_{group}": {"cases": [record(one) for one in members]} for group, members in groups.items()}

@@ -1,7 +1,4 @@
-"""Records linear algebra, for tests/core/test_expressions_golden.py.
-
-python tests/golden/record_linalg.py
-"""
+"""Records linear algebra, for tests/core/test_expressions_golden.py."""
 
 from expressions import case, record
 
@@ -125,5 +122,6 @@ CASES = [
     case("(tg.linalg.eig(x).eigenvectors.abs() ** 2 * tg.arange(1.0, 4.0, dtype=tg.float64)).sum(0)", S),
 ]
 
-if __name__ == "__main__":
-    record("linalg", CASES)
+
+def recorded():
+    return {"linalg": record(CASES)}

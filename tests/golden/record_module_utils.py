@@ -1,10 +1,4 @@
-"""Records what PyTorch's pruning, fusion and orthogonal maps compute, for tests/nn/test_module_utils.py. Needs torch.
-
-python tests/golden/record_module_utils.py
-"""
-
-import json
-from pathlib import Path
+"""Records what PyTorch's pruning, fusion and orthogonal maps compute, for tests/nn/test_module_utils.py."""
 
 import numpy as np
 import torch
@@ -68,13 +62,13 @@ def record_orthogonal(shape, kind):
     return {"shape": shape, "map": kind, "weight": first.tolist(), "gradient": gradient.tolist()}
 
 
-if __name__ == "__main__":
+def recorded():
     maps = ("matrix_exp", "cayley", "householder")
-    recorded = {
-        "torch": torch.__version__,
-        "prunings": [record_pruning(steps) for steps in PRUNINGS],
-        "global": record_global(),
-        "fusion": record_fusion(),
-        "orthogonal": [record_orthogonal(shape, kind) for shape in SHAPES for kind in maps],
+    return {
+        "module_utils": {
+            "prunings": [record_pruning(steps) for steps in PRUNINGS],
+            "global": record_global(),
+            "fusion": record_fusion(),
+            "orthogonal": [record_orthogonal(shape, kind) for shape in SHAPES for kind in maps],
+        }
     }
-    Path(__file__).with_name("module_utils.json").write_text(json.dumps(recorded) + "\n")

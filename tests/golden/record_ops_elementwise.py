@@ -1,9 +1,6 @@
-"""Records values and gradients of element-wise operations, for tests/core/test_ops_golden.py. Needs torch.
+"""Records values and gradients of element-wise operations, for tests/core/test_ops_golden.py."""
 
-python tests/golden/record_ops_elementwise.py
-"""
-
-from record_ops import Recorder
+from operations import Recorder
 
 inf, nan = float("inf"), float("nan")
 EDGES = [-inf, -2.5, -1.0, -0.5, -0.0, 0.0, 0.3, 0.5, 1.0, 1.5, 2.0, 3.7, inf, nan]
@@ -51,8 +48,9 @@ INTEGER_BINARY = """add sub mul div maximum minimum fmax fmin fmod remainder flo
 bitwise_xor logical_and atan2 true_divide float_power""".split()
 COMPLEX = """abs neg sgn exp log sqrt rsqrt reciprocal square sin cos tan sinh cosh tanh sigmoid conj real imag angle""".split()
 
-if __name__ == "__main__":
-    recorder = Recorder("ops_elementwise", INPUTS)
+
+def recorded():
+    recorder = Recorder(INPUTS)
     case = recorder.case
     for name in UNARY:
         for given in ("edges", "edges32", "small", "large", "scalar", "empty"):
@@ -127,4 +125,4 @@ if __name__ == "__main__":
     for name in ("sum", "prod", "cumsum", "cumprod", "mean", "norm", "var"):
         case(name, "turns", *([0] if name.startswith("cum") else []))
     case("matmul", "turns", "angles")
-    recorder.write()
+    return {"ops_elementwise": recorder.recorded()}

@@ -1,9 +1,6 @@
-"""Records values and gradients of reductions, sorting and counting, for tests/core/test_ops_golden.py. Needs torch.
+"""Records values and gradients of reductions, sorting and counting, for tests/core/test_ops_golden.py."""
 
-python tests/golden/record_ops_reductions.py
-"""
-
-from record_ops import Recorder
+from operations import Recorder
 
 inf, nan = float("inf"), float("nan")
 INPUTS = {
@@ -36,8 +33,9 @@ INPUTS = {
 }
 FULL = "plain plain32 zeros ties holes wild cube scalar".split()
 
-if __name__ == "__main__":
-    recorder = Recorder("ops_reductions", INPUTS)
+
+def recorded():
+    recorder = Recorder(INPUTS)
     case = recorder.case
     for (
         name
@@ -166,4 +164,4 @@ if __name__ == "__main__":
     case("corrcoef", "vector")
     for name in ("sum", "argmax", "cumsum", "sort", "softmax"):
         case(name, "plain", 5)
-    recorder.write()
+    return {"ops_reductions": recorder.recorded()}

@@ -1,10 +1,4 @@
-"""Records where PyTorch's optimizers go, for tests/optim/test_optim_golden.py. Needs torch, which nothing else here does.
-
-python tests/golden/record_optimizers.py
-"""
-
-import json
-from pathlib import Path
+"""Records where PyTorch's optimizers go, for tests/optim/test_optim_golden.py."""
 
 import torch
 
@@ -146,16 +140,16 @@ def record_sparse(name, options):
     return {"optimizer": name, "options": options, "end": parameter.tolist()}
 
 
-if __name__ == "__main__":
+def recorded():
     torch.set_default_dtype(torch.float64)  # or NAdam keeps one of its factors in float32
-    recorded = {
-        "torch": torch.__version__,
-        "start": START,
-        "saved": SAVED,
-        "cases": [record_both(*case) for case in CASES],
-        "closures": [record_closure(*case, valley) for case in CLOSURES],
-        "bowls": [record_closure(*case, bowl) for case in CLOSURES],
-        "rows": ROWS,
-        "sparse": [record_sparse(*case) for case in SPARSE],
+    return {
+        "optimizers": {
+            "start": START,
+            "saved": SAVED,
+            "cases": [record_both(*case) for case in CASES],
+            "closures": [record_closure(*case, valley) for case in CLOSURES],
+            "bowls": [record_closure(*case, bowl) for case in CLOSURES],
+            "rows": ROWS,
+            "sparse": [record_sparse(*case) for case in SPARSE],
+        }
     }
-    Path(__file__).with_name("optimizers.json").write_text(json.dumps(recorded) + "\n")

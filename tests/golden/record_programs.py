@@ -1,14 +1,8 @@
-"""Records the losses of the programs in tests/programs/torch, for tests/compat/test_programs.py. Needs torch.
+"""Records the losses of the programs in tests/programs/torch, for tests/compat/test_programs.py."""
 
-python tests/golden/record_programs.py
-"""
-
-import json
 import subprocess
 import sys
 from pathlib import Path
-
-HERE = Path(__file__).parent
 
 
 def losses(script):
@@ -18,6 +12,6 @@ def losses(script):
     return found
 
 
-if __name__ == "__main__":
-    recorded = {script.stem: losses(script) for script in sorted((HERE.parent / "programs" / "torch").glob("*.py"))}
-    (HERE / "programs.json").write_text(json.dumps(recorded, indent=1) + "\n")
+def recorded():
+    scripts = sorted((Path(__file__).parents[1] / "programs" / "torch").glob("*.py"))
+    return {"programs": {script.stem: losses(script) for script in scripts}}

@@ -1,13 +1,8 @@
-"""Records PyTorch's recurrent layers and cells, for tests/nn/test_recurrent.py. Needs torch, which nothing else here does.
-
-python tests/golden/record_recurrent.py
-"""
-
-import json
-from pathlib import Path
+"""Records PyTorch's recurrent layers and cells, for tests/nn/test_recurrent.py."""
 
 import torch
 from torch import nn
+from values import flat, numbers
 
 STEPS, SEQUENCES, FEATURES, HIDDEN = 4, 3, 2, 3
 
@@ -40,12 +35,6 @@ CELLS = [
 LENGTHS = {"packed": [4, 2, 1], "shuffled": [2, 4, 1]}
 
 
-def numbers(seed, *shape):
-    """Exact in any library, and of no pattern that a mistake could keep."""
-    count = torch.Size(shape).numel()
-    return (((torch.arange(count) * 37 + seed * 11) % 29) / 16 - 0.9).reshape(shape)
-
-
 def states(layer, options, sequences):
     count = options.get("num_layers", 1) * (1 + options.get("bidirectional", False))
     shape = (count, sequences) if sequences else (count,)
@@ -57,12 +46,6 @@ def fill(module):
     for seed, parameter in enumerate(module.parameters(), 20):
         with torch.no_grad():
             parameter.copy_(numbers(seed, *parameter.shape) * 0.8)
-
-
-def flat(value):
-    if isinstance(value, torch.Tensor):
-        return [value]
-    return [tensor for item in value for tensor in flat(item)]
 
 
 def weighted(outputs):
@@ -120,12 +103,12 @@ def record_cell(cell, options):
     }
 
 
-if __name__ == "__main__":
+def recorded():
     torch.set_default_dtype(torch.float64)
-    recorded = {
-        "torch": torch.__version__,
-        "lengths": LENGTHS,
-        "layers": [record(*case) for case in CASES],
-        "cells": [record_cell(*case) for case in CELLS],
+    return {
+        "recurrent": {
+            "lengths": LENGTHS,
+            "layers": [record(*case) for case in CASES],
+            "cells": [record_cell(*case) for case in CELLS],
+        }
     }
-    Path(__file__).with_name("recurrent.json").write_text(json.dumps(recorded) + "\n")

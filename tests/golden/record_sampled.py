@@ -1,7 +1,4 @@
-"""Records sampled functions, parts of numbers, ``special`` and writes through views, for core/test_expressions_golden.py.
-
-python tests/golden/record_sampled.py
-"""
+"""Records sampled functions, parts of numbers, ``special`` and writes through views, for core/test_expressions_golden.py."""
 
 from expressions import case, record
 
@@ -72,5 +69,6 @@ CASES = [
     case("tg.heaviside(x.detach(), values=y.detach())", M, M),
 ]
 
-if __name__ == "__main__":
-    record("sampled", CASES)
+
+def recorded():
+    return {"sampled": record(CASES)}

@@ -1,12 +1,7 @@
-"""Records the learning rates and momenta of PyTorch's schedulers, for tests/optim/test_lr_scheduler.py. Needs torch.
+"""Records the learning rates and momenta of PyTorch's schedulers, for tests/optim/test_lr_scheduler.py."""
 
-python tests/golden/record_schedulers.py
-"""
-
-import json
 import math
 import warnings
-from pathlib import Path
 
 import torch
 from torch.optim import lr_scheduler
@@ -134,16 +129,19 @@ def record_plateau(options):
     return path
 
 
-if __name__ == "__main__":
+def recorded():
     warnings.simplefilter("ignore")
-    recorded = {
-        "torch": torch.__version__,
-        "cases": [{"case": case, "paths": [record(optimizer, case) for optimizer in optimizers()]} for case in CASES],
-        "epochs": JUMPS,
-        "jumps": [record_jumps(case) for case in CASES if isinstance(case[1], dict) and case[0] != "SWALR"],
-        "measures": MEASURES,
-        "plateaus": [
-            {"name": "ReduceLROnPlateau", "options": options, "path": record_plateau(options)} for options in PLATEAUS
-        ],
+    return {
+        "schedulers": {
+            "cases": [
+                {"case": case, "paths": [record(optimizer, case) for optimizer in optimizers()]} for case in CASES
+            ],
+            "epochs": JUMPS,
+            "jumps": [record_jumps(case) for case in CASES if isinstance(case[1], dict) and case[0] != "SWALR"],
+            "measures": MEASURES,
+            "plateaus": [
+                {"name": "ReduceLROnPlateau", "options": options, "path": record_plateau(options)}
+                for options in PLATEAUS
+            ],
+        }
     }
-    Path(__file__).with_name("schedulers.json").write_text(json.dumps(recorded) + "\n")

@@ -1,7 +1,4 @@
-"""Records shape operations, for tests/core/test_expressions_golden.py.
-
-python tests/golden/record_shapes.py
-"""
+"""Records shape operations, for tests/core/test_expressions_golden.py."""
 
 from expressions import case, record
 
@@ -81,5 +78,6 @@ CASES = [
     case("tg.ravel(x.T)", M),
 ]
 
-if __name__ == "__main__":
-    record("shapes", CASES)
+
+def recorded():
+    return {"shapes": record(CASES)}

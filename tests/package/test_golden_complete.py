@@ -1,12 +1,19 @@
 """Layers, losses and optimizers have recorded numbers of PyTorch in tests/golden, read off the files themselves."""
 
 import inspect
+import os
 import re
+import subprocess
 
 import pytest
 import telegrad as tg
 from helpers.golden import FOLDER, recorded
 from telegrad import distributions, nn, optim
+
+TORCH = os.environ.get("TORCH_PYTHON")
+RECORDERS = sorted(path.stem.removeprefix("record_") for path in FOLDER.glob("record_*.py"))
+PROCESSOR = "a few results depend on the processor: autocast of an LSTM, and the gradient of logit at -0"
+UNCHECKED = {"checkpoints": "files, no numbers", "amp": PROCESSOR, "ops_elementwise": PROCESSOR}
 
 # What a case says of what it is about, under these keys: a name, an expression, or a list that begins with a name.
 ABOUT = {"name", "function", "layer", "cell", "optimizer", "expression", "case"}
@@ -76,3 +83,20 @@ def test_exemptions_are_needed():
     unknown, recorded = EXEMPT.keys() - offered, EXEMPT.keys() & RECORDED
     assert not unknown
     assert not recorded
+
+
+@pytest.mark.long
+@pytest.mark.processes
+@pytest.mark.skipif(TORCH is None, reason="TORCH_PYTHON names no Python that has PyTorch")
+@pytest.mark.parametrize("name", sorted({*RECORDERS} - UNCHECKED.keys()))
+def test_the_numbers_are_pytorchs(name):
+    command = [TORCH, FOLDER / "oracle.py", "--check", name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_record_says_which_torch_computed_it_and_has_a_recorder():
+    texts = "".join((FOLDER / f"record_{name}.py").read_text() for name in RECORDERS)
+    for path in FOLDER.glob("*.json"):
+        assert recorded(path.stem)["torch"]
+        assert f'"{path.stem.removeprefix("layers_")}":' in texts
