@@ -1,7 +1,6 @@
 """Command ``telegrad`` and its parts."""
 
 import sys
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +30,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version as installed_version  # loads much, for one line
+
         print(f"telegrad {installed_version('telegrad')}")
         raise typer.Exit
 

@@ -5,7 +5,7 @@ import shlex
 import sys
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..job import log_folder
 from ..nodes.options import DEFAULT_TIMEOUT
@@ -13,7 +13,9 @@ from ..progress import report
 from ..run_command import INTERRUPTED
 from ..spec import JobSpec
 from .job import Cluster, ClusterJob
-from .ray_job import RayJob
+
+if TYPE_CHECKING:
+    from .ray_job import RayJob
 
 
 class RayCluster(Cluster):
@@ -26,13 +28,15 @@ class RayCluster(Cluster):
         return "\n".join([first, *(f"{worker}: {shlex.join(spec.command)}" for worker in spec.workers)])
 
     def run(self, job: ClusterJob) -> NoReturn:
+        from .ray_job import RayJob  # jobs elsewhere do without it
+
         spec = _spec(job)
         ray = _connected(len(spec.workers))
         spec = replace(spec, log_dir=log_folder(spec))
         sys.exit(_run(RayJob(ray, spec, os.getcwd(), job.timeout or DEFAULT_TIMEOUT), spec))
 
 
-def _run(ray_job: RayJob, spec: JobSpec) -> int:
+def _run(ray_job: "RayJob", spec: JobSpec) -> int:
     with closing(ray_job):
         try:
             ray_job.start()

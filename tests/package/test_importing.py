@@ -31,6 +31,14 @@ def test_what_trains_locally_needs_no_network(run):
     assert "grpc" not in run("import sys, telegrad as tg; tg.nn, tg.optim, tg.data; print(*sys.modules)")
 
 
+UNUSED_BY_LAUNCHERS = [*HEAVY[:2], "cryptography", "ssl", "email", "telegrad.rpc", "telegrad.launcher.nodes.host"]
+
+
+def test_a_launcher_of_one_machine_imports_nothing_for_several(run):
+    loaded = run("import sys, telegrad.launcher.cli; print(*sys.modules)")
+    assert "typer" in loaded and not set(UNUSED_BY_LAUNCHERS) & set(loaded)
+
+
 WAYS_IN = [
     "import telegrad; telegrad.rpc.init_rpc",
     "import telegrad.rpc; telegrad.rpc.init_rpc",

@@ -81,7 +81,7 @@ def _operation(function: Callable[P, R], declaration: Declaration) -> Callable[P
     path = declaration.get("function")
     name = path if isinstance(path, str) else function.__name__
     # Not `inspect.signature`: for all operations it would take a sixth of the time in which the package is imported.
-    code = inspect.unwrap(function).__code__  # type: ignore[attr-defined]
+    code = inspect.unwrap(function).__code__
     named = code.co_argcount + code.co_kwonlyargcount
     takes_out, typed_by_out = "out" in code.co_varnames[:named], declaration.get("dtype_of_out", False)
     # ``flip(x, dims=(0, 1))`` means ``flip(x, 0, 1)``: a parameter with a star can be given by its name as well.
