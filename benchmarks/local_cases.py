@@ -166,15 +166,16 @@ CASES = (
 
 
 def measure(step: Step, seconds: float) -> float:
-    """Return the median time of one step in seconds, of as many as fit into ``seconds``; at least three.
+    """Return the median processor time of one step in seconds, of as many as fit into ``seconds``; at least three.
 
-    A step that returns a number has measured itself.
+    On one thread that is the time of a step on a machine with nothing else to do. A step that returns a number has measured
+    itself.
     """
     times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
+        start = time.process_time()
         own = step()
-        elapsed = time.perf_counter() - start
+        elapsed = time.process_time() - start
         times.append(own if isinstance(own, float) else elapsed)
     return median(times)
