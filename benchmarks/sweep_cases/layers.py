@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .base import case, cases, indices, normal
 
 IMAGES = normal(8, 32, 16, 16)
 WIDE = normal(64, 128)
+
+
+def grid_sample(lib: Any, x: Any, grid: Any) -> Any:
+    """Return the image sampled at points inside it."""
+    return lib.nn.functional.grid_sample(x, lib.tanh(grid), align_corners=False)
+
 
 CASES = (
     case("linear", lambda lib, x, w, b: lib.nn.functional.linear(x, w, b), WIDE, normal(128, 128), normal(128)),
@@ -46,12 +54,8 @@ CASES = (
             "local_response_norm": lambda lib, x: lib.nn.functional.local_response_norm(x, 4),
         },
     ),
-    case(
-        "grid_sample",
-        lambda lib, x, grid: lib.nn.functional.grid_sample(x, lib.tanh(grid), align_corners=False),
-        normal(4, 8, 16, 16),
-        normal(4, 16, 16, 2),
-    ),
+    case("grid_sample", grid_sample, normal(4, 8, 16, 16), normal(4, 16, 16, 2)),
+    case("grid_sample of 64x64", grid_sample, normal(4, 16, 64, 64), normal(4, 64, 64, 2)),
     *cases(
         (WIDE,),
         {

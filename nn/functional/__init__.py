@@ -13,6 +13,7 @@ from .embedding import *  # noqa: F403
 from .embedding_bag import *  # noqa: F403
 from .embedding_loss import *  # noqa: F403
 from .gelu import *  # noqa: F403
+from .grid_sampling import *  # noqa: F403
 from .layer_norm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .linear_cross_entropy import *  # noqa: F403

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ... import core
 from ...core.extend import Tensor, operation
+from .grid_sampling import grid_sample
 from .normalization import group_norm
-from .pixels import grid_sample
 
 __all__ = ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_group_norm"]
 

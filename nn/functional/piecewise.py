@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Array, Row, Tensor, inplace, keep, operation, record, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, inplace, keep, operation, record, records, wide
 from .activation import floats, in_dtype_of
 
 __all__ = [
@@ -40,14 +40,29 @@ def _leaky_rule(xp: Any, g: Any, a: Any, slope: float) -> Any:
 
 
 def _hardswish_rule(xp: Any, g: Any, a: Any) -> Any:
+    if xp is ARRAYS:
+        return _hardswish_array_rule(g, a)
     # The slope as far as it is linear, by the masks of both ends, and 1 behind them.
     bends = a < 3
     slope = xp.chosen(bends, a * (1 / 3) + 0.5) + xp.cast(~bends, g.dtype)
     return xp.chosen(~(a <= -3), g * slope)
 
 
+def _hardswish_array_rule(g: Array, a: Array) -> Any:
+    # Of a third of the input, clipped to -1 and 1, the whole part is not 0 at the ends alone: there the slope is 0 or 1.
+    slope = wide(a).clip(-3, 3)
+    slope *= 1 / 3
+    jump = np.trunc(slope)
+    jump *= 0.5
+    slope -= jump
+    slope += 0.5
+    slope *= g
+    return slope.astype(g.dtype, copy=False)
+
+
 _LEAKY = Row("leaky_relu", _leaky_rule)
 _HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: xp.chosen(~((a <= low) | (a >= high)), g))  # nan lets it pass
+_HARDSIGMOID = Row("hardsigmoid", lambda xp, g, a: xp.chosen(~((a <= -3) | (a >= 3)), g * (1 / 6)))
 _HARDSWISH = Row("hardswish", _hardswish_rule)
 
 
@@ -185,8 +200,21 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     Args:
         input: any shape, floating-point.
         inplace: whether to write into ``input``.
+
+    Raises:
+        TypeError: the input is not floating-point.
     """
-    return _hardsigmoid_(input) if inplace else relu6(input + 3) / 6
+    if inplace:
+        return _hardsigmoid_(input)
+    values = _six_sigmoids(floats(input))
+    values /= 6
+    result = in_dtype_of(input, values)
+    return record(_HARDSIGMOID, result, (input,), (keep(input),)) if records(input) else result
+
+
+def _six_sigmoids(x: Array) -> Array:
+    values = x + 3
+    return values.clip(0, 6, out=values) if values.ndim else values.clip(0, 6)
 
 
 @operation
@@ -203,7 +231,10 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     if inplace:
         return _hardswish_(input)
     x = floats(input)
-    result = in_dtype_of(input, x * np.clip(x + 3, 0, 6) / 6)
+    values = _six_sigmoids(x)
+    values *= x
+    values /= 6
+    result = in_dtype_of(input, values)
     return record(_HARDSWISH, result, (input,), (keep(input),)) if records(input) else result
 
 
