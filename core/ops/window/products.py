@@ -19,6 +19,7 @@ import numpy as np
 
 from ...dtypes import wide_type
 from ...types import Array, DType
+from . import depthwise
 from .window import Window, cropped, padded, patches
 
 CACHE = 1 << 19  # bytes of patches that are copied at once
@@ -33,6 +34,8 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
         groups: number of groups of channels.
         bias: shape (O,).
     """
+    if depthwise.is_depthwise(image.shape[1], len(weight), window, groups):
+        return depthwise.convolve(image, weight, window, bias)
     wide = wide_type(image.dtype)
     matrix = _matrices(weight, groups).astype(wide, copy=False)
     result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide)
@@ -53,6 +56,8 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     """
     wide = wide_type(image.dtype)
     count, outputs, inputs = len(image), output.shape[1], image.shape[1] // groups
+    if depthwise.is_depthwise(image.shape[1], outputs, window, groups):
+        return depthwise.convolve_weight(output, image, window)
     rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
     result = np.zeros((groups, inputs * math.prod(window.kernel_size), outputs // groups), wide)
     for part, columns in _columns(image, window, groups, wide):
