@@ -24,7 +24,7 @@ from .dtypes import dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
 from .interception import entered as interceptors_entered
 from .ops.reduce.losses import check_reduction, reduced
-from .ops.table.array_functions import row_sums
+from .ops.table.array_functions import row_dots, row_sums
 from .ops.table.factories import binary, comparison, unary
 from .ops.table.fused import fused
 from .ops.table.in_place import inplace
@@ -100,6 +100,7 @@ __all__ = [
     "recorded_by",
     "records",
     "reduced",
+    "row_dots",
     "row_sums",
     "svg_box",
     "svg_curve",

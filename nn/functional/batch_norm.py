@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, Row, Tensor, as_array, keep, operation, record, records, row_sums
+from ...core.extend import Array, Row, Tensor, as_array, keep, operation, record, records, row_dots, row_sums
 from .normalization import by_running_statistics, check_channels, shared_pull, update_running
 
 __all__ = ["batch_norm"]
 
+SHORT = 1024  # plane
 CACHE = 1 << 18  # bytes of the input that are worked on at once
 
 
@@ -78,14 +79,20 @@ def _standardized(
     wide = np.promote_types(x.dtype, np.float32)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = _totals(x, wide) / wide.type(count)
-        var = _sums((x[part] - mean[:, None] for part in _parts(x)), mean)
+        middle = _spread(mean, x)
+        var = _sums((x[part] - middle for part in _parts(x)), mean)
         var /= wide.type(count)
         rate = 1 / np.sqrt(var + wide.type(eps))
     scale = rate if weight is None else rate * weight.numpy(force=True)
-    out = np.empty_like(x)
+    out, factor = np.empty_like(x), _spread(scale, x)
+    offset = None if bias is None else _spread(bias.numpy(force=True), x)
     for part in _parts(x):
-        values = (x[part] - mean[:, None]) * scale[:, None]
-        out[part] = values if bias is None else np.add(values, bias.numpy(force=True)[:, None], out=values)
+        values = x[part] - middle
+        if offset is None:
+            np.multiply(values, factor, out=out[part], casting="unsafe")
+        else:
+            values *= factor
+            np.add(values, offset, out=out[part], casting="unsafe")
     result = Tensor(out.reshape(input.shape))
     inputs = [tensor for tensor in (input, weight, bias) if tensor is not None]
     if records(*inputs):
@@ -96,6 +103,12 @@ def _standardized(
 
 def _planes(x: Array) -> Array:
     return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+
+
+def _spread(values: Array, x: Array) -> Array:
+    """Return a number for each channel, to be broadcast with ``x``; over short planes NumPy is faster with whole samples."""
+    length = x.shape[2]
+    return values[:, None] if length > SHORT else np.repeat(values, length).reshape(-1, length)
 
 
 def _totals(x: Array, dtype: Any) -> Array:
@@ -112,7 +125,7 @@ def _sums(parts: Iterator[Array], like: Array, others: Iterator[Array] | None = 
     """Return for each channel the sum of the squares of all parts, or of their products with ``others``."""
     result = np.zeros_like(like)
     for part in parts:
-        result += np.einsum("ncl,ncl->nc", part, part if others is None else next(others)).sum(axis=0)
+        result += row_dots(part, part if others is None else next(others)).sum(axis=(0, 2))
     return result
 
 
@@ -120,12 +133,13 @@ def _gradients(
     grad: Array, edges: Sequence[Any], a: Array, weight: Array | None, count: int, eps: float, mean: Array, rate: Array
 ) -> list[Any]:
     x, planes = _planes(a), _planes(grad)
-    total = _totals(planes, mean.dtype)
-    projection = _sums((x[part] - mean[:, None] for part in _parts(x)), mean, (planes[part] for part in _parts(x)))
+    total, middle = _totals(planes, mean.dtype), _spread(mean, x)
+    projection = _sums((x[part] - middle for part in _parts(x)), mean, (planes[part] for part in _parts(x)))
     results: list[Any] = [None, None, None]
     if edges[0] is not None:
         scale = rate if weight is None else rate * weight
-        result = _input_gradient(x, planes, mean, projection * rate * rate / count, total / count, scale)
+        slopes = (_spread(each, x) for each in (projection * rate * rate / count, total / count, scale))
+        result = _input_gradient(x, planes, middle, *slopes)
         results[0] = result.reshape(a.shape)
     if weight is not None and edges[1] is not None:
         results[1] = (projection * rate).astype(weight.dtype, copy=False)
@@ -137,10 +151,11 @@ def _gradients(
 def _input_gradient(x: Array, grad: Array, mean: Array, projection: Array, total: Array, scale: Array) -> Array:
     result = np.empty_like(x)
     for part in _parts(x):
-        values = (mean[:, None] - x[part]) * projection[:, None]
+        values = mean - x[part]
+        values *= projection
         values += grad[part]
-        values -= total[:, None]
-        result[part] = np.multiply(values, scale[:, None], out=values)
+        values -= total
+        np.multiply(values, scale, out=result[part], casting="unsafe")
     return result
 
 

@@ -118,6 +118,6 @@ class Corners:
             # A share grows by as much as the position moves away from the corner on the other side.
             others = (share for other, share in enumerate(self._shares) if other != axis)
             ends = reduce(np.multiply, others, slopes * inside)
-            before = (slice(None),) * (axis + 1)
-            np.add.reduce(ends[(*before, 1)] - ends[(*before, 0)], tuple(range(1, dims)), out=result[dims - 1 - axis])
+            low, high = (ends[(slice(None),) * (axis + 1) + (end,)] for end in (0, 1))
+            np.add.reduce(high - low, tuple(range(1, dims)), out=result[dims - 1 - axis])
         return result.transpose(1, 2, 0).reshape(self._positions.shape).astype(self._positions.dtype, copy=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, Row, Tensor, keep, operation, record, records, row_sums
+from ...core.extend import Array, Row, Tensor, keep, operation, record, records, row_dots, row_sums
 from .normalization import affine, last_dims, shared_pull, standardized
 
 __all__ = ["layer_norm"]
@@ -44,15 +44,15 @@ def layer_norm(
         TypeError: the input is not floating-point.
         ValueError: the input's last dimensions are others, or a parameter has another shape.
     """
-    shape, dims = last_dims(input, normalized_shape, weight, bias)
+    shape, dims, by_row = last_dims(input, normalized_shape, weight, bias)
     given = [tensor for tensor in (input, weight, bias) if tensor is not None]
     alike = input.is_floating_point() and all(tensor.dtype == input.dtype for tensor in given)
     if not alike or input.dtype.itemsize < 4 or not input.numel():
-        return affine(standardized(input, dims, eps)[0], weight, bias, shape)
+        return affine(standardized(input, by_row, eps)[0], weight, bias, shape)
     size = math.prod(shape)
-    rows = input.numpy(force=True).reshape(-1, size)
+    rows = input.numpy(force=True).reshape(by_row)
     normal = rows - row_sums(rows) / size
-    rate = (1 / np.sqrt(np.einsum("ij,ij->i", normal, normal) / size + rows.dtype.type(eps)))[:, None]
+    rate = 1 / np.sqrt(row_dots(normal, normal) / size + rows.dtype.type(eps))
     normal *= rate
     out = normal.copy() if weight is None else normal * weight.numpy(force=True).reshape(-1)
     if bias is not None:
@@ -80,7 +80,7 @@ def _gradients(
     results: list[Any] = [None, None, None]
     if edges[0] is not None:
         inner = rows if weight is None else rows * weight.reshape(-1)
-        projection = np.einsum("ij,ij->i", inner, normal)[:, None]
+        projection = row_dots(inner, normal)
         inner = inner - row_sums(inner) / size
         inner -= normal * (projection / size)
         inner *= rate

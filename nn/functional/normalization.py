@@ -25,6 +25,7 @@ from ...core.extend import (
     operation,
     record,
     records,
+    row_dots,
     row_sums,
     wide,
 )
@@ -37,26 +38,29 @@ __all__ = [
 ]
 
 Dims = tuple[int, ...]
+Rows = tuple[int, int]
 
 
-def _rule(
-    xp: Any, g: Any, a: Any, out: Any, dims: Dims, count: int, eps: float, centred: bool, rate: Any, wide: Any
-) -> Any:
-    if isinstance(a, np.ndarray):
-        return _array_rule(g.astype(wide, copy=False), out, dims, count, centred, rate).astype(a.dtype, copy=False)
+def _rule(xp: Any, g: Any, a: Any, out: Any, rows: Rows, eps: float, centred: bool, rate: Any, wide: Any) -> Any:
+    size = rows[1]
+    if xp is ARRAYS:
+        result = _array_rule(xp.reshape(g, rows).astype(wide, copy=False), xp.reshape(out, rows), size, centred, rate)
+        return xp.reshape(result, a.shape).astype(a.dtype, copy=False)
     # A recorded pass goes through what the forward pass computed on arrays.
-    mean = xp.sum_dims(a, dims, True) / count if centred else 0.0
-    rate = (xp.sum_dims((a - mean) * (a - mean), dims, True) / count + eps) ** -0.5
-    projection = xp.sum_dims(g * out, dims, True) / count
-    result = (g - xp.sum_dims(g, dims, True) / count - out * projection) if centred else g - out * projection
-    return result * rate
+    shape = a.shape
+    g, a, out = (xp.reshape(each, rows) for each in (g, a, out))
+    mean = xp.sum_dims(a, (1,), True) / size if centred else 0.0
+    rate = (xp.sum_dims((a - mean) * (a - mean), (1,), True) / size + eps) ** -0.5
+    projection = xp.sum_dims(g * out, (1,), True) / size
+    result = (g - xp.sum_dims(g, (1,), True) / size - out * projection) if centred else g - out * projection
+    return xp.reshape(result * rate, shape)
 
 
-def _array_rule(g: Array, out: Array, dims: Dims, count: int, centred: bool, rate: Array) -> Array:
-    result: Array = out * (_total(dims, g, out) / -count)
+def _array_rule(g: Array, out: Array, size: int, centred: bool, rate: Array) -> Array:
+    result: Array = out * (row_dots(g, out) / -size)
     result += g
     if centred:
-        result -= _total(dims, g) / count
+        result -= row_sums(g) / size
     result *= rate
     return result
 
@@ -73,8 +77,8 @@ def _total(dims: Dims, x: Array, y: Array | None = None) -> Array:
         first -= 1
     runs = (*x.shape[:first], math.prod(x.shape[first:]))
     flat = x.reshape(runs)
-    sums = row_sums(flat)[..., 0] if y is None else np.einsum("...i,...i->...", flat, wide(y).reshape(runs))
-    return as_array(sums.sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
+    sums = row_sums(flat) if y is None else row_dots(flat, wide(y).reshape(runs))
+    return as_array(sums[..., 0].sum(axis=tuple(dim for dim in dims if dim < first))).reshape(shape)
 
 
 def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
@@ -122,14 +126,17 @@ def shared_pull(gradients: Callable[..., list[Any]], *rules: Callable[..., Any])
     return pull
 
 
-def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) -> tuple[Tensor, Array, Array]:
-    """Return ``(input - mean) / sqrt(var + eps)``, the mean and the biased variance.
+def standardized(input: Tensor, rows: Rows, eps: float, centred: bool = True) -> tuple[Tensor, Array, Array]:
+    """Return ``(input - mean) / sqrt(var + eps)``, the mean and the biased variance, of parts that follow one another.
 
     Args:
         input: any shape, floating-point.
-        dims: dimensions over which mean and variance are taken.
+        rows: how many parts it has, and the length of each.
         eps: added to the variance.
         centred: if false, the mean is left out, and the variance is the mean of the squares.
+
+    Returns:
+        The input's shape; mean and variance have shape (parts, 1).
 
     Raises:
         TypeError: the input is not floating-point.
@@ -137,18 +144,17 @@ def standardized(input: Tensor, dims: Dims, eps: float, centred: bool = True) ->
     given = input.numpy(force=True)
     if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {given.dtype}")
-    x = wide(given)
-    count = math.prod(x.shape[dim] for dim in dims)
+    x, size = wide(given).reshape(rows), rows[1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.true_divide(_total(dims, x), count, dtype=x.dtype) if centred else np.zeros((), x.dtype)
+        mean = np.true_divide(row_sums(x), size, dtype=x.dtype) if centred else np.zeros((), x.dtype)
         out = x - mean if centred else x
-        var = np.true_divide(_total(dims, out, out), count, dtype=x.dtype)
+        var = np.true_divide(row_dots(out, out), size, dtype=x.dtype)
         rate = 1 / np.sqrt(var + x.dtype.type(eps))
     out = np.multiply(out, rate, out=out) if centred else out * rate
-    result = Tensor(out.astype(given.dtype, copy=False))
+    result = Tensor(out.reshape(given.shape).astype(given.dtype, copy=False))
     if records(input):
         saved = (keep(input), keep_result(result))
-        record(_STANDARDIZE, result, (input,), saved, dims, count, eps, centred, rate, x.dtype)
+        record(_STANDARDIZE, result, (input,), saved, rows, eps, centred, rate, x.dtype)
     return result, mean, var
 
 
@@ -198,13 +204,13 @@ def rms_norm(
         TypeError: the input is not floating-point.
         ValueError: the input's last dimensions are others, or the weight has another shape.
     """
-    shape, dims = last_dims(input, normalized_shape, weight, None)
+    shape, dims, rows = last_dims(input, normalized_shape, weight, None)
     if eps is None:
         eps = core.finfo(core.float64 if input.dtype in (core.float64, core.complex128) else core.float32).eps
     if input.is_complex():
         result = input * (core.mean(input * input, dims, True) + eps) ** -0.5
         return result if weight is None else result * weight
-    result = standardized(input, dims, eps, centred=False)[0]
+    result = standardized(input, rows, eps, centred=False)[0]
     if weight is None:
         return result
     return affine(result.to(core.promote_types(input.dtype, weight.dtype)), weight, None, shape)
@@ -247,8 +253,8 @@ def instance_norm(
     count = math.prod(input.shape[2:])
     if count == 1 or input.ndim < 3:
         raise ValueError(f"a sample needs more than one value for each channel, and the input has shape {input.shape}")
-    result, mean, var = standardized(input, tuple(range(2, input.ndim)), eps)
     per_sample = input.shape[:2]
+    result, mean, var = standardized(input, (math.prod(per_sample), count), eps)
     update_running(running_mean, mean.reshape(per_sample).mean(axis=0), momentum)
     update_running(running_var, var.reshape(per_sample).mean(axis=0) * (count / max(count - 1, 1)), momentum)
     return affine(result, weight, bias, (input.shape[1], *(1,) * (input.ndim - 2)))
@@ -277,8 +283,8 @@ def group_norm(
     count, channels = input.shape[:2]
     if num_groups < 1 or channels % num_groups:
         raise ValueError(f"num_groups={num_groups} must divide the {channels} channels of the input")
-    grouped = input.reshape(count, num_groups, channels // num_groups, math.prod(input.shape[2:]))
-    result = standardized(grouped, (2, 3), eps)[0].reshape(input.shape)
+    rows = (count * num_groups, channels // num_groups * math.prod(input.shape[2:]))
+    result = standardized(input, rows, eps)[0]
     return affine(result, weight, bias, (channels, *(1,) * (input.ndim - 2)))
 
 
@@ -338,8 +344,8 @@ def update_running(running: Tensor | None, value: Array, momentum: float) -> Non
 
 def last_dims(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
-) -> tuple[Dims, Dims]:
-    """Return ``normalized_shape`` as a tuple, and the numbers of those dimensions.
+) -> tuple[Dims, Dims, Rows]:
+    """Return ``normalized_shape`` as a tuple, the numbers of those dimensions, and the shape of the input as rows of them.
 
     Args:
         input: shape (..., *normalized_shape).
@@ -357,7 +363,8 @@ def last_dims(
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and parameter.shape != shape:
             raise ValueError(f"the {name} must have the shape {shape}, not {parameter.shape}")
-    return shape, tuple(range(input.ndim - len(shape), input.ndim))
+    first = input.ndim - len(shape)
+    return shape, tuple(range(first, input.ndim)), (math.prod(input.shape[:first]), math.prod(shape))
 
 
 def check_channels(input: Tensor, **parameters: Tensor | None) -> None:

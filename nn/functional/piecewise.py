@@ -57,7 +57,8 @@ def _hardswish_array_rule(g: Array, a: Array) -> Any:
     slope -= jump
     slope += 0.5
     slope *= g
-    return slope.astype(g.dtype, copy=False)
+    slope = slope.astype(g.dtype, copy=False)
+    return ARRAYS.chosen(~(a <= -3), slope, out=slope if slope.ndim else None)  # 0 times infinity would be nan
 
 
 _LEAKY = Row("leaky_relu", _leaky_rule)
@@ -214,7 +215,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _six_sigmoids(x: Array) -> Array:
     values = x + 3
-    return values.clip(0, 6, out=values) if values.ndim else values.clip(0, 6)
+    return np.clip(values, 0, 6, out=values if values.ndim else None)
 
 
 @operation

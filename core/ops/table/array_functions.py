@@ -67,6 +67,7 @@ maximum_reduce: Any = np.maximum.reduce
 minimum_reduce: Any = np.minimum.reduce
 
 FEW = 1024  # elements, below which one slow function costs less than several quick ones
+SHORT = 128  # row
 BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
 
 
@@ -129,6 +130,19 @@ def row_sums(x: Array) -> Array:
     rows = x.reshape(-1, length) if x.flags.c_contiguous else x  # one product instead of many
     sums = np.matmul(rows, np.ones(length, x.dtype))
     return (sums if type(sums) is _ndarray else as_array(sums)).reshape(*x.shape[:-1], 1)
+
+
+def row_dots(x: Array, y: Array) -> Array:
+    """Return the dot products over the last dimension, which stays with length 1.
+
+    Long rows take BLAS half the time of ``np.einsum``, and short ones twice the time.
+
+    Args:
+        x, y: one shape, of one dtype: float32 or float64.
+    """
+    if x.shape[-1] < SHORT:
+        return as_array(np.einsum("...i,...i->...", x, y))[..., np.newaxis]
+    return np.matmul(x[..., np.newaxis, :], y[..., np.newaxis])[..., 0]
 
 
 def fit(grad: Array, shape: tuple[int, ...], dtype: DType) -> Array:

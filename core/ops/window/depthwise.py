@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -39,7 +40,7 @@ def convolve(image: Array, weight: Array, window: Window, bias: Array | None = N
     rows = np.tile(weight.reshape(len(weight), -1).astype(dtype, copy=False), (len(image), 1))
     for part, runs in _runs(image, window, length, dtype):
         np.einsum("pk,pkl->pl", rows[part], runs, out=result[part, :length])
-    values = result.reshape(len(image), len(weight), *room)[(..., *map(slice, window.output_size))]
+    values = result.reshape(len(image), len(weight), *room)[_inner(window)]
     if bias is not None:
         values = values + bias.reshape(-1, *(1,) * len(room))
     return np.ascontiguousarray(values.astype(image.dtype, copy=False))
@@ -56,13 +57,18 @@ def convolve_weight(output: Array, image: Array, window: Window) -> Array:
     count, channels = image.shape[:2]
     room, length = _rows(window)
     rows = np.zeros((count, channels, *room), dtype)
-    rows[(..., *map(slice, window.output_size))] = output
+    rows[_inner(window)] = output
     rows = rows.reshape(count * channels, -1, 1)[:, :length]
     result = np.empty((count * channels, math.prod(window.kernel_size), 1), dtype)
     for part, runs in _runs(image, window, length, dtype):
         np.matmul(runs, rows[part], out=result[part])
     total = result.reshape(count, -1).sum(axis=0)
     return total.reshape(channels, 1, *window.kernel_size).astype(image.dtype, copy=False)
+
+
+def _inner(window: Window) -> Any:
+    """Return the index of the output in an output with longer rows."""
+    return (..., *map(slice, window.output_size))
 
 
 def _rows(window: Window) -> tuple[tuple[int, ...], int]:
