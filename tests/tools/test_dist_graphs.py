@@ -3,7 +3,7 @@
 import pytest
 from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.local_pass import LocalPass, PassKind
-from telegrad.testing import repeated
+from telegrad.tools import repeated
 from telegrad.tools.dist_graphs import __main__ as command
 from telegrad.tools.dist_graphs import processes, simulated
 from telegrad.tools.dist_graphs.compare import differences, gradients_in_one_process

@@ -2,7 +2,7 @@
 
 import pytest
 from telegrad.rref import RRef
-from telegrad.testing import repeated
+from telegrad.tools import repeated
 from telegrad.tools.rpc_programs import __main__ as command
 from telegrad.tools.rpc_programs import lanes, simulated
 from telegrad.tools.rpc_programs.cells import Cell
