@@ -192,7 +192,11 @@ class Future(Generic[T]):
             False if the future has completed already.
         """
         if (canceller := self.canceller) is not None:
-            return canceller.cancel(self)
+            outer, thread_role.inside = thread_role.inside, True
+            try:
+                return canceller.cancel(self)
+            finally:
+                thread_role.inside = outer
         callbacks = self.try_finish(error=RpcCancelledError("the future was cancelled"))
         run_callbacks(callbacks or [])
         return callbacks is not None

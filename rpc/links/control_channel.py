@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ...core.futures import Future, complete_once
+from ...core.futures import Future, complete_once, thread_role
 from ..threads.ioloop import may_block
 from ..threads.timers import Alarm, Timers
 from ..wire.control import (
@@ -62,15 +62,20 @@ class ControlChannel:
             topic: number of the handler there.
             payload: what the handler gets.
         """
-        self._used[peer] = None
-        with peer.lock:
-            peer.control.post(payload, topic)
-            if (posted := self._handling.posted) is not None:
-                posted[peer] = None
-                return
-            messages = peer.control.unsent(self._timers.now())
-            due = peer.control.next_due()
-        self._send_batch(peer, messages, due)
+        role = thread_role
+        outer, role.inside = role.inside, True
+        try:
+            self._used[peer] = None
+            with peer.lock:
+                peer.control.post(payload, topic)
+                if (posted := self._handling.posted) is not None:
+                    posted[peer] = None
+                    return
+                messages = peer.control.unsent(self._timers.now())
+                due = peer.control.next_due()
+            self._send_batch(peer, messages, due)
+        finally:
+            role.inside = outer
 
     def reroute(self, peer: Peer) -> None:
         """Send again everything that ``peer`` has not acknowledged: there is another route to it now."""

@@ -11,7 +11,7 @@ import pytest
 from helpers.interrupts import OpcodeInterrupter, first_signal, free, interrupt_once
 from helpers.interrupts import handle as handle_signal
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcError
+from telegrad.core.errors import AgentClosedError, RpcCancelledError, RpcError
 from telegrad.core.futures import Waiter, raised_by_handler
 from telegrad.rpc import receiver
 from telegrad.rpc.lanes.base import HEAD_BYTES
@@ -246,3 +246,32 @@ def test_a_connection_whose_write_was_interrupted_takes_no_more(caller, handle, 
         rpc.rpc_sync("b", len, (bytes(MIB),), timeout=SECONDS)
     assert done and not connection.send([bytes(HEAD_BYTES)])
     assert rpc.rpc_sync("b", abs, (-7,), timeout=SECONDS) == 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", [("unix",), ()], ids=["unix", "grpc"])
+def test_a_finalizer_may_call_wherever_it_interrupts_a_cancel(lanes):
+    sent, errors = [], []
+
+    class Calls:
+        def __del__(self):
+            sent.append(rpc.rpc_async("b", abs, (-5,), timeout=SECONDS))
+            try:
+                rpc.rpc_sync("b", abs, (-6,), timeout=SECONDS)
+            except RuntimeError as error:
+                errors.append(str(error))
+
+    interrupter = OpcodeInterrupter(action=partial(free, Calls))
+    GATE.clear()
+    try:
+        with in_process_cluster("a", "b", make_lane=partial(GrpcLane, lanes)) as (a, _), a.use():
+            for _ in range(PLACES // 2):
+                future = rpc.rpc_async("b", pass_gate, timeout=SECONDS)
+                with NoHang():
+                    interrupter.run(future.cancel)
+                assert isinstance(future.exception(), RpcCancelledError)
+            GATE.set()
+            assert [future.wait(SECONDS) for future in sent] == [5] * len(sent)
+    finally:
+        GATE.set()
+    assert errors and all("in a finalizer (__del__, " in error for error in errors)
