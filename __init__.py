@@ -89,6 +89,7 @@ _ALIASES = {
         "special",
     )
 }
+# A type checker finds each by a stub of that name (profiler.pyi).
 ImportAliases(__name__, {**_ALIASES, "nn.parallel": "collective.parallel"}).install()
 
 # Users look for these in a package below the one that has them, mostly as in PyTorch.

@@ -1,4 +1,7 @@
-"""Second import names of modules: ``import telegrad.futures`` finds ``telegrad.core.futures``."""
+"""Second import names of modules: ``import telegrad.futures`` finds ``telegrad.core.futures``.
+
+Python imports the real module. Type checkers, which do not run this, read a stub beside it: ``futures.pyi``.
+"""
 
 from __future__ import annotations
 

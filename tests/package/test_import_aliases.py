@@ -1,9 +1,14 @@
 """Packages of ``core`` are imported under their short names too, and are the same modules."""
 
 import importlib
+import sys
+from pathlib import Path
 
 import pytest
 import telegrad as tg
+from telegrad.core.import_aliases import ImportAliases
+
+ROOT = Path(__file__).resolve().parents[2]
 
 NAMES = [
     "autograd",
@@ -23,6 +28,14 @@ def test_an_alias_is_the_module_itself(name):
     assert module is importlib.import_module(f"telegrad.core.{name}")
     assert module.__spec__.name == module.__name__ == f"telegrad.core.{name}"
     assert importlib.reload(importlib.import_module("telegrad.core.signal")) is tg.signal
+
+
+def test_a_type_checker_finds_each_alias_by_a_stub():
+    finder = next(each for each in sys.meta_path if isinstance(each, ImportAliases) and each._prefix == "telegrad.")
+    for name, place in finder._places.items():
+        stub = ROOT / f"{name.replace('.', '/')}.pyi"
+        dots = "." * (1 + name.count("."))
+        assert stub.read_text() == f"from {dots}{place} import *\n", stub
 
 
 def test_the_forms_of_import(run_python):
