@@ -217,17 +217,24 @@ class Future(Generic[T]):
 
         With an error, ``value`` may be a watch: its ``looked_at`` is called when the error is looked at.
         """
-        with self._lock:
-            if self._done:
-                return None
-            self._value, self._error = value, error
-            self._done = True
-            self.driver = self.canceller = None  # they hold a connection, an agent
-            callbacks, self._callbacks = self._callbacks, NOBODY
-            waiters, self._waiters = self._waiters, NOBODY
-        for waiter in waiters:
-            waiter.release()
-        return callbacks
+        woken = False
+        try:
+            with self._lock:
+                if self._done:
+                    return None
+                self._value, self._error = value, error
+                self._done = True
+                self.driver = self.canceller = None  # they hold a connection, an agent
+                callbacks, self._callbacks = self._callbacks, NOBODY
+            for waiter in self._waiters:
+                waiter.release()
+            woken = True
+            self._waiters = NOBODY
+            return callbacks
+        finally:
+            if not woken and self._done:  # a signal handler has raised something, and the others would wait for ever
+                for waiter in self._waiters:
+                    waiter.release()
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
@@ -295,7 +302,7 @@ class Future(Generic[T]):
     def remove_waiter(self, waiter: Any) -> None:
         """Forget a waiter, if it is still there."""
         with self._lock:
-            if waiter in self._waiters:
+            if not self._done and waiter in self._waiters:  # of a future that has completed another thread wakes them
                 self._waiters.remove(waiter)
 
     def _block(self, timeout: float | None) -> bool:
