@@ -5,7 +5,8 @@ interrupted. Open code gets KeyboardInterrupt at once. In protected code the sig
 begins, and for code that does not wait a thread sends the signal again every few milliseconds, until it finds open code.
 Protected code that hangs is left at another Ctrl-C that comes ``PATIENCE`` seconds after the first.
 
-Only Python's own handler is replaced, by the main thread. It is put back when the last agent ends.
+Only Python's own handler is replaced, by the main thread, in a notebook before each cell. It is put back when the last agent
+ends.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from .protection import is_protected
 
 PATIENCE = 1.0
+BEFORE_CELL = "pre_run_cell"  # IPython's event
 PAUSES = 0.002, 0.1  # seconds between two sendings: the first, and the longest
 # Runs a program of asyncio. It handles Ctrl-C itself (cancels the main task) if it finds Python's own handler.
 _RUNNER: CodeType | None = getattr(
@@ -43,11 +45,18 @@ class Shield:
 
     def install(self) -> None:
         """Handle SIGINT from now on, if this is the main thread and the handler is Python's own."""
+        self._take_signal()
+        if (shell := notebook_shell()) is not None:
+            shell.events.register(BEFORE_CELL, self._take_signal)  # once, however often
+
+    def _take_signal(self, *_: object) -> None:
         if threading.current_thread() is threading.main_thread() and is_replaceable():
             signal.signal(signal.SIGINT, self)
 
     def uninstall(self) -> None:
         """Put Python's own handler back, if this is the main thread."""
+        if (shell := notebook_shell()) is not None and self._take_signal in shell.events.callbacks[BEFORE_CELL]:
+            shell.events.unregister(BEFORE_CELL, self._take_signal)
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is self:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -103,6 +112,12 @@ class Shield:
     def forked(self) -> None:
         """Forget what was noted: it was for the parent, whose thread sends it."""
         self.noted, self._resent = 0.0, False
+
+
+def notebook_shell() -> Any:
+    """Return IPython's shell if this process is one; a notebook's kernel sets Python's own handler before each cell."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
 
 
 def is_replaceable() -> bool:

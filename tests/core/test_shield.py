@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import pytest
 from helpers.interrupts import function_of
@@ -194,6 +195,33 @@ def test_only_pythons_own_handler_is_replaced_and_by_the_main_thread(thread):
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, own)
+
+
+def test_in_a_notebook_it_is_installed_before_each_cell(monkeypatch):
+    shell = SimpleNamespace(events=Events())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    for _ in range(2):
+        shield.install()
+    (before_cell,) = shell.events.callbacks["pre_run_cell"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as its kernel does
+    before_cell(None)
+    assert signal.getsignal(signal.SIGINT) is shield
+    shield.uninstall()
+    assert shell.events.callbacks == {"pre_run_cell": []} and signal.getsignal(signal.SIGINT) is not shield
+
+
+class Events:
+    """IPython's: a function is registered once."""
+
+    def __init__(self):
+        self.callbacks = {"pre_run_cell": []}
+
+    def register(self, event, function):
+        if function not in self.callbacks[event]:
+            self.callbacks[event].append(function)
+
+    def unregister(self, event, function):
+        self.callbacks[event].remove(function)
 
 
 def test_a_noted_ctrl_c_is_dropped_if_the_user_sets_a_handler(until, slow):

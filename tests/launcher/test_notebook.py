@@ -34,7 +34,12 @@ result, process = rpc.rpc_sync("worker1", twice, (21,))
 assert result == 42 and process == cluster.pids["worker1"]
 """,
     "counter = rpc.remote('worker0', Counter, (40,))",
-    "assert counter.rpc_sync().add(2) == 42",
+    """
+import signal
+from telegrad.core.futures import shield
+assert signal.getsignal(signal.SIGINT) is shield, "each cell begins with Python's own handler"
+assert counter.rpc_sync().add(2) == 42
+""",
     """
 def count_there(counter):
     return counter.rpc_sync().add(1)
@@ -81,6 +86,7 @@ def test_a_notebook(notebook):
     assert len(pids) == 3
     notebook([CLOSE])
     assert not any(map(is_running, pids))
+    notebook(["assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"])
     (again,) = notebook(["with local_cluster(1) as cluster: print(rpc.rpc_sync('worker0', abs, (-1,)))"])
     assert "1" in again
 
