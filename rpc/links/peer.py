@@ -33,8 +33,8 @@ class Peer:
         self.number = record.number
         self.same_main = same_main
         self.versions = versions
-        # Guards the attributes below; never held while a frame is sent. Re-entrant: a signal handler may close the agent while
-        # its thread holds the lock.
+        # Guards the attributes below; never held while a frame is sent. Re-entrant: it is held while the calls of a connection
+        # that never opened move to the next, and one that fails then may post a message to the peer.
         self.lock = threading.RLock()
         self.control = ControlQueue(uncounted=(Topic.QUIESCENCE, Topic.MEMBERSHIP))
         self.link = Link()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from ...core.worker_reports import reporter
 from ...proto.rpc_pb2 import WorkerRecord
@@ -16,6 +16,7 @@ from ..links.peers import Peers
 from ..links.reports import Loss, decode_report, encode_report
 from ..options import GrpcRpcBackendOptions
 from ..state import AgentState
+from ..threads.due_work import DueWork
 from ..threads.timers import Timers
 from ..wire.control import ControlMessage, expelled
 from ..wire.messages import Topic
@@ -76,8 +77,7 @@ class Losses:
         self._timeout = options.reconnect_timeout
         self._lock = threading.Lock()
         self._made: Verdicts | None = None
-        self._due: deque[Instruction] = deque()  # filled with the lock held, emptied by one thread at a time
-        self._doing = threading.Lock()  # held by that thread
+        self._due = DueWork()  # added with the lock held, done in the machine's order: a first loss is told first
         self._quiet = True  # no worker suspects another
         self._alarm = timers.alarm(self.watch)
         control.on(Topic.MEMBERSHIP, self._received)
@@ -115,8 +115,8 @@ class Losses:
                 return
             machine = self._machine()  # before ``add``: made of the workers that were known so far
             self._peers.add(record)
-            self._due.extend(machine.handle(MemberJoined(record.number), self._timers.now()))
-        self._carry_out()
+            self._add(machine.handle(MemberJoined(record.number), self._timers.now()))
+        self._due.run()
 
     def left(self, peer: Peer, reason: str, agreed: bool, report: bytes) -> None:
         """Note that ``peer`` said goodbye.
@@ -142,7 +142,7 @@ class Losses:
         with self._lock:
             due = self._machine().due(now)
         self._alarm.set(due)
-        self._carry_out()
+        self._due.run()
         for peer in self._peers.met():
             self._update_cut(peer, now)
 
@@ -169,7 +169,7 @@ class Losses:
 
     def _handle(self, event: Event) -> None:
         self._give(event, self._timers.now())
-        self._carry_out()
+        self._due.run()
         for peer in self._peers.met():
             if peer.suspicion.trouble is not None:
                 self._update_cut(peer, None)
@@ -177,18 +177,12 @@ class Losses:
     def _give(self, event: Event, now: float) -> None:
         with self._lock:
             machine = self._machine()
-            self._due.extend(machine.handle(event, now))
+            self._add(machine.handle(event, now))
             self._quiet = machine.quiet
 
-    def _carry_out(self) -> None:
-        """Do what the machine has said, unless another thread does: in its order, so that a first loss is told first."""
-        # It looks again after each release. A handler of a loss that leads here finds the lock taken, by its own thread.
-        while self._due and self._doing.acquire(blocking=False):
-            try:
-                while self._due:
-                    self._do(self._due.popleft())
-            finally:
-                self._doing.release()
+    def _add(self, instructions: list[Instruction]) -> None:
+        # lock held
+        self._due.add(*(partial(self._do, instruction) for instruction in instructions))
 
     def _do(self, instruction: Instruction) -> None:
         if isinstance(instruction, Lose):
@@ -249,7 +243,9 @@ class Losses:
         # A connection that is open for two keepalives has answered one. Before that, its end may not have been noticed.
         # Time in which this process was suspended does not count: no keepalive was sent or answered.
         answered = max(trouble.since, self._awake_since()) + 2 * self._keepalive
-        until = answered if accepted else answered + self._timeout
+        # Another worker that is asked now may have no connection. It dials for two keepalives, then as often as it takes until
+        # the peer has been silent for the timeout: the last dial may begin just before that. One more keepalive for pauses.
+        until = answered if accepted else answered + 3 * self._keepalive + self._timeout
         if (witness := self._witness(peer)) is not None:
             alive = f"worker {witness!r} reaches it"
         elif now is None or now < until:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.termination import Over, Termination
-from telegrad.core.errors import RpcError
+from telegrad.core.errors import RpcError, WorkerLostError
 from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.calls.dispatch import CallTable
@@ -29,6 +29,7 @@ from telegrad.rref.owner_table import OwnerTable
 from telegrad.testing.cluster import in_process_cluster
 from telegrad.testing.simulator import FaultPlan, Simulation, Workload, current_worker
 from telegrad.testing.simulator.command import main
+from telegrad.testing.simulator.events import State
 from telegrad.testing.simulator.faults import KINDS
 from telegrad.testing.simulator.simulation import OPTIONS
 
@@ -332,3 +333,35 @@ def create_and_forget():
     reference = remote("b", int)
     with pytest.raises(RpcError, match="no way"):
         reference.to_here()
+
+
+class Freezing(Workload):
+    """The last worker freezes, which the others hear of from one that calls it; they have had no connection to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.errors = []
+
+    async def main(self, worker):
+        if worker.rank:
+            return
+        frozen = worker.simulation.workers[-1]
+        for rank in (1, frozen.rank):
+            await rpc_async(rank, who_are_you)
+        frozen.state = State.STOPPED
+        worker.simulation.network.silence(frozen)
+        try:
+            await rpc_async(frozen.rank, who_are_you, timeout=0)
+        except RpcError as error:
+            self.errors.append(error)
+
+
+@pytest.mark.parametrize("times", [(1.0, 3.0), (3.0, 2.0), (1.0, 6.1), (2.0, 0.5)])
+@pytest.mark.parametrize("agents", [3, 5])
+def test_a_frozen_worker_is_lost_and_not_cut_off_before_the_others_could_know(times, agents):
+    keepalive, timeout = times
+    options = replace(OPTIONS, keepalive=keepalive, reconnect_timeout=timeout)
+    for seed in range(8):
+        workload = Freezing()
+        Simulation(seed, agents=agents, events=10, workload=workload, plan=FaultPlan(), options=options).run()
+        assert [type(error) for error in workload.errors] == [WorkerLostError], (seed, workload.errors)
