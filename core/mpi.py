@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import atexit
 import os
+import stat
 import sys
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
+OUTPUT_FILES = (1, 2)  # standard output and error
+OUTPUT_SECONDS = 2.0
+OUTPUT_LOOK_SECONDS = 0.002
 VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
 
@@ -52,5 +57,32 @@ def _abort_if_failed() -> None:
         return
     mpi = load()
     if mpi.Is_initialized() and not mpi.Is_finalized():
-        sys.stdout.flush()
+        hand_over_output()
         mpi.COMM_WORLD.Abort(1)
+
+
+def hand_over_output() -> None:
+    """Wait until mpiexec has read the last lines of this process: at Abort it drops what is still in their pipes."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed
+            stream.flush()
+    late = time.monotonic() + OUTPUT_SECONDS
+    for descriptor in OUTPUT_FILES:
+        with suppress(OSError):
+            while unread_bytes(descriptor) and time.monotonic() < late:
+                time.sleep(OUTPUT_LOOK_SECONDS)
+
+
+def unread_bytes(descriptor: int) -> int:
+    """Return how many bytes of a pipe its reader has not read yet; 0 if it is no pipe.
+
+    Raises:
+        OSError: it is closed.
+    """
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        return 0
+    import fcntl  # here, because only a program that fails under mpiexec needs them
+    import termios
+
+    count = fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4))
+    return int.from_bytes(count, sys.byteorder)
