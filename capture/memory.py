@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-import numpy as np
-
 from .errors import Unrecordable
 from .values import Statement, Storage, Value
 
@@ -64,24 +62,23 @@ def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) 
     buffers: dict[int, int] = {}
     owners: dict[Storage, Value] = {}
     for index, statement in enumerate(statements):
-        value = statement.result
-        if not (statement.into and value is not None and value.nbytes and value.storages.isdisjoint(kept)):
-            _release(free, dying.pop(index, ()))
-            continue
-        reused = _in_place(statement, value, index, last, owners, buffers)
-        if reused is not None:
-            dying[index] = [each for each in dying[index] if each[1] != reused]
-            buffer = reused
-        else:
-            buffer = free[value.nbytes].pop() if free[value.nbytes] else len(sizes)
-            if buffer == len(sizes):
-                sizes.append(value.nbytes)
+        made = [value for value in statement.made() if value.nbytes and value.storages.isdisjoint(kept)]
+        for value in made:
+            reused = _in_place(statement, value, dying[index], owners, buffers)
+            if reused is not None:
+                dying[index].remove((value.nbytes, reused))
+                buffer = reused
+            else:
+                buffer = free[value.nbytes].pop() if free[value.nbytes] else len(sizes)
+                if buffer == len(sizes):
+                    sizes.append(value.nbytes)
+            buffers[value.number] = buffer
         _release(free, dying.pop(index, ()))
-        (storage,) = value.storages
-        buffers[value.number], owners[storage] = buffer, value
-        dying[last[storage]].append((value.nbytes, buffer))
-        if last[storage] == index:
-            _release(free, dying.pop(index))
+        for value in made:
+            (storage,) = value.storages
+            owners[storage] = value
+            dying[last[storage]].append((value.nbytes, buffers[value.number]))
+        _release(free, dying.pop(index, ()))
     return buffers, sizes
 
 
@@ -93,18 +90,15 @@ def _release(free: dict[int, list[int]], dead: Sequence[tuple[int, int]]) -> Non
 def _in_place(
     statement: Statement,
     value: Value,
-    index: int,
-    last: dict[Storage, int],
+    dying: Sequence[tuple[int, int]],
     owners: dict[Storage, Value],
     buffers: dict[int, int],
 ) -> int | None:
     """Return the buffer of an operand that ends here and can take the result of an element-wise function."""
-    if not isinstance(statement.function, np.ufunc) or statement.function.signature is not None:
-        return None
-    for operand in statement.values():
+    for operand in statement.overwritable(value):
         if operand.number in buffers and _fits(operand, value):
             (storage,) = operand.storages
-            if last[storage] == index and owners[storage] is operand:
+            if (value.nbytes, buffers[operand.number]) in dying and owners.get(storage) is operand:
                 return buffers[operand.number]
     return None
 

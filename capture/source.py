@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Node, Tensor
+from .block_lines import block_lines
+from .blocks import Blocks
+from .fusion import fused
 from .memory import escaping, last_uses, plan_memory
 from .values import Kind, Outer, Statement, Value, Wrapped, values_in
 
@@ -38,14 +41,15 @@ class Source:
         given: the number of tensors among the arguments.
 
     Attributes:
-        statements: the program.
+        statements: the program, with chains of element-wise calls as one statement each.
         text: the source; a function ``replay(t0, t1, ...)``.
         constants: by name.
         sizes: the buffers' sizes in bytes.
         views: lines that are run once for each set of buffers.
         buffers: by name, the number of a buffer and the value that lies in it.
         halves: whether the function returns its backward half beside the result.
-        calls: the number of statements that a replay runs.
+        renamed: names of values in the place of the usual ones.
+        calls: the number of calls that a replay makes; those of blocks count once.
     """
 
     def __init__(
@@ -59,11 +63,12 @@ class Source:
         gradient: Value | None = None,
         gradients: Any = (),
     ) -> None:
-        self.statements, self._arrays, self._found, self._given = statements, arrays, found, given
-        self._half, self._results, self._gradient, self._gradients = half, results, gradient, gradients
-        self._last = last_uses(statements, half)
+        self._arrays, self._found, self._given = arrays, found, given
+        self._results, self._gradient, self._gradients = results, gradient, gradients
         self._kept = escaping(statements, list(values_in((results, gradients))))
-        self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray}
+        self.statements, self._half = statements, half = fused(statements, half, self._kept)
+        self._last = last_uses(statements, half)
+        self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray, "empty": np.empty}
         self.views: list[str] = []
         self.buffers: dict[str, tuple[int, Value]] = {}
         self._places, self.sizes = plan_memory(statements, half, self._kept)
@@ -71,6 +76,8 @@ class Source:
         self._named: dict[int, str] = {}
         self.halves = gradient is not None
         self._dropped: dict[int, list[str]] = {}
+        self._scratch: list[int] = []  # the buffers for blocks
+        self.renamed: dict[int, str] = {}
         self.calls = 0
         self.text = self._write()
 
@@ -86,7 +93,7 @@ class Source:
             lines += [f"    {line}" for line in self._lines(index)]
         results = self._expression(self._results)
         if self._gradient is not None:
-            lines.append(f"    def backward({self._name(self._gradient)}):")
+            lines.append(f"    def backward({self.name(self._gradient)}):")
             for index in range(self._half, len(self.statements)):
                 lines += [f"        {line}" for line in self._lines(index)]
             lines.append(f"        return {self._expression(self._gradients)}")
@@ -98,16 +105,22 @@ class Source:
         statement = self.statements[index]
         if self._once(statement):
             return []
+        if isinstance(statement, Blocks):
+            self.calls += len(statement.parts)
+            return [*block_lines(self, statement), *self._drop(index)]
         self.calls += 1
         lines = [self._line(statement)]
         value = statement.result
         if value is not None and value.nbytes >= _LARGE and value.number not in self._places:
             end = max((self._last[storage] for storage in value.storages), default=index)
             if not value.storages & self._kept:
-                self._dropped.setdefault(end, []).append(self._name(value))
+                self._dropped.setdefault(end, []).append(self.name(value))
+        return lines + self._drop(index)
+
+    def _drop(self, index: int) -> list[str]:
         if index in self._dropped and self._gradient is None:  # else the second half may need them again
-            lines.append(f"{' = '.join(self._dropped[index])} = None")
-        return lines
+            return [f"{' = '.join(self._dropped[index])} = None"]
+        return []
 
     def _once(self, statement: Statement) -> bool:
         """Take a view of memory that stays out of the replay; return whether it is one."""
@@ -117,27 +130,25 @@ class Source:
         if any(each.number not in self._static for each in statement.values()):
             return False
         self._static.add(value.number)
-        self.views.append(f"{self._name(value)} = {self._call(statement)}")
+        self.views.append(f"{self.name(value)} = {self.call(statement)}")
         return True
 
     def _line(self, statement: Statement) -> str:
         value = statement.result
         if statement.function is operator.setitem:
             target, index, given = (self._expression(each) for each in statement.args)
-            return f"{target}[{index}] = {given}" if not isinstance(statement.args[1], slice) else self._call(statement)
-        call = self._call(statement)
+            return f"{target}[{index}] = {given}" if not isinstance(statement.args[1], slice) else self.call(statement)
+        call = self.call(statement)
         if value is None:
             return call
-        if value.number in self._places:
-            name = self._name(value)
-            self._static.add(value.number)
-            self.buffers[name] = self._places[value.number], value
-            return self._call(statement, name)
+        if self.placed(value):
+            return self.call(statement, self.name(value))
         if value.shape == () and statement.kind is Kind.CALL:
             call = f"asarray({call})"
-        return f"{self._name(value)} = {call}"
+        return f"{self.name(value)} = {call}"
 
-    def _call(self, statement: Statement, out: str = "") -> str:
+    def call(self, statement: Statement, out: str = "") -> str:
+        """Return the call of a statement, which writes to ``out`` if that is given."""
         function = statement.function
         if type(function) is operator.attrgetter:
             return f"{self._expression(statement.args[0])}.{function.__reduce__()[1][0]}"
@@ -147,17 +158,50 @@ class Source:
             parts.append(out)
         elif out:
             named.append(f"out={out}")
-        return f"{self._constant(function)}({', '.join([*parts, *named])})"
+        return f"{self.constant(function)}({', '.join([*parts, *named])})"
+
+    # -- memory
+
+    def placed(self, value: Value) -> bool:
+        """Return whether a result lies in a buffer, which has its name from now on."""
+        if value.number not in self._places:
+            return False
+        self._static.add(value.number)
+        self.buffers[self.name(value)] = self._places[value.number], value
+        return True
+
+    def is_static(self, value: Value) -> bool:
+        """Return whether a value is the same object in each replay."""
+        return value.number in self._static
+
+    def scratch(self, value: Value, slot: int, size: int) -> str:
+        """Return the name of memory for a block of a value.
+
+        Args:
+            value: the block.
+            slot: blocks with the same slot share memory.
+            size: bytes.
+        """
+        while len(self._scratch) <= slot:
+            self._scratch.append(len(self.sizes))
+            self.sizes.append(0)
+        place = self._scratch[slot]
+        self.sizes[place] = max(self.sizes[place], size)
+        name = f"x{value.number}"
+        self.buffers[name] = place, value
+        return name
 
     # -- names
 
-    def _name(self, value: Value) -> str:
-        return f"v{value.number}"
+    def name(self, value: Value) -> str:
+        """Return the name of a value."""
+        return self.renamed.get(value.number) or f"v{value.number}"
 
     def _tensor(self, outer: Outer) -> str:
-        return self._constant(self._found[outer.place]) if outer.found else f"t{outer.place}"
+        return self.constant(self._found[outer.place]) if outer.found else f"t{outer.place}"
 
-    def _constant(self, value: Any) -> str:
+    def constant(self, value: Any) -> str:
+        """Return the name of a constant."""
         name = self._named.get(id(value))
         if name is None:
             name = self._named[id(value)] = f"c{len(self._named)}"
@@ -167,11 +211,11 @@ class Source:
     def _expression(self, tree: Any) -> str:
         kind = type(tree)
         if kind is Value:
-            return self._name(tree)
+            return self.name(tree)
         if kind is Wrapped:
             if not tree.requires_grad:
-                return f"Tensor({self._name(tree.value)})"
-            return f"Tensor({self._name(tree.value)}, True, {self._constant(PENDING)})"
+                return f"Tensor({self.name(tree.value)})"
+            return f"Tensor({self.name(tree.value)}, True, {self.constant(PENDING)})"
         if kind is Outer:
             return self._tensor(tree)
         if kind in _LITERALS:
@@ -181,9 +225,9 @@ class Source:
         if kind is list:
             return f"[{', '.join(self._expression(each) for each in tree)}]"
         if kind is dict:
-            return f"{{{', '.join(f'{self._constant(k)}: {self._expression(v)}' for k, v in tree.items())}}}"
+            return f"{{{', '.join(f'{self.constant(k)}: {self._expression(v)}' for k, v in tree.items())}}}"
         if kind is slice:
             return f"slice({', '.join(self._expression(each) for each in (tree.start, tree.stop, tree.step))})"
         if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-            return f"{self._constant(kind)}({', '.join(self._expression(each) for each in tree)})"
-        return self._constant(tree)
+            return f"{self.constant(kind)}({', '.join(self._expression(each) for each in tree)})"
+        return self.constant(tree)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..core.extend import Array, ArrayLike
+from .cast import cast
 from .errors import Unrecordable
 from .values import Value
 
@@ -30,7 +31,6 @@ _METHODS = frozenset(
         "argmax",
         "argmin",
         "argsort",
-        "astype",
         "choose",
         "clip",
         "compress",
@@ -150,6 +150,12 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
     def root(self) -> StandIn:
         """The stand-in whose memory it is part of; itself if it has its own."""
         return self if self._base is None else self._base
+
+    def astype(self, dtype: Any, *, copy: bool = True) -> Any:
+        """Return the elements in another dtype; itself if it has that and ``copy`` is False."""
+        if not copy and self._example.dtype == dtype:
+            return self
+        return self._tracer.call(cast, (self, np.dtype(dtype)), into=True)
 
     def fill(self, value: Any) -> None:
         self[...] = value

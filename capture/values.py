@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+import numpy as np
+
 from ..core.extend import Array
 
 Storage = int
@@ -114,6 +116,19 @@ class Statement:
         yield from values_in((self.args, self.kwargs))
         if self.target is not None:
             yield self.target
+
+    def made(self) -> list[Value]:
+        """Return the results that can be written into memory that stays."""
+        return [self.result] if self.into and self.result is not None else []
+
+    def overwritable(self, value: Value) -> Iterator[Value]:
+        """Return the values that can lie in the same memory as a result: operands of an element-wise function.
+
+        Args:
+            value: the result.
+        """
+        if isinstance(self.function, np.ufunc) and self.function.signature is None:
+            yield from self.values()
 
     def storages(self) -> frozenset[Storage]:
         """Return the storages that must exist while it runs."""

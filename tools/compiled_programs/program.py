@@ -7,6 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ... import core as tg
 from ... import optim
 from ...capture import compile as compiled
@@ -102,6 +104,7 @@ class Program:
         return log
 
 
+@np.errstate(all="ignore")
 def check(seed: int) -> Outcome:
     """Run a program eagerly and compiled, and compare."""
     eager, other = Program(seed), Program(seed)

@@ -1,0 +1,86 @@
+"""``block_lines``: the lines of a statement that runs block by block."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from .blocks import Blocks, cut, flattened
+from .values import Kind, Statement, Value
+
+
+class Writer(Protocol):
+    """The part of a ``Source`` that the lines need.
+
+    Attributes:
+        views: lines that are run once for each set of buffers.
+        renamed: names of values in the place of the usual ones.
+    """
+
+    views: list[str]
+    renamed: dict[int, str]
+
+    def name(self, value: Value) -> str:
+        """Return the name of a value."""
+
+    def constant(self, value: object) -> str:
+        """Return the name of a constant."""
+
+    def call(self, statement: Statement, out: str = "") -> str:
+        """Return the call of a statement, which writes to ``out``."""
+
+    def placed(self, value: Value) -> bool:
+        """Return whether a result lies in a buffer, which has its name from now on."""
+
+    def is_static(self, value: Value) -> bool:
+        """Return whether a value is the same object in each replay."""
+
+    def scratch(self, value: Value, slot: int, size: int) -> str:
+        """Return the name of memory for a block of a value: ``size`` bytes, which all values with one slot share."""
+
+
+def block_lines(source: Writer, blocks: Blocks) -> list[str]:
+    """Return the lines: a loop over the blocks, with the calls in it. Views of memory that stays are made once.
+
+    Args:
+        source: gets the names.
+        blocks: the statement.
+    """
+    lines = [
+        f"{source.name(value)} = empty({tuple(value.shape)}, {source.constant(value.dtype)})"
+        for value in blocks.made()
+        if not source.placed(value)
+    ]
+    slots, sizes = blocks.slots()
+    inner = {value.number: value for value in blocks.inner}
+    divided = [value for number, value in blocks.operands().items() if number not in inner]
+    static = [value for value in divided if source.is_static(value)]
+    others = [value for value in divided if not source.is_static(value)]
+    scratch = [source.scratch(blocks.block_of(inner[number]), slot, sizes[slot]) for number, slot in slots.items()]
+    names = {value.number: f"b{value.number}" for value in [*divided, *inner.values()]}
+    first = blocks.parts[0].result or blocks.parts[0].target
+    assert first is not None
+    loop = f"loop{first.number}_{len(source.views)}"
+    given = f"{blocks.flat}, {blocks.length}, {blocks.step}"
+    arrays = "".join(f"{source.name(value)}, " for value in static)
+    source.views.append(
+        f"{loop} = {source.constant(cut)}({given}, ({arrays}), ({''.join(f'{each}, ' for each in scratch)}))"
+    )
+    wholes = {value.number: source.name(value) for value in others}
+    for value in others if blocks.flat else ():
+        wholes[value.number] = f"f{value.number}"
+        lines.append(f"f{value.number} = {source.constant(flattened)}({source.name(value)})")
+    targets = ["place", *[names[value.number] for value in static], *[names[number] for number in slots]]
+    lines.append(f"for {', '.join(targets)}, in {loop}:")
+    lines += [f"    {names[value.number]} = {wholes[value.number]}[place]" for value in others]
+    source.renamed = names
+    lines += [f"    {_line(source, part)}" for part in blocks.parts]
+    source.renamed = {}
+    return lines
+
+
+def _line(source: Writer, part: Statement) -> str:
+    value = part.result
+    if value is None:
+        return source.call(part)
+    name = source.renamed.setdefault(value.number, f"b{value.number}")
+    return f"{name} = {source.call(part)}" if part.kind is Kind.VIEW else source.call(part, name)
