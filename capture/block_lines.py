@@ -75,6 +75,9 @@ def block_lines(source: Writer, blocks: Blocks) -> list[str]:
     source.renamed = names
     lines += [f"    {_line(source, part)}" for part in blocks.parts]
     source.renamed = {}
+    if others:
+        held = [names[value.number] for value in others] + [wholes[value.number] for value in others if blocks.flat]
+        lines.append(f"{' = '.join(held)} = None")
     return lines
 
 

@@ -23,19 +23,22 @@ _LEAST = 2 * BLOCK  # bytes; smaller arrays stay in the cache without blocks
 # same groups as the whole array, which matters where a loop computes a group in another way if one of its elements is large.
 GROUP = 64
 
+
+def _ufuncs(names: str) -> frozenset[np.ufunc]:
+    return frozenset([getattr(np, name) for name in names.split()])
+
+
 # Each result depends on its operands only, and is rounded correctly.
-EXACT = frozenset(
-    [np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute, np.fabs, np.square]
-    + [np.sqrt, np.reciprocal, np.maximum, np.minimum, np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.rint, np.trunc]
-    + [np.copysign, np.signbit, np.isnan, np.isinf, np.isfinite, np.invert]
-    + [np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal]
-    + [np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor]
+EXACT = _ufuncs(
+    "add subtract multiply true_divide negative positive absolute fabs square sqrt reciprocal maximum minimum "
+    "fmax fmin sign floor ceil rint trunc copysign signbit isnan isinf isfinite invert less less_equal greater "
+    "greater_equal equal not_equal logical_and logical_or logical_not logical_xor bitwise_and bitwise_or "
+    "bitwise_xor "
 )
 _ARITY: dict[Any, int] = {np.clip: 3, cast: 2}  # functions that are no ufuncs, and just as exact
 # Rounded in a way that may depend on the loop that NumPy takes: the operands must be whole arrays in order, or numbers.
-ROUNDED = frozenset(
-    [np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sinh, np.cosh, np.sin, np.cos, np.tan]
-    + [np.arctan, np.arcsin, np.arccos, np.arctan2, np.power, np.logaddexp, np.cbrt]
+ROUNDED = _ufuncs(
+    "exp exp2 expm1 log log2 log10 log1p tanh sinh cosh sin cos tan arctan arcsin arccos arctan2 power logaddexp cbrt "
 )
 
 

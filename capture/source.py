@@ -16,7 +16,7 @@ from ..core.extend import Node, Tensor
 from .block_lines import block_lines
 from .blocks import Blocks
 from .fusion import fused
-from .memory import escaping, last_uses, plan_memory
+from .memory import escaping, plan_memory
 from .values import Kind, Outer, Statement, Value, Wrapped, values_in
 
 # The edge of a tensor that requires grad in a replay: of an operation's input, whose gradient is taken from the
@@ -67,7 +67,6 @@ class Source:
         self._results, self._gradient, self._gradients = results, gradient, gradients
         self._kept = escaping(statements, list(values_in((results, gradients))))
         self.statements, self._half = statements, half = fused(statements, half, self._kept)
-        self._last = last_uses(statements, half)
         self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray, "empty": np.empty}
         self.views: list[str] = []
         self.buffers: dict[str, tuple[int, Value]] = {}
@@ -75,7 +74,7 @@ class Source:
         self._static: set[int] = set()  # values that are the same object in each replay
         self._named: dict[int, str] = {}
         self.halves = gradient is not None
-        self._dropped: dict[int, list[str]] = {}
+        self._ending = self._find_ends({value.number for value in values_in((results, gradients))})
         self._scratch: list[int] = []  # the buffers for blocks
         self.renamed: dict[int, str] = {}
         self.calls = 0
@@ -109,18 +108,31 @@ class Source:
             self.calls += len(statement.parts)
             return [*block_lines(self, statement), *self._drop(index)]
         self.calls += 1
-        lines = [self._line(statement)]
-        value = statement.result
-        if value is not None and value.nbytes >= _LARGE and value.number not in self._places:
-            end = max((self._last[storage] for storage in value.storages), default=index)
-            if not value.storages & self._kept:
-                self._dropped.setdefault(end, []).append(self.name(value))
-        return lines + self._drop(index)
+        return [self._line(statement), *self._drop(index)]
 
     def _drop(self, index: int) -> list[str]:
-        if index in self._dropped and self._gradient is None:  # else the second half may need them again
-            return [f"{' = '.join(self._dropped[index])} = None"]
-        return []
+        """Return the line that drops what is not needed behind a statement: large arrays, and what holds arrays."""
+        dropped = [self.name(value) for value in self._ending.get(index, ()) if value.number not in self._static]
+        return [f"{' = '.join(dropped)} = None"] if dropped else []
+
+    def _find_ends(self, returned: set[int]) -> dict[int, list[Value]]:
+        """Return the values whose names are not used behind a statement, by its index.
+
+        Their memory may have other names. Names that the backward half takes from the first are kept, as that may run again.
+
+        Args:
+            returned: numbers of values that are returned.
+        """
+        ends = {value.number: index for index, each in enumerate(self.statements) for value in each.values()}
+        found: dict[int, list[Value]] = {}
+        for index, statement in enumerate(self.statements):
+            for value in [*statement.made(), statement.result]:
+                if value is None or value.number in returned or (value.shape is not None and value.nbytes < _LARGE):
+                    continue
+                end = ends.get(value.number, index)
+                if (index < self._half) == (end < self._half) and value not in found.setdefault(end, []):
+                    found[end].append(value)
+        return found
 
     def _once(self, statement: Statement) -> bool:
         """Take a view of memory that stays out of the replay; return whether it is one."""
