@@ -159,7 +159,8 @@ class Chain:
 
 
 def _elementwise(statement: Statement) -> bool:
-    function, operands = statement.function, _operands(statement)
+    function: Any = statement.function
+    operands = _operands(statement)
     known = function in EXACT or function in ROUNDED or function in _ARITY
     if not known or statement.kwargs.keys() - {"out"}:
         return False
