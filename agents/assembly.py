@@ -24,6 +24,7 @@ from ..rpc.extend import (
     Gathering,
     GrpcRpcBackendOptions,
     Lane,
+    Observer,
     Producers,
     RemoteWarnings,
     Shutdown,
@@ -83,15 +84,19 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
     agent.add_part(Shutdown(agent))
+    observer = Observer(agent)
+    agent.add_part(observer)
     # rref: references, which travel in every message
     references = RRefContext(agent, backward_from, agent.options.ignore_rref_leaks)
     agent.add_part(references)
+    observer.references = references.observe
     agent.codec.reference_types = (RRef,)
     serve_references(references)
     serve_methods(references)
     # autograd_dist: contexts, backward passes, steps of optimizers
     contexts = Contexts(agent)
     agent.add_part(contexts)
+    observer.contexts = contexts.observe
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
     serve_steps(agent)

@@ -10,7 +10,7 @@ from functools import partial
 
 from ..core.errors import AutogradError, ContextTypeError, PassStoppedError, RpcError
 from ..proto.autograd_dist_pb2 import ContextMessage, ContextMessages, PassStopped
-from ..rpc.extend import Agent, Peer, ServerCall
+from ..rpc.extend import Agent, ObservedContext, Peer, ServerCall
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
 from .lifetimes import (
@@ -133,6 +133,14 @@ class Contexts:
         parent = set() if context.parent is None else {context.parent}
         with self._lock:
             return sorted(context.reached | parent)
+
+    def observe(self) -> list[ObservedContext]:
+        """Return the live contexts, for an observation of this worker."""
+        name = self.agent.peers.name
+        return [
+            ObservedContext(each.id, name(each.id >> 48), [name(number) for number in self.partners(each)])
+            for each in self.lifetimes
+        ]
 
     def release(self, context_id: int) -> None:
         """End a context of this worker, here and on every worker that it reached."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast, overload
 
 from ..core.futures import Future, in_thread
 from .current import current_agent
@@ -11,6 +11,8 @@ from .functions.calling import Later, call_function
 from .group.gathering import collected
 from .group.shutdown import shut_down
 from .links.worker_info import WorkerInfo
+from .observing.observer import Observer
+from .observing.records import Observation
 from .options import UNSET_RPC_TIMEOUT, check_timeout
 
 T = TypeVar("T")
@@ -159,6 +161,41 @@ def _set_rpc_timeout(seconds: float) -> None:
         ValueError: ``seconds`` is negative, or no number.
     """
     current_agent().rpc_timeout = check_timeout("the timeout", seconds)
+
+
+def observe(
+    workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo] | None = None, timeout: float = 2.0
+) -> list[Observation]:
+    """Return what workers do: calls, requests, references, contexts, links, threads with their stacks, memory.
+
+    A worker answers also while all its threads for functions are busy, or its main thread waits. One that does not answer, as
+    it is stopped or lost, is shown with ``error``, and with what the others know of it.
+
+    Args:
+        workers: a worker (name, rank or ``WorkerInfo``), or some; all that have not left, and this one, by default.
+        timeout: seconds that a worker has to answer, above 0.
+
+    Raises:
+        UnknownWorkerError: there is no such worker.
+        ValueError: the time-out is not above 0.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     (seen,) = rpc.observe("server")
+        ...     print(seen.worker, seen.calls, [link.state for link in seen.links])
+        server [] ['dialed by the other worker']
+    """
+    agent = current_agent()
+    if check_timeout("timeout=", timeout) == 0:
+        raise ValueError("timeout=0 leaves no time to answer; give the seconds that a worker has")
+    if workers is None:
+        chosen = [agent.peers.find(info) for info in agent.peers.live()]
+    else:
+        one = isinstance(workers, (str, int, WorkerInfo))
+        chosen = [agent.peers.find(each) for each in cast("list[Any]", [workers] if one else workers)]
+    return agent.part(Observer).observe(chosen, timeout)
 
 
 def debug_info() -> dict[str, Any]:

@@ -34,6 +34,8 @@ from .links.peer import Peer
 from .links.worker_info import WorkerInfo, check_name
 from .links.worker_records import WorkerRecords
 from .losses.expulsion import record as record_expulsion
+from .observing.observer import Observer
+from .observing.records import ObservedContext, ObservedReference
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
 from .security.handshake import PROTOCOL
@@ -73,6 +75,9 @@ __all__ = [
     "Lane",
     "Method",
     "Later",
+    "ObservedContext",
+    "ObservedReference",
+    "Observer",
     "Outgoing",
     "Peer",
     "Plan",

@@ -15,12 +15,13 @@ from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, interruptible, run_callbacks
-from ..rpc.extend import Agent, Batch, Peer
+from ..rpc.extend import Agent, Batch, ObservedReference, Peer
 from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .leaks import LeakReport
 from .numbers import ReferenceTopic
+from .observing import observe_held, observe_owned
 from .owner_table import Owned
 from .ownership import Ownership
 from .plain import frees_quietly
@@ -241,6 +242,12 @@ class RRefContext:
                 self._note_leaks(peer)
         if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
             logger.warning("%s", text)
+
+    def observe(self) -> tuple[list[ObservedReference], list[ObservedReference]]:
+        """Return the references that this worker owns, and those of other owners that it holds."""
+        with self._lock:
+            owned, forks = self.ownership.owned.by_id(), list(self.ownership.forks.values())
+        return observe_owned(owned, self.agent.name, self._worker), observe_held(forks, self.me, self._worker)
 
     def _counts(self) -> dict[str, int]:
         self.agent.timers.run_soon()

@@ -58,6 +58,10 @@ class OwnerTable:
     def __iter__(self) -> Iterator[RRefId]:
         return iter(list(self._owned))
 
+    def by_id(self) -> dict[RRefId, Owned]:
+        """Return the records of all values, by reference."""
+        return dict(self._owned)
+
     def records(self) -> list[Owned]:
         """Return the records of all values."""
         return list(self._owned.values())

@@ -2,7 +2,7 @@
 
 from .attempts import attempt
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
-from .future import Future, run_callbacks
+from .future import WAIT_CODE, Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
 from .protection import interruptible, sleeps
 from .reentry import broke_protected, interrupts_protected, raised_by_handler, refuse_in_handler
@@ -10,6 +10,7 @@ from .shield import shield
 from .threaded import in_thread
 
 __all__ = [
+    "WAIT_CODE",
     "Blocker",
     "Canceller",
     "Driver",

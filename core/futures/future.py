@@ -337,6 +337,9 @@ class Future(Generic[T]):
                 self._callbacks.remove(callback)
 
 
+WAIT_CODE = Future._block.__code__  # a thread that waits has a frame of it, whose ``self`` is the future
+
+
 def _check_callback(where: str, callback: object) -> None:
     if not callable(callback):
         raise TypeError(f"{where} takes a function of the future; you gave {callback!r}")

@@ -294,3 +294,8 @@ class ServerCall(Incoming):
                 self._server.replies.send(reply, self.connection)
         self.state = self.state.answer
         self._server.served(self)
+
+
+SERVE_CODE = (
+    ServerCall._serve.__code__
+)  # a thread that serves a request has a frame of it, whose ``self`` is the request

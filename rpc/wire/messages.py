@@ -29,6 +29,7 @@ class Method:
     STREAM = 2
     PULL = 3
     EXPLAIN = 4
+    OBSERVE = 5
 
 
 class Topic:

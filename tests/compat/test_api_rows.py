@@ -105,6 +105,7 @@ AHEAD = {
     "a cluster for notebooks": "launcher.local_cluster",
     "rpc.map": "rpc.map",
     "the workers that are there": "rpc.get_worker_infos",
+    "what all workers do": "rpc.observe",
     "streams of a value's methods": "rpc.RRef.stream",
     "forms to await of what blocks": "rpc.init_rpc_async",
     "a simulator for protocols of users": "testing.simulator.Workload",
@@ -162,17 +163,20 @@ def test_what_is_not_there_is_listed(row):
     assert row in PAGE.partition("## What is not there")[2]
 
 
-def test_the_world_size_is_optional(monkeypatch):
+def test_the_world_size_is_optional(monkeypatch, tmp_path):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     with closing(reserve_port()) as reserved:
         options = tg.rpc.GrpcRpcBackendOptions(init_method=f"tcp://127.0.0.1:{reserved.getsockname()[1]}")
     tg.rpc.init_rpc("a", rank=0, rpc_backend_options=options)
     try:
         assert tg.rpc.get_worker_infos() == [tg.rpc.WorkerInfo("a", 0)]
-        options.init_method = "file:///tmp/nowhere"
+        options.init_method = f"file://{tmp_path}/group"
         with pytest.raises(RpcError, match="already"):
             tg.rpc.init_rpc("b", rank=1, rpc_backend_options=options)
     finally:
         tg.rpc.shutdown()
-    with pytest.raises(RpcError, match="world_size is missing"):
-        tg.rpc.init_rpc("b", rank=1, rpc_backend_options=options)
+    tg.rpc.init_rpc("b", rank=1, rpc_backend_options=options)
+    try:
+        assert tg.rpc.get_worker_infos() == [tg.rpc.WorkerInfo("b", 1)]
+    finally:
+        tg.rpc.shutdown()

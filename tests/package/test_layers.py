@@ -58,6 +58,7 @@ LAYERS_OF_RPC = {
     "current": 10,
     "functions": 11,
     "group": 12,
+    "observing": 12,
     "api": 13,
     "backend_registry": 13,
     "extend": 14,

@@ -1,0 +1,1 @@
+"""Observation of workers: one read-only request, and its answer as typed records."""

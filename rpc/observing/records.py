@@ -1,0 +1,190 @@
+"""Records of an observation: what one worker did at one moment.
+
+A list holds at most ``MOST_ROWS`` rows, and a text ``MOST_CHARACTERS``; ``Observation.totals`` has the numbers without bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+MOST_ROWS = 1000
+MOST_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFrame:
+    """Frame of a thread's stack."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedThread:
+    """Thread of Python.
+
+    Attributes:
+        ident: number of the thread in its process.
+        stack: its frames, the innermost last.
+        waits: it waits for a future.
+        waits_for: id of the call under way whose answer it waits for, if that is known.
+        serves: caller's number and id of the request that it serves; empty if it serves none.
+    """
+
+    ident: int
+    name: str
+    stack: list[ObservedFrame]
+    waits: bool = False
+    waits_for: int | None = None
+    serves: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """Call under way, at its caller.
+
+    Attributes:
+        call_id: its id at the caller.
+        to: name of the callee; empty for a wait for several workers or for this one.
+        what: a text that names it.
+        seconds: for how long it has waited.
+        timeout: its time-out in seconds; 0 for none.
+        state: where it is (``docs/design/rpc.md`` has the table).
+    """
+
+    call_id: int
+    to: str
+    what: str
+    seconds: float
+    timeout: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRequest:
+    """Request that a worker serves.
+
+    Attributes:
+        sender: name of the caller.
+        sender_number: number of the caller.
+        call_id: id of the call at the caller.
+        what: a text that names it; empty until it has started.
+        state: where it is (``docs/design/rpc.md`` has the table).
+        cancelled: its caller has given up.
+    """
+
+    sender: str
+    sender_number: int
+    call_id: int
+    what: str
+    state: str
+    cancelled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedReference:
+    """Reference that a worker owns or holds.
+
+    Attributes:
+        rref_id: id of the reference in the job.
+        owner: name of its owner.
+        type: type of the value; empty if it is not known here.
+        bytes: size of the value; None if it is not known.
+        made: the value is there.
+        holders: at the owner, names of the workers that hold it.
+    """
+
+    rref_id: str
+    owner: str
+    type: str
+    bytes: int | None
+    made: bool
+    holders: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedContext:
+    """Context of distributed autograd that is live on a worker.
+
+    Attributes:
+        context_id: its id in the job.
+        creator: name of the worker that made it.
+        workers: names of the workers from which this one got it and to which it gave it.
+    """
+
+    context_id: int
+    creator: str
+    workers: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedLink:
+    """Link to another worker.
+
+    Attributes:
+        to: name of the other worker.
+        state: "connected", "connecting", "not dialed", "dialed by the other worker", or why it is cut or the worker gone.
+        lane: the lane of the dialed connection; empty if there is none.
+        in_flight_bytes, in_flight_messages: sent and not read at the other end, on all connections.
+        queued_bytes, queued_messages: wait for room, on all connections.
+        unacknowledged: control messages that were not acknowledged.
+    """
+
+    to: str
+    state: str
+    lane: str
+    in_flight_bytes: int
+    in_flight_messages: int
+    queued_bytes: int
+    queued_messages: int
+    unacknowledged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """State of one worker when it was asked.
+
+    Attributes:
+        worker: its name.
+        number: its number, in messages and ids.
+        rank: its rank.
+        error: why it did not answer; empty if it did. Then the rest is empty, but ``seen_by``.
+        seen_by: of a worker that did not answer: by name of another worker, the state of that worker's link to it.
+        answer_seconds: time between question and answer.
+        host, process_id, python: its machine, process and version.
+        memory_bytes: resident memory of the process.
+        cpu_seconds: processor time that the process has used.
+        pool_threads, pool_busy, pool_waiting: threads for user functions, those that run, and requests that wait for one.
+        totals: by name of a list below, how many there are.
+        calls: calls under way that it made, the oldest first.
+        requests: requests that it serves.
+        owned: references that it owns, the largest first.
+        held: references of other owners that it holds.
+        contexts: live contexts.
+        links: its links to other workers.
+        threads: its threads.
+    """
+
+    worker: str
+    number: int
+    rank: int
+    error: str = ""
+    seen_by: dict[str, str] = field(default_factory=dict)
+    answer_seconds: float = 0.0
+    host: str = ""
+    process_id: int = 0
+    python: str = ""
+    memory_bytes: int = 0
+    cpu_seconds: float = 0.0
+    pool_threads: int = 0
+    pool_busy: int = 0
+    pool_waiting: int = 0
+    totals: dict[str, int] = field(default_factory=dict)
+    calls: list[ObservedCall] = field(default_factory=list)
+    requests: list[ObservedRequest] = field(default_factory=list)
+    owned: list[ObservedReference] = field(default_factory=list)
+    held: list[ObservedReference] = field(default_factory=list)
+    contexts: list[ObservedContext] = field(default_factory=list)
+    links: list[ObservedLink] = field(default_factory=list)
+    threads: list[ObservedThread] = field(default_factory=list)

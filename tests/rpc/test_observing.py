@@ -1,0 +1,195 @@
+"""``rpc.observe``: what workers do, as they answer it while they are busy; and answers that must be refused."""
+
+import threading
+
+import numpy as np
+import pytest
+import telegrad as tg
+from helpers.threads import until
+from telegrad import autograd_dist, rpc
+from telegrad.core.errors import SerializationError
+from telegrad.rpc.observing.json_records import decode_record, encode_record
+from telegrad.rpc.observing.records import MOST_ROWS, Observation, ObservedFrame, ObservedThread
+from telegrad.testing import in_process_cluster
+
+GATE = threading.Event()
+
+
+@pytest.fixture(autouse=True)
+def gate():
+    GATE.clear()
+    yield
+    GATE.set()
+
+
+def hold():
+    GATE.wait(20)
+    return 1
+
+
+def relay():
+    return rpc.rpc_sync("c", hold)
+
+
+def running(agent, count=1):
+    until(lambda: agent.threads.functions.counts()["running"] >= count)
+
+
+def test_a_chain_of_calls_is_seen_from_thread_to_thread():
+    with in_process_cluster("a", "b", "c") as (a, _, c), a.use():
+        answer = rpc.rpc_async("b", relay)
+        waiter = threading.Thread(target=answer.wait, name="waiter")
+        waiter.start()
+        running(c)
+        until(lambda: next(each.waits for each in rpc.observe("a")[0].threads if each.name == "waiter"))
+        seen = {each.worker: each for each in rpc.observe()}
+        (first,), (second,) = seen["a"].calls, seen["b"].calls
+        assert (first.to, second.to, first.state, second.state) == ("b", "c", "written", "written")
+        assert "relay" in first.what and "hold" in second.what
+        (at_b,), (at_c,) = seen["b"].requests, seen["c"].requests
+        assert (at_b.sender, at_b.call_id, at_c.sender, at_c.call_id) == ("a", first.call_id, "b", second.call_id)
+        assert next(each for each in seen["a"].threads if each.name == "waiter").waits_for == first.call_id
+        (inner,) = [each for each in seen["b"].threads if each.waits_for == second.call_id]
+        assert inner.serves == [0, first.call_id] and "relay" in [frame.function for frame in inner.stack]
+        (last,) = [each for each in seen["c"].threads if each.serves == [1, second.call_id]]
+        assert not last.waits and "hold" in [frame.function for frame in last.stack]
+        GATE.set()
+        waiter.join(20)
+        assert answer.wait(20) == 1 and rpc.observe("a")[0].calls == []
+
+
+def test_a_worker_answers_while_all_its_threads_are_busy():
+    with in_process_cluster("a", "b") as (a, b), a.use():
+        answers = [rpc.rpc_async("b", hold) for _ in range(b.threads.size + 3)]
+        running(b, b.threads.size)
+        until(lambda: rpc.observe("b")[0].pool_waiting == 3)
+        (seen,) = rpc.observe("b")
+        assert (seen.error, seen.pool_busy, seen.pool_threads) == ("", b.threads.size, b.threads.size)
+        states = [each.state for each in seen.requests]
+        assert states.count("running") == b.threads.size and states.count("waiting") == 3
+        GATE.set()
+        assert {each.wait(20) for each in answers} == {1}
+
+
+def test_references_have_type_size_and_holders():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        array = rpc.remote("b", np.ones, args=((4, 8),))
+        tensor = rpc.remote("b", tg.ones, args=(2,))
+        late = rpc.remote("b", hold)
+        assert array.to_here().shape == (4, 8) and tensor.to_here().shape == (2,)
+        here, there = rpc.observe(["a", "b"])
+        assert [(each.type, each.bytes, each.made, each.holders) for each in there.owned] == [
+            ("numpy.ndarray", 256, True, ["a"]),
+            (f"{tg.Tensor.__module__}.Tensor", 8, True, ["a"]),
+            ("", None, False, ["a"]),
+        ]
+        assert there.totals["owned"] == 3
+        assert {each.rref_id for each in here.held} == {each.rref_id for each in there.owned}
+        assert {each.owner for each in here.held} == {"b"} and here.owned == []
+        GATE.set()
+        assert late.to_here() == 1
+
+
+def test_contexts_name_their_creator_and_the_workers_they_reached():
+    with in_process_cluster("a", "b") as (a, _), a.use(), autograd_dist.context() as context_id:
+        rpc.rpc_sync("b", tg.add, args=(tg.ones(2, requires_grad=True), 1))
+        here, there = rpc.observe(["a", "b"])
+        assert [(each.context_id, each.creator, each.workers) for each in here.contexts] == [(context_id, "a", ["b"])]
+        assert [(each.context_id, each.creator, each.workers) for each in there.contexts] == [(context_id, "a", ["a"])]
+
+
+def test_links_have_their_state_and_lane():
+    with in_process_cluster("a", "b", "c") as (a, _, _), a.use():
+        rpc.rpc_sync("b", max, args=(1, 2))
+        here, there = rpc.observe(["a", "b"])
+        assert {each.to: (each.state, each.lane) for each in here.links} == {"b": ("connected", "inproc")}
+        assert [each.state for each in there.links if each.to == "a"] == ["dialed by the other worker"]
+
+
+def test_the_process_is_described():
+    with in_process_cluster("a") as (a,), a.use():
+        (seen,) = rpc.observe()
+        assert seen.process_id and seen.memory_bytes > 1 << 20 and seen.cpu_seconds > 0 and 0 < seen.answer_seconds < 60
+
+
+def test_a_worker_that_has_left_is_shown_with_what_the_others_know():
+    with in_process_cluster("a", "b", "c") as (a, b, c), a.use():
+        for name in ("b", "c"):
+            rpc.rpc_sync(name, max, args=(1, 2))
+        with c.use():
+            rpc.rpc_sync("b", max, args=(1, 2))
+        b.close("killed by the test")
+        until(lambda: a.peers.find("b").gone and c.peers.find("b").gone)
+        gone, other = rpc.observe(["b", "c"])
+        assert "is gone" in gone.error and list(gone.seen_by) == ["c"] and gone.seen_by["c"]
+        assert other.error == "" and [each.worker for each in rpc.observe()] == ["a", "c"]
+
+
+def test_a_worker_is_named_as_in_a_call():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        infos = rpc.get_worker_infos()
+        assert [each.worker for each in rpc.observe(infos[1])] == [each.worker for each in rpc.observe(1)] == ["b"]
+        with pytest.raises(LookupError, match="no worker 'x'"):
+            rpc.observe("x")
+        with pytest.raises(ValueError, match="timeout=0"):
+            rpc.observe(timeout=0)
+
+
+RECORD = Observation("a", 0, 0, threads=[ObservedThread(1, "t", [ObservedFrame("f.py", 3, "f")], True, 7, [0, 5])])
+
+
+def test_a_record_comes_back_from_json():
+    assert decode_record(Observation, encode_record(RECORD), 10_000) == RECORD
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"worker": 1, "number": 0, "rank": 0}',
+        b'{"worker": "a", "number": true, "rank": 0}',
+        b'{"worker": "a", "number": 0, "rank": 0, "threads": [{"ident": 1}]}',
+        b'{"worker": "a", "number": 0, "rank": 0, "seen_by": {"b": 1}}',
+        b'{"worker": "a", "number": 0, "rank": 0, "calls": [' + b"[" * 100_000,
+        b"\xff",
+        b" " * 200_000,
+    ],
+)
+def test_what_is_no_record_is_refused(data):
+    with pytest.raises(SerializationError):
+        decode_record(Observation, data, 150_000)
+
+
+def test_lists_are_bounded_and_their_totals_are_not():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        kept = [rpc.remote("b", max, args=(i, 1)) for i in range(MOST_ROWS + 10)]
+        assert [each.to_here() for each in kept[-2:]] == [MOST_ROWS + 8, MOST_ROWS + 9]
+        (seen,) = rpc.observe("b")
+        assert len(seen.owned) == MOST_ROWS and seen.totals["owned"] == len(kept)
+
+
+STOPPED = """
+import os, signal
+from telegrad import rpc
+from telegrad.launcher import local_cluster
+
+cluster = local_cluster(2)
+rpc.rpc_sync("worker1", rpc.rpc_sync, ("worker0", abs, (-1,)))
+rpc.rpc_sync("worker0", abs, (-1,))
+os.kill(cluster.pids["worker0"], signal.SIGSTOP)
+try:
+    stopped, other = rpc.observe(["worker0", "worker1"], timeout=0.3)
+finally:
+    os.kill(cluster.pids["worker0"], signal.SIGCONT)
+print(stopped.error, stopped.seen_by, other.process_id == cluster.pids["worker1"])
+print(repr(rpc.observe("worker0")[0].error))
+"""
+
+
+@pytest.mark.processes
+def test_a_stopped_worker_is_shown_with_the_links_to_it(run_python):
+    first, second = run_python("-c", STOPPED).splitlines()
+    assert "the observation of 'worker0'" in first and "0.3" in first and "'worker1': 'connected'" in first
+    assert first.endswith("} True") and second == "''"
