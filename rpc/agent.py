@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.futures import in_thread, interrupts_protected, shield
 from ..core.worker_reports import reporter
@@ -26,10 +26,8 @@ from .calls.codec import Codec
 from .calls.serving import Server
 from .calls.waits import CallWaits
 from .flow.flows import Flows
-from .lanes.base import Lane
 from .links.connections import Connections
 from .links.control_channel import ControlChannel
-from .links.peer import Peer
 from .links.peers import Peers
 from .links.relay import Relay
 from .links.worker_info import WorkerInfo
@@ -41,11 +39,15 @@ from .security.tls import own_tls
 from .state import AgentState
 from .threads.agent_threads import AgentThreads
 from .threads.ioloop import acquire_loop, release_loop
-from .threads.pool import Executor
 from .threads.timers import Timers
 from .wire.control import Amount, encode_goodbye
 from .wire.function_names import main_script
 from .wire.python_versions import own_version
+
+if TYPE_CHECKING:
+    from .lanes.lane import Lane
+    from .links.peer import Peer
+    from .threads.pool import Executor
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")

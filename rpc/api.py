@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ..core.futures import Future, in_thread
 from .current import current_agent
@@ -12,8 +12,10 @@ from .group.gathering import collected
 from .group.shutdown import shut_down
 from .links.worker_info import WorkerInfo
 from .observing.observer import Observer
-from .observing.records import Observation
 from .options import UNSET_RPC_TIMEOUT, check_timeout
+
+if TYPE_CHECKING:
+    from .observing.records import Observation
 
 T = TypeVar("T")
 

@@ -25,9 +25,12 @@ from .group.dynamic_group import DynamicGroup
 from .group.gathering import Gathering
 from .group.logged_group import LoggedGroup
 from .group.shutdown import Shutdown, shut_down
-from .lanes.base import Connection, FrameHandle, Lane, LaneListener
+from .lanes.frame import FrameHandle, WaitingFrame
 from .lanes.inproc import InProcessLane, InProcessNetwork
+from .lanes.lane import Lane, LaneListener
+from .lanes.pipe import Pipe
 from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
+from .lanes.session import Session
 from .links.control_events import Received, Send, WorkerLost
 from .links.intervals import IntervalSet
 from .links.peer import Peer
@@ -57,7 +60,6 @@ __all__ = [
     "Agent",
     "BackendType",
     "Batch",
-    "Connection",
     "DialerProof",
     "DynamicGroup",
     "Executor",
@@ -80,6 +82,7 @@ __all__ = [
     "Observer",
     "Outgoing",
     "Peer",
+    "Pipe",
     "Plan",
     "Producers",
     "Received",
@@ -88,9 +91,11 @@ __all__ = [
     "RpcBackendOptions",
     "Send",
     "ServerCall",
+    "Session",
     "Stream",
     "Shutdown",
     "FrameHandle",
+    "WaitingFrame",
     "WorkerInfo",
     "WorkerLost",
     "WorkerRecords",

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import SerializationError
 from ..core.futures import raised_by_handler
-from .calls.caller import Caller
-from .calls.codec import Codec
 from .calls.server_call import ServerCall
-from .calls.serving import Server
-from .flow.flow import Flow
-from .flow.flows import Flows
-from .lanes.base import Connection
 from .lanes.large.scattered import ScatteredFrame
-from .links.control_channel import ControlChannel
 from .links.link import LinkState
-from .links.peer import Peer
-from .links.peers import Peers
-from .links.relay import Relay
-from .losses.losses import Losses
 from .wire.control import decode_amount, decode_done, decode_goodbye, read_reason
 from .wire.frames import decode
 from .wire.header import FrameKind
 from .wire.messages import Incoming
+
+if TYPE_CHECKING:
+    from .calls.caller import Caller
+    from .calls.codec import Codec
+    from .calls.serving import Server
+    from .flow.flow import Flow
+    from .flow.flows import Flows
+    from .lanes.session import Session
+    from .links.control_channel import ControlChannel
+    from .links.peer import Peer
+    from .links.peers import Peers
+    from .links.relay import Relay
+    from .losses.losses import Losses
 
 logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE
@@ -64,7 +66,7 @@ class Receiver:
         self._relay = relay
         self._losses = losses
 
-    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+    def received(self, connection: Session, frame: Any, owned: bool) -> None:
         """Take a frame. One that cannot be read ends its connection.
 
         Args:
@@ -93,7 +95,7 @@ class Receiver:
             )
             connection.close()
 
-    def _request(self, peer: Peer, connection: Connection, frame: Any, owned: bool) -> None:
+    def _request(self, peer: Peer, connection: Session, frame: Any, owned: bool) -> None:
         link = peer.link
         link.latest = connection
         flow: Flow = connection.flow or self._flows.of(connection)
@@ -103,7 +105,7 @@ class Receiver:
         else:
             self._server.accept(call)
 
-    def _reply(self, connection: Connection, frame: Any, owned: bool) -> None:
+    def _reply(self, connection: Session, frame: Any, owned: bool) -> None:
         flow: Flow = connection.flow or self._flows.of(connection)
         reply = decode(frame, owned, Incoming(connection))
         if reply.extras and not self._codec.arrived(reply):
@@ -111,11 +113,11 @@ class Receiver:
         else:
             self._caller.complete(reply)
 
-    def _done(self, connection: Connection, frame: Any) -> None:
+    def _done(self, connection: Session, frame: Any) -> None:
         self._caller.complete_with_none(decode_done(frame))
         (connection.flow or self._flows.of(connection)).used(len(frame))
 
-    def _control_frame(self, peer: Peer, connection: Connection, frame: Any) -> None:
+    def _control_frame(self, peer: Peer, connection: Session, frame: Any) -> None:
         kind = frame[0]
         if type(frame) is ScatteredFrame:
             frame = frame.read(0, len(frame))

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.errors import AuthenticationError
 from ..core.futures import Future
 from ..proto.rpc_pb2 import WorkerRecord
-from ..rpc.extend import Connection, Lane, LaneListener
+from ..rpc.extend import Lane, LaneListener, Session
 from ..rpc.security.handshake import AcceptorHandshake, DialerHandshake
 
 TIMEOUT_SECONDS = 20.0
@@ -32,11 +32,11 @@ class RecordingListener(LaneListener):
         self.record = WorkerRecord(
             name=name, rank=rank, number=rank, identity=secrets.token_bytes(16), process_id=os.getpid()
         )
-        self.frames: list[tuple[Connection, bytes, bool]] = []
-        self.answers: list[Connection] = []
-        self.opened: list[Connection] = []
-        self.ended: list[tuple[Connection, Exception]] = []
-        self.accepted: list[Connection] = []
+        self.frames: list[tuple[Session, bytes, bool]] = []
+        self.answers: list[Session] = []
+        self.opened: list[Session] = []
+        self.ended: list[tuple[Session, Exception]] = []
+        self.accepted: list[Session] = []
         self.turned_away: list[str] = []
         self.known: Future[Any] = Future()
         self.known.set_result(None)
@@ -53,26 +53,26 @@ class RecordingListener(LaneListener):
     def members_known(self) -> Future[None]:
         return self.known
 
-    def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
+    def admit(self, handshake: AcceptorHandshake, session: Session) -> str:
         if not self._refuse:
-            connection.number = handshake.peer.number
-            self._note(self.accepted, connection)
+            session.number = handshake.peer.number
+            self._note(self.accepted, session)
         return self._refuse
 
     def refused(self, address: str, reason: str) -> None:
         self._note(self.turned_away, reason)
 
-    def answered(self, connection: Connection) -> None:
-        self._note(self.answers, connection)
+    def answered(self, session: Session) -> None:
+        self._note(self.answers, session)
 
-    def connected(self, connection: Connection) -> None:
-        self._note(self.opened, connection)
+    def connected(self, session: Session) -> None:
+        self._note(self.opened, session)
 
-    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
-        self._note(self.frames, (connection, bytes(frame), owned))
+    def received(self, session: Session, frame: Any, owned: bool) -> None:
+        self._note(self.frames, (session, bytes(frame), owned))
 
-    def disconnected(self, connection: Connection, error: Exception) -> None:
-        self._note(self.ended, (connection, error))
+    def disconnected(self, session: Session, error: Exception) -> None:
+        self._note(self.ended, (session, error))
 
     def _note(self, notes: list[Any], note: Any) -> None:
         with self._changed:
@@ -98,7 +98,7 @@ class Pair:
         self.acceptor.record.addresses[:] = [self.address, *self.far.offers]
         self.connection = self.near.dial(self.dialer, self.acceptor.record, self.address)
 
-    def talk(self) -> Connection:
+    def talk(self) -> Session:
         """Open the connection, and return the acceptor's end."""
         self.connection.start()
         self.dialer.until(lambda: bool(self.dialer.opened))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
 from ...core.futures import (
@@ -19,26 +19,28 @@ from ...core.futures import (
     thread_role,
 )
 from ..call_states import ADMITTED, ANSWERED_CALL, FAILED, NEW, WRITTEN
-from ..flow.flow import Flow
-from ..flow.flows import Flows
-from ..lanes.base import Connection
-from ..links.connections import Connections
-from ..links.control_channel import ControlChannel
 from ..links.link import LinkState
-from ..links.peer import Peer
-from ..links.peers import Peers
-from ..state import AgentState
-from ..threads.agent_threads import AgentThreads
-from ..threads.timers import Timers
 from ..wire.control import decode_ids, encode_ids
 from ..wire.failures import rebuild_failure
 from ..wire.frames import encode
 from ..wire.header import Flag
 from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Method, Outgoing, Topic
-from ..wire.payload import Labels
-from .codec import Codec
 from .dispatch import CallTable, PendingCall
 from .unseen import UnseenErrors
+
+if TYPE_CHECKING:
+    from ..flow.flow import Flow
+    from ..flow.flows import Flows
+    from ..lanes.session import Session
+    from ..links.connections import Connections
+    from ..links.control_channel import ControlChannel
+    from ..links.peer import Peer
+    from ..links.peers import Peers
+    from ..state import AgentState
+    from ..threads.agent_threads import AgentThreads
+    from ..threads.timers import Timers
+    from ..wire.payload import Labels
+    from .codec import Codec
 
 OPEN, GONE = LinkState.OPEN, LinkState.GONE
 TOLD_OTHERWISE = (AgentClosedError, RpcCancelledError, WorkerLostError)  # not told for each call: see ``unseen.py``
@@ -397,7 +399,7 @@ class Caller:
         """Fail the calls to a peer that this worker cannot reach."""
         self.fail_where(lambda call: call.to == peer.number, lambda call: peer.cut_error())
 
-    def redialed(self, peer: Peer, connection: Connection) -> None:
+    def redialed(self, peer: Peer, connection: Session) -> None:
         """Fail the calls on former connections to a peer: ``connection`` is open now.
 
         Calls with ``Flag.KEEP`` stay, because other workers may rely on them: their answer is a control message, and their

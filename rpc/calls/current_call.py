@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core.errors import RpcError
-from ...core.futures import Future
-from ..links.worker_info import WorkerInfo
 from .server_call import ServerCall, call_variable
+
+if TYPE_CHECKING:
+    from ...core.futures import Future
+    from ..links.worker_info import WorkerInfo
 
 
 class CurrentCall:

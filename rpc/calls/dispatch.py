@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future
-from ..threads.notices import LongWaits
 from ..threads.timers import NEVER, Timers, run_logged
 from ..wire.messages import Method, Outgoing
+
+if TYPE_CHECKING:
+    from ..threads.notices import LongWaits
 
 DEADLINE_LOOK_SECONDS = 1e-5  # for each call, between two looks at all deadlines: looks take a small part of the time
 

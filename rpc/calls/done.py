@@ -7,17 +7,19 @@ enough. One that no thread waits for must arrive whatever happens to the connect
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ..flow.flows import Flows
-from ..lanes.base import Connection
 from ..links.connections import QUEUE
-from ..links.control_channel import ControlChannel
-from ..links.peer import Peer
-from ..threads.timers import Timers
 from ..wire.control import encode_done, encode_ids
 from ..wire.messages import Outgoing, Topic
 from .replies import Reply
+
+if TYPE_CHECKING:
+    from ..flow.flows import Flows
+    from ..lanes.session import Session
+    from ..links.control_channel import ControlChannel
+    from ..links.peer import Peer
+    from ..threads.timers import Timers
 
 TOGETHER = 64  # so many answers leave without waiting for more
 T = TypeVar("T")
@@ -40,7 +42,7 @@ class DoneAnswers:
         self._together = timers.together(self._send_together)
         self._soon = timers.together(self._send_soon)
 
-    def send(self, connection: Connection, call_id: int) -> None:
+    def send(self, connection: Session, call_id: int) -> None:
         """Answer a call on the connection of its request; with others in one message, while many requests wait."""
         together, waiting = self._together, len(self._waiting)
         if waiting <= QUEUE and not together.items:
@@ -54,7 +56,7 @@ class DoneAnswers:
         """Answer a call within a millisecond, by a control message: no thread waits for the answer, and it cannot be lost."""
         self._soon.add((peer, call_id))
 
-    def _send(self, connection: Connection, call_ids: list[int]) -> None:
+    def _send(self, connection: Session, call_ids: list[int]) -> None:
         parts = [frame := encode_done(call_ids)]
         done = Reply(0, 0, 0.0, -1)
         done.deadline = 0.0
@@ -66,7 +68,7 @@ class DoneAnswers:
             done.timer = None
             flow.send(done, parts, _unsent, waits=False)
 
-    def _send_together(self, answers: list[tuple[Connection, int]]) -> None:
+    def _send_together(self, answers: list[tuple[Session, int]]) -> None:
         for connection, ids in _grouped(answers).items():
             self._send(connection, ids)
 

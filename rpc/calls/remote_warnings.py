@@ -10,11 +10,13 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..links.peers import Peers
 from ..wire.messages import Incoming, Interceptor
 from .server_call import WARNINGS, call_variable
+
+if TYPE_CHECKING:
+    from ..links.peers import Peers
 
 MOST = 100  # warnings of one call
 LONGEST = 10_000  # characters of one warning

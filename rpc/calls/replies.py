@@ -5,21 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from threading import Semaphore
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentTypeError, SerializationError
 from ...core.futures import Future, thread_role
-from ..flow.flow import Flow
-from ..flow.flows import Flows
-from ..lanes.base import Connection
 from ..threads.pool import ThreadPool
-from ..threads.timers import Timer, Timers
 from ..wire.failures import describe_failure
 from ..wire.frames import encode
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import Outgoing
 from ..wire.payload import pack
-from .codec import Codec
+
+if TYPE_CHECKING:
+    from ..flow.flow import Flow
+    from ..flow.flows import Flows
+    from ..lanes.session import Session
+    from ..threads.timers import Timer, Timers
+    from .codec import Codec
 
 COPIED_BYTES = 64 * 1024  # a shorter answer that has no room is copied and queued
 MOST_WAITING = 4  # threads that wait for room with a longer answer; the answer of another thread is queued
@@ -63,7 +65,7 @@ class Replies:
         self._timers = timers
         self._places = Semaphore(MOST_WAITING)
 
-    def send(self, reply: Reply, connection: Connection) -> None:
+    def send(self, reply: Reply, connection: Session) -> None:
         """Send an answer on the connection of its request. It waits for room while the caller does not read."""
         self._codec.sending(reply)
         sent = False
@@ -79,7 +81,7 @@ class Replies:
             if not sent:
                 self._codec.not_delivered(reply)
 
-    def _send(self, reply: Reply, parts: list[Any], connection: Connection, flow: Flow) -> bool:
+    def _send(self, reply: Reply, parts: list[Any], connection: Session, flow: Flow) -> bool:
         if flow.take(reply):
             return connection.send(parts)
         if reply.size > COPIED_BYTES and self._may_wait():

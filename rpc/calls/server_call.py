@@ -11,25 +11,27 @@ from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import SerializationError
 from ...core.futures import Future, attempt, complete_once, run_callbacks
 from ..call_states import ANSWERED, ENDED, PARKED, WAITING
-from ..lanes.base import Connection
 from ..links.link import LinkState
-from ..links.peer import Peer
-from ..links.worker_info import WorkerInfo
-from ..state import AgentState
-from ..threads.agent_threads import AgentThreads
-from ..threads.pool import Idle
-from ..threads.timers import Timers
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, NONE_YET, Incoming, Method
-from .codec import Codec
-from .done import DoneAnswers
 from .replies import Replies, Reply, check_future, label_result, pack_failure
+
+if TYPE_CHECKING:
+    from ..lanes.session import Session
+    from ..links.peer import Peer
+    from ..links.worker_info import WorkerInfo
+    from ..state import AgentState
+    from ..threads.agent_threads import AgentThreads
+    from ..threads.pool import Idle
+    from ..threads.timers import Timers
+    from .codec import Codec
+    from .done import DoneAnswers
 
 logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE
@@ -93,7 +95,7 @@ class ServerCall(Incoming):
     kind = FrameKind.REQUEST
     _cancellation: Future[bool] | None
 
-    def __init__(self, server: CallServer, connection: Connection, peer: Peer) -> None:
+    def __init__(self, server: CallServer, connection: Session, peer: Peer) -> None:
         self.connection = connection
         self.size = 0
         self.pickled: Any = b""

@@ -5,23 +5,26 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
 from ...core.futures import collect_all
 from ..call_states import ENDED
-from ..flow.flows import Flows
-from ..links.control_channel import ControlChannel
-from ..links.peer import Peer
-from ..links.peers import Peers
-from ..state import AgentState
-from ..threads.agent_threads import AgentThreads
-from ..threads.timers import Timers
 from ..wire.control import decode_ids
 from ..wire.messages import Topic
-from .codec import Codec
 from .done import DoneAnswers
 from .replies import Replies
 from .server_call import CallKey, CallServer, Handler, ServerCall
+
+if TYPE_CHECKING:
+    from ..flow.flows import Flows
+    from ..links.control_channel import ControlChannel
+    from ..links.peer import Peer
+    from ..links.peers import Peers
+    from ..state import AgentState
+    from ..threads.agent_threads import AgentThreads
+    from ..threads.timers import Timers
+    from .codec import Codec
 
 REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake its call
 Refused = Callable[[ServerCall, BaseException], None]

@@ -12,9 +12,12 @@ from __future__ import annotations
 import itertools
 import logging
 from functools import partial
+from typing import TYPE_CHECKING
 
-from ..threads.timers import Timers
 from ..wire.failures import traceback_text
+
+if TYPE_CHECKING:
+    from ..threads.timers import Timers
 
 logger = logging.getLogger("telegrad.rpc")
 Told = tuple[object, BaseException]  # its text names the call; what the function raised

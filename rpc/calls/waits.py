@@ -9,20 +9,22 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
 from ...core.futures import Future, wait_for_outcomes
-from ..links.peer import Peer
-from ..links.peers import Peers
-from ..threads.agent_threads import AgentThreads
 from ..threads.notices import LongWaits, first_of
 from ..threads.pool import ThreadPool
 from ..wire.messages import Method
-from .caller import Caller
-from .dispatch import PendingCall
-from .server_call import ServerCall
-from .serving import Server
+
+if TYPE_CHECKING:
+    from ..links.peer import Peer
+    from ..links.peers import Peers
+    from ..threads.agent_threads import AgentThreads
+    from .caller import Caller
+    from .dispatch import PendingCall
+    from .server_call import ServerCall
+    from .serving import Server
 
 logger = logging.getLogger("telegrad.rpc")
 LONG_CALL_SECONDS = 60.0  # a call that waits longer is logged

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import RpcError
 from ...core.futures import Future, complete_once
 from ..call_states import ADMITTED, NEW, QUEUED, WITHDRAWN
-from ..lanes.base import Connection
 from ..threads.due_work import DueWork, Work
 from ..threads.ioloop import may_block
 from ..wire.control import Amount, encode_ask, encode_credit
 from ..wire.messages import Outgoing, Queued
 from .credits import Receipts, Window
+
+if TYPE_CHECKING:
+    from ..lanes.session import Session
 
 QUEUE_FACTOR = 16
 Resume = Callable[[Any], None]
@@ -36,7 +38,7 @@ class Flow:
         resume: called with each request that was held, when it may start.
     """
 
-    def __init__(self, connection: Connection, limit: Amount, now: Callable[[], float], resume: Resume) -> None:
+    def __init__(self, connection: Session, limit: Amount, now: Callable[[], float], resume: Resume) -> None:
         self.now = now
         self.closed = False
         self._connection = connection
@@ -149,7 +151,7 @@ class Flow:
         if isinstance(queued, Queued) and queued.gate is not None:
             # Its thread sees that the message is done, and gives its room back.
             complete_once(queued.gate, message.state is ADMITTED)
-        if not left and self._connection.withdraw(message):
+        if not left and message.withdraw():
             message.state = WITHDRAWN
             self._refund(message.size)
             return True
@@ -204,7 +206,7 @@ class Flow:
 
     # -- the end
 
-    def move(self, fresh: Connection) -> None:
+    def move(self, fresh: Session) -> None:
         """Go on with the connection ``fresh``, which has not started: the former one ended before it was open.
 
         It has sent nothing: all that is in flight are the frames that wait in it. They are given to ``fresh``.

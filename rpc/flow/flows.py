@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ..lanes.base import Connection
-from ..wire.control import Amount
 from .flow import Flow, Resume
+
+if TYPE_CHECKING:
+    from ..lanes.session import Session
+    from ..wire.control import Amount
 
 
 class Flows:
@@ -25,7 +28,7 @@ class Flows:
         self._resume = resume
         self._lock = threading.Lock()
 
-    def of(self, connection: Connection) -> Flow:
+    def of(self, connection: Session) -> Flow:
         """Return the flow control of a connection."""
         if connection.flow is None:
             with self._lock:

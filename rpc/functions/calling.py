@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import lru_cache, partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ...core.extend import operation_name, profiles, record_call
 from ...core.futures import Future, thread_role
-from ..agent import Agent
-from ..calls.server_call import ServerCall
-from ..links.peer import Peer
 from ..options import UNSET_RPC_TIMEOUT, check_timeout
 from ..wire.function_names import reference, resolve
 from ..wire.messages import Method
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.server_call import ServerCall
+    from ..links.peer import Peer
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

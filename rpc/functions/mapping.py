@@ -6,15 +6,17 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ...core.futures import Future, complete_once
-from ..agent import Agent
 from ..current import current_agent
-from ..links.peer import Peer
 from ..links.worker_info import WorkerInfo
 from ..options import UNSET_RPC_TIMEOUT
 from .calling import Later, call_function
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..links.peer import Peer
 
 A = TypeVar("A")
 T = TypeVar("T")

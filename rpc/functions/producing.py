@@ -15,16 +15,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.errors import RpcError
 from ...core.extend import profiles, recorded_by
 from ...core.futures import attempt
-from ..agent import Agent
-from ..calls.server_call import CallKey, ServerCall
-from ..links.peer import Peer
-from ..threads.agent_threads import AgentThreads
-from ..threads.pool import Idle
 from ..wire.messages import Method
 from .calling import name_of, open_request
 from .item_source import (
@@ -40,6 +35,13 @@ from .item_source import (
     Step,
     Stepped,
 )
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.server_call import CallKey, ServerCall
+    from ..links.peer import Peer
+    from ..threads.agent_threads import AgentThreads
+    from ..threads.pool import Idle
 
 logger = logging.getLogger("telegrad.rpc")
 Work: TypeAlias = Step | CloseGenerator

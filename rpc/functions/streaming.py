@@ -10,20 +10,22 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Iterable
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...core.extend import profiles, record_call
 from ...core.futures import Future
-from ..agent import Agent
-from ..calls.dispatch import PendingCall
 from ..current import current_agent
-from ..links.peer import Peer
-from ..links.worker_info import WorkerInfo
 from ..options import UNSET_RPC_TIMEOUT
 from ..wire.control import encode_ids
 from ..wire.messages import Method, Topic
-from ..wire.payload import Labels
 from .calling import event_name, label_parts, request_body, resolve_timeout
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.dispatch import PendingCall
+    from ..links.peer import Peer
+    from ..links.worker_info import WorkerInfo
+    from ..wire.payload import Labels
 
 T = TypeVar("T")
 AHEAD = 8

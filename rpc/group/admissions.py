@@ -7,10 +7,12 @@ earlier in its list of members, and the earlier one is told of the later.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ...proto.rpc_pb2 import WorkerRecord
 from ..rendezvous.group_members import GroupMembers
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
 
 
 class JoinAsked(NamedTuple):

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import TYPE_CHECKING
 
 from ...core.errors import AgentClosedError, RendezvousError
 from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import GroupMessage, WorkerRecord
-from ..agent import Agent
-from ..links.peer import Peer
 from ..rendezvous.group_members import LEAVING_SECONDS
 from ..wire.messages import Topic
 from .admissions import Admissions, Event, Gone, Instruction, JoinAsked, Known, Tell
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..links.peer import Peer
 
 HOLDER_LOOK_SECONDS = 0.02
 

@@ -17,21 +17,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import RpcError, RpcTimeoutError
 from ...core.futures import Future, complete_once, wait_all
-from ..agent import Agent
-from ..calls.caller import Caller
 from ..current import current_agent
 from ..functions.calling import async_execution, call_function, resolve_timeout
 from ..links.intervals import IntervalSet
-from ..links.peer import Peer
-from ..links.peers import Peers
-from ..losses.losses import Losses
 from ..options import UNSET_RPC_TIMEOUT
 from ..threads.notices import FIRST_SECONDS, LongWaits, first_of
-from ..threads.timers import Timers
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.caller import Caller
+    from ..links.peer import Peer
+    from ..links.peers import Peers
+    from ..losses.losses import Losses
+    from ..threads.timers import Timers
 
 logger = logging.getLogger("telegrad.rpc")
 WITHDRAW_SECONDS = 5.0

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import logging
 import threading
+from typing import TYPE_CHECKING
 
 from ...core.errors import RendezvousError
 from ...core.futures import in_thread
-from ...proto.rpc_pb2 import WorkerRecord
-from ..agent import Agent
-from ..links.peer import Peer
-from ..rendezvous.group_log import GroupLog
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
+    from ..agent import Agent
+    from ..links.peer import Peer
+    from ..rendezvous.group_log import GroupLog
 
 logger = logging.getLogger("telegrad.rpc")
 LOCK_SECONDS = 10.0  # time to wait for another process that uses the file

@@ -6,16 +6,19 @@ import logging
 import math
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from ...core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ...core.futures import Future, complete_once, interruptible
-from ..agent import Agent
-from ..links.peer import Peer
 from ..options import check_timeout
 from ..threads.notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits, first_of
 from ..wire.messages import Topic
 from . import quiescence as q
 from .quiescence_messages import Counts, decode_message, encode_message
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..links.peer import Peer
 
 logger = logging.getLogger("telegrad.rpc")
 PAUSE_SECONDS = 0.02

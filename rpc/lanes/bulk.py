@@ -10,36 +10,36 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from ...core.errors import SerializationError
 from ...core.futures import Waiter
-from .base import HEAD_BYTES, FrameHandle
-from .outbox import LATE_SECONDS
+from .frame import HEAD_BYTES, LATE_SECONDS, FrameHandle, new_memory
 
-BULK_BYTES = 128 * 1024  # larger frames are bulk
 CHUNK_BYTES = 2 * 1024 * 1024
-MOST_WAITING = 3  # chunks of a transfer: so few stay in the processor's cache, and their memory is used again
+MOST_WAITING = 3  # chunks of a frame: so few stay in the processor's cache, and their memory is used again
 BULK_LOOK_SECONDS = 0.05  # a thread that waits for room checks so often whether chunks still leave
-CHUNK = struct.Struct("<QQ")  # number of the transfer, bytes of its frame
+CHUNK = struct.Struct("<QQ")  # number of the frame on its stream, its bytes
 MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-class Transfer:
-    """Large frame that leaves in chunks. If the transfer is cut short, the receiver drops the chunks that it has.
+class ChunkedFrame:
+    """Large frame that leaves in chunks. If it is cut short, the receiver drops the chunks that it has.
 
     Args:
-        number: number of the transfer on its connection.
+        number: number of the frame on its stream.
         size: bytes of the frame.
-        handle: names the frame, so that it can be withdrawn.
+        handle: withdraws the frame.
+        leave: called with this object when a chunk, or the cut, is to leave: once for each, so that frames take turns.
     """
 
-    def __init__(self, number: int, size: int, handle: FrameHandle | None) -> None:
+    def __init__(
+        self, number: int, size: int, handle: FrameHandle | None, leave: Callable[[ChunkedFrame], object]
+    ) -> None:
         self._lock = threading.Lock()
         self._cut: bytes | None = CHUNK.pack(number, 0)
         self._chunks: deque[bytes] = deque()
         self._total = self._left = size
         self._handle = handle
+        self._leave = leave
         self._since = time.monotonic()
         self._withdrawn = False
         self._sender = Waiter()  # woken when there is room
@@ -47,11 +47,13 @@ class Transfer:
             handle.taken(self)
 
     def add(self, chunk: bytes) -> bool:
-        """Add the next chunk; return False if the transfer was withdrawn and needs no more."""
+        """Add the next chunk; return False if the frame was withdrawn and needs no more."""
         with self._lock:
-            if not self._withdrawn:
-                self._chunks.append(chunk)
-            return not self._withdrawn
+            if self._withdrawn:
+                return False
+            self._chunks.append(chunk)
+        self._leave(self)
+        return True
 
     def wait_for_room(self, leaves: Callable[[], bool]) -> None:
         """Block the thread that adds chunks, while ``MOST_WAITING`` chunks wait.
@@ -68,7 +70,7 @@ class Transfer:
             if self._withdrawn:
                 cut, self._cut = self._cut if self._left < self._total else None, None
                 return cut
-            handle, self._handle = self._handle, None  # only the first chunk needs it; handle and transfer are a cycle
+            handle, self._handle = self._handle, None  # only the first chunk needs it; the two are a cycle
             chunk = self._chunks.popleft()
             self._left -= len(chunk) - CHUNK.size
         self._sender.release()
@@ -88,6 +90,7 @@ class Transfer:
             return frame, handle
 
     def withdraw(self) -> bool:
+        """Send no more of it; return False if it has left."""
         with self._lock:
             if self._withdrawn or not self._left:
                 return False
@@ -95,6 +98,7 @@ class Transfer:
             self._handle = None
             self._chunks.clear()
         self._sender.release()
+        self._leave(self)  # if it has begun, the receiver must be told that it ends here
         return True
 
 
@@ -119,13 +123,6 @@ def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
                 pending, room = [head], CHUNK_BYTES
     if len(pending) > 1:
         yield b"".join(pending)
-
-
-def new_memory(size: int) -> memoryview:
-    """Return writable memory of ``size`` bytes, whose content is not set."""
-    # Not a bytearray, which would be zeroed first.
-    array: Any = np.empty(size, np.uint8)
-    return memoryview(array)
 
 
 class Assembly:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
 from ...core.errors import AuthenticationError
-from ..security.tls import Tls
 from ..threads.ioloop import within
+
+if TYPE_CHECKING:
+    from ..security.tls import Tls
 
 PROBE_SECONDS = 10.0
 CLOSED = "it closed the connection when it had seen this worker's certificate; does it trust the same authority?"

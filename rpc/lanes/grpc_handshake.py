@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
 
@@ -17,8 +17,10 @@ from ...core.errors import AuthenticationError
 from ..security.handshake import SAME_SECRET, AcceptorHandshake, DialerHandshake
 from ..security.joiners import Joiners
 from ..security.proofs import NONCE_BYTES
-from .base import LaneListener
 from .grpc_tls import NO_STREAM, TlsHandshakes, certificate_of
+
+if TYPE_CHECKING:
+    from .lane import LaneListener
 
 CHALLENGE = "/telegrad.Handshake/Challenge"
 HELLO_KEY, CHALLENGE_KEY = "telegrad-hello-bin", "telegrad-challenge-bin"

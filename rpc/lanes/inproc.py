@@ -1,39 +1,31 @@
 """In-process lane: several agents in one process, and every agent's calls to itself.
 
-As on every lane, a frame is copied, and the receiver owns the copy. Frames are handed over in the sender's thread, unless the
-network is given another way (a simulator's queue).
+As on every lane, a frame is copied, and the receiver owns the copy. It takes the frame in the sender's thread.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RendezvousError
-from ...proto.rpc_pb2 import WorkerRecord
 from ..call_states import WRITTEN
-from ..security.handshake import AcceptorHandshake, DialerHandshake
-from .base import Connection, FrameHandle, Lane, LaneListener
+from .lane import Lane, LaneListener
+from .pipe import Pipe
+from .session import Session
 
-Deliver = Callable[[Callable[[], None]], None]
-
-
-def at_once(delivery: Callable[[], None]) -> None:
-    """Deliver in the sender's thread."""
-    delivery()
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
+    from ..security.handshake import AcceptorHandshake, DialerHandshake
+    from .frame import FrameHandle, WaitingFrame
 
 
 class InProcessNetwork:
-    """Network of agents of one process: the addresses at which they listen.
+    """Network of agents of one process: the addresses at which they listen."""
 
-    Args:
-        deliver: hands over a frame, by calling its argument.
-    """
-
-    def __init__(self, deliver: Deliver = at_once) -> None:
-        self.deliver = deliver
+    def __init__(self) -> None:
         self.listeners: dict[str, LaneListener] = {}
         self._numbers = itertools.count()
 
@@ -46,88 +38,73 @@ class InProcessNetwork:
         return address
 
 
-class InProcessConnection(Connection):
-    """One end of a connection; ``other`` is the end at the peer."""
+class InProcessSession(Session):
+    """One end of a session; ``other`` is the end at the peer."""
 
     scheme = "inproc"
 
-    def __init__(self, network: InProcessNetwork, listener: LaneListener) -> None:
-        self.network = network
+    def __init__(self, listener: LaneListener) -> None:
+        super().__init__()
         self.listener = listener
-        self.other: InProcessConnection | None = None
+        self.other: InProcessSession | None = None
         self.connect: Callable[[], None] | None = None
-        self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames; None once it is open
-        self._closed = False
         self._lock = threading.Lock()
 
     def start(self) -> None:
         if self.connect is not None:
-            self.network.deliver(self.connect)
-
-    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
-        frame = bytearray().join(parts)
-        with self._lock:
-            if self._closed:
-                return False
-            if self._waiting is not None:
-                if handle is not None:
-                    handle.state = WRITTEN
-                self._waiting.append((frame, handle))
-                return True
-        if handle is not None:
-            handle.state = WRITTEN
-        delivered = False
-        try:
-            self._deliver(frame)
-            delivered = True
-        finally:
-            if not delivered:  # a signal handler has raised something: it is unknown how much was done
-                self.close()
-        return True
-
-    def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
-        with self._lock:
-            waiting, self._waiting = self._waiting or [], []
-        return [(frame, handle) for frame, handle in waiting if handle is not None]
+            self.connect()
 
     def close(self, last: list[Any] | None = None) -> None:
         if last is not None:
             self.send(last)
         self.fail(ConnectionError("closed by this worker"))
         if self.other is not None:
-            other = self.other
-            self.network.deliver(lambda: other.fail(ConnectionResetError("closed by the peer")))
+            self.other.fail(ConnectionResetError("closed by the peer"))
 
     def fail(self, error: Exception) -> None:
         """Close this end and tell its listener, once."""
         with self._lock:
-            if self._closed:
+            if self.closed:
                 return
-            self._closed = True
+            self.closed = True
+        self.small.close()
         self.listener.disconnected(self, error)
 
-    @property
-    def closed(self) -> bool:
-        """Return whether this end is closed."""
-        return self._closed
-
-    def open(self, other: InProcessConnection) -> None:
+    def open(self, other: InProcessSession) -> None:
         """Connect this end to the other, and send the frames that waited."""
-        with self._lock:
-            self.other, self.opened = other, True
-            waiting, self._waiting = self._waiting or [], None
-        for frame, _ in waiting:
-            self._deliver(frame)
+        self.other = other
+        self.use(InProcessPipe(self, other), self.scheme)
 
-    def _deliver(self, frame: bytearray) -> None:
-        other = self.other
-        assert other is not None
-        self.network.deliver(lambda: other.take(frame))
 
-    def take(self, frame: bytearray) -> None:
-        """Take a frame that arrived at this end."""
-        if not self._closed:
-            self.listener.received(self, frame, True)
+class InProcessPipe(Pipe):
+    """Frames from one session to its other end, as calls.
+
+    Args:
+        near: the session that sends.
+        far: its other end.
+    """
+
+    def __init__(self, near: InProcessSession, far: InProcessSession) -> None:
+        self._near = near
+        self._far = far
+
+    def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
+        if handle is not None:
+            handle.waiting, handle.state = None, WRITTEN
+        frame, far, delivered = bytearray().join(parts), self._far, False
+        try:
+            if not far.closed:
+                far.listener.received(far, frame, True)
+            delivered = True
+        finally:
+            if not delivered:  # a signal handler has raised something: it is unknown how much was done
+                self._near.close()
+        return True
+
+    def add(self, frames: Iterable[WaitingFrame]) -> None:
+        for frame in frames:
+            if (taken := frame.take_back()) is not None:
+                self.send([taken[0]], len(taken[0]), taken[1])
 
 
 class InProcessLane(Lane):
@@ -143,8 +120,8 @@ class InProcessLane(Lane):
         self.addresses.append(self.network.listen(listener, address))
         return self.addresses[-1]
 
-    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
-        mine = InProcessConnection(self.network, listener)
+    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Session:
+        mine = InProcessSession(listener)
         mine.number = peer.number
         mine.connect = lambda: self._connect(mine, peer, address)
         return mine
@@ -154,7 +131,7 @@ class InProcessLane(Lane):
             self.network.listeners.pop(address, None)
         self.addresses.clear()
 
-    def _connect(self, mine: InProcessConnection, peer: WorkerRecord, address: str) -> None:
+    def _connect(self, mine: InProcessSession, peer: WorkerRecord, address: str) -> None:
         listener = self.network.listeners.get(address)
         if listener is None:
             mine.fail(ConnectionRefusedError(f"no agent listens at {address}"))
@@ -169,9 +146,9 @@ class InProcessLane(Lane):
         listener.members_known().add_done_callback(lambda _: self._admit(mine, listener, dialer, acceptor))
 
     def _admit(
-        self, mine: InProcessConnection, listener: LaneListener, dialer: DialerHandshake, acceptor: AcceptorHandshake
+        self, mine: InProcessSession, listener: LaneListener, dialer: DialerHandshake, acceptor: AcceptorHandshake
     ) -> None:
-        theirs = InProcessConnection(self.network, listener)
+        theirs = InProcessSession(listener)
         try:
             dialer.check(acceptor.welcome(listener.admit(acceptor, theirs)))
         except Exception as error:
@@ -182,4 +159,4 @@ class InProcessLane(Lane):
         mine.listener.connected(mine)
         mine.open(theirs)
         if theirs.closed:  # by the listener, when it could not tell this end; a last frame comes first
-            self.network.deliver(lambda: mine.fail(ConnectionResetError("closed by the peer")))
+            mine.fail(ConnectionResetError("closed by the peer"))

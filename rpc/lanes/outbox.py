@@ -1,84 +1,23 @@
 """Queue of frames that wait for a gRPC stream: filled from any thread without blocking, which writes them itself if it can.
 
-Until a frame has left, any thread may take it back. Frames of more than ``BULK_BYTES`` are in ``bulk.py``.
+Until a frame has left, any thread may take it back. Frames of ``BULK_BYTES`` or more are in ``bulk.py``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
-from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from ...core.errors import SerializationError
 from ...core.futures import raised_by_handler
 from ..threads.ioloop import call_on_loop
-from .base import HEAD_BYTES, FrameHandle
+from .frame import BATCH_BYTES, LENGTH
 
-BATCH_BYTES = 512 * 1024  # a write of many small frames stays well under gRPC's message limit
-LENGTH = struct.Struct("<I")
 Write = Callable[[bytes], Coroutine[Any, Any, Any]]
-LATE_SECONDS = 0.01  # a frame that waited longer gets a new header
-
-
-class Waits(Protocol):
-    """Something that may be taken back."""
-
-    def withdraw(self) -> bool:
-        """Let go of it; False if it has left."""
-        ...
-
-    def take_back(self) -> tuple[bytes, FrameHandle | None] | None:
-        """Return the frame and its handle, to send it another way; ``None`` if some of it has left or it was withdrawn."""
-        ...
-
-
-class SmallFrame:
-    """Frame that leaves as one piece."""
-
-    __slots__ = ("_data", "_handle", "_since")
-
-    def __init__(self, data: bytes, handle: FrameHandle | None) -> None:
-        self._data = data  # deleted by the thread that is first, which takes the frame
-        self._handle = handle
-        if handle is not None:
-            self._since = monotonic()
-            handle.taken(self)
-
-    def take(self) -> bytes | None:
-        """Return the frame, which leaves now; ``None`` if it was withdrawn."""
-        try:
-            data = self._data
-            del self._data
-        except AttributeError:
-            return None
-        if (handle := self._handle) is not None:
-            self._handle = None  # else the two would be a cycle
-            if monotonic() - self._since > LATE_SECONDS:
-                return handle.restamp(data[:HEAD_BYTES]) + data[HEAD_BYTES:]
-        return data
-
-    def take_back(self) -> tuple[bytes, FrameHandle | None] | None:
-        """Return the frame and its handle, to send it another way; ``None`` if it has left or was withdrawn."""
-        try:
-            data = self._data
-            del self._data
-        except AttributeError:
-            return None
-        handle, self._handle = self._handle, None
-        return data, handle
-
-    def withdraw(self) -> bool:
-        try:
-            del self._data
-        except AttributeError:
-            return False
-        self._handle = None
-        return True
 
 
 class Outbox:
@@ -105,7 +44,8 @@ class Outbox:
         self._items: deque[Any] = deque()
         self._write: Write | None = None  # while there is a stream
         self._lock = threading.Lock()
-        self._busy = False  # a message is being written; nothing is after an error
+        self._busy = False  # a message is being written; nothing is after an error, or after the end
+        self._ends = False  # there will be no more items
         self._writing: Coroutine[Any, Any, Any] | None = None
         self._over: asyncio.Future[None] | None = None
 
@@ -115,12 +55,17 @@ class Outbox:
         return self._write is not None
 
     def put(self, item: Any) -> None:
-        """Add an item, or ``None`` for the end. Any thread."""
+        """Add an item. Any thread."""
         self._items.append(item)
         if self._loop.get_debug():  # asyncio then refuses callbacks that other threads give to its futures
             self._on_loop(self._leave)
         else:
             self._leave()
+
+    def end(self) -> None:
+        """End the stream after the last item. Any thread."""
+        self._ends = True
+        self._on_loop(self._leave)
 
     async def write_to(self, write: Write) -> None:
         """Let items leave by a stream's ``write`` from now on, until the end. On the loop."""
@@ -139,14 +84,10 @@ class Outbox:
             self._items.clear()
         return items
 
-    def clear(self) -> None:
-        """Drop all items: the stream is no more."""
-        self.take_all()
-
     def _leave(self) -> None:
         """Write the next message, unless one is being written."""
         with self._lock:
-            while self._items and not self._busy and (write := self._write) is not None:
+            while (self._items or self._ends) and not self._busy and (write := self._write) is not None:
                 self._busy, written = True, False
                 try:
                     self._write_next(write)
@@ -162,7 +103,7 @@ class Outbox:
 
     def _write_next(self, write: Write) -> None:
         # lock held
-        if self._items[0] is None:
+        if not self._items:
             self._end(None)
         elif message := self._take(self._items):
             self._writing = write(message)
@@ -224,10 +165,10 @@ def _do_nothing() -> None:
 
 
 def next_batch(items: deque[Any]) -> bytes:
-    """Take small frames out of ``items``, up to a limit or ``None``, and return them as one stream message."""
+    """Take small frames out of ``items``, up to a limit, and return them as one stream message."""
     pieces: list[bytes] = []
     size = 0
-    while items and size <= BATCH_BYTES and items[0] is not None:
+    while items and size <= BATCH_BYTES:
         if (frame := items.popleft().take()) is not None:
             pieces += (LENGTH.pack(len(frame)), frame)
             size += len(frame)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from .base import Lane
 from .grpc import GrpcLane
 from .inproc import InProcessLane, InProcessNetwork
+from .lane import Lane
 from .sockets import KINDS
 
 DEFAULT_LANES = (*KINDS, "grpc")
@@ -38,7 +38,7 @@ def make_lanes(schemes: Sequence[str]) -> list[Lane]:
         for scheme in dict.fromkeys("grpc" if scheme in KINDS else scheme for scheme in schemes):
             lanes.append(_factories[scheme]())
             undo.callback(lanes[-1].close)
-            if isinstance(lanes[-1], GrpcLane):
+            if scheme == "grpc":
                 lanes[-1].sockets = kinds
         undo.pop_all()
     return lanes

@@ -17,14 +17,16 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..security.handshake import SOCKET_NAME_BYTES, SOCKET_TOKEN_BYTES, SocketTokens
 from ..security.joiners import HANDSHAKE_SECONDS
-from ..security.tls import Tls
 from ..threads.ioloop import within
 from . import sockets
 from .tls_socket import TlsSocket
+
+if TYPE_CHECKING:
+    from ..security.tls import Tls
 
 MOST_UNPROVEN = 512  # sockets that have not proven their connection; at least the workers that dial at the same time
 PAUSE_SECONDS = 0.1  # wait after the system gave no socket

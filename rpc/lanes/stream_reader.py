@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.errors import SerializationError
-from .bulk import BULK_BYTES, new_memory
-from .outbox import LENGTH
+from .frame import BULK_BYTES, LENGTH, new_memory
 from .tls_socket import TlsSocket
 
 READ_BYTES = 16 * 1024  # of one read: some 300 small requests; if it were more, all their answers would come late

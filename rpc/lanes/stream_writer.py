@@ -6,12 +6,13 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..call_states import ADMITTED, WRITTEN
-from .base import FrameHandle
-from .outbox import BATCH_BYTES, LENGTH, SmallFrame
-from .tls_socket import TlsSocket
+from ..call_states import WRITTEN
+from .frame import BATCH_BYTES, LENGTH, FrameHandle, WaitingFrame
+
+if TYPE_CHECKING:
+    from .tls_socket import TlsSocket
 
 TOGETHER = 64  # frames that wait without need are written when they are so many
 SMALL_BYTES = 8 * 1024  # to join the parts of a frame up to this takes less time than to tell the system of each
@@ -46,7 +47,7 @@ class StreamWriter:
         self._turn = threading.Lock()
         self._closed = False
         self._rest: memoryview = memoryview(b"")  # of what has left in part
-        self.waiting: deque[SmallFrame] = deque()
+        self.waiting: deque[WaitingFrame] = deque()
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None, at_once: bool = True) -> bool:
         """Write one frame, or let it wait.
@@ -99,18 +100,18 @@ class StreamWriter:
                 self._wait_for_room(True)
         return True
 
-    def leave(self, parts: list[Any], handle: FrameHandle | None) -> SmallFrame | None:
+    def leave(self, parts: list[Any], handle: FrameHandle | None) -> WaitingFrame | None:
         """Let one frame wait until a thread calls ``write_waiting``; return ``None`` if this writer is closed.
 
         Args:
             parts, handle: as for ``send``.
         """
-        frame = SmallFrame(b"".join(parts), handle)
+        frame = WaitingFrame(b"".join(parts), handle)
         self.waiting.append(frame)
         if not self._closed or frame.take_back() is None:
             return frame
         if handle is not None:
-            handle.waiting, handle.state = None, ADMITTED
+            handle.given_back()
         return None
 
     def _add(self, parts: list[Any], handle: FrameHandle | None, at_once: bool) -> bool:
@@ -122,7 +123,7 @@ class StreamWriter:
             self._flush_soon()
         return True
 
-    def _is_first(self, frame: SmallFrame) -> bool:
+    def _is_first(self, frame: WaitingFrame) -> bool:
         try:
             return self.waiting[0] is frame
         except IndexError:
@@ -157,7 +158,7 @@ class StreamWriter:
             self._watch_room(wanted)
             self._watches = wanted
 
-    def add(self, frames: Iterable[SmallFrame]) -> None:
+    def add(self, frames: Iterable[WaitingFrame]) -> None:
         """Let frames that have waited elsewhere wait here."""
         with self._lock:
             self.waiting.extend(frames)

@@ -14,9 +14,10 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..security.tls import Tls
+if TYPE_CHECKING:
+    from ..security.tls import Tls
 
 RECEIVE_BYTES = 256 * 1024
 ENCRYPT_BYTES = 256 * 1024  # encrypted at a time, so that the peer can decrypt the first part meanwhile

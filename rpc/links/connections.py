@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
 from ...core.futures import Future
-from ..flow.flows import Flows
 from ..lanes.addresses import check_exposure, host_of, join_address, port_of
-from ..lanes.base import Connection, Lane, LaneListener
 from ..lanes.inproc import InProcessLane, InProcessNetwork
-from ..options import GrpcRpcBackendOptions
-from ..security.handshake import AcceptorHandshake, Credentials, DialerHandshake
-from ..state import AgentState
-from ..threads.timers import Timers
+from ..lanes.lane import Lane, LaneListener
+from ..lanes.session import Session
 from ..wire.control import expelled
 from .link import ROUTES, LinkAction, LinkState
 from .peer import Peer
-from .peers import Peers
 from .refusals import Refusals
+
+if TYPE_CHECKING:
+    from ..flow.flows import Flows
+    from ..options import GrpcRpcBackendOptions
+    from ..security.handshake import AcceptorHandshake, Credentials, DialerHandshake
+    from ..state import AgentState
+    from ..threads.timers import Timers
+    from .peers import Peers
 
 CROWD = 64  # calls under way; if there are more, frames may wait to be written together
 QUEUE = 8  # requests that have not begun; if there are more, answers may wait to be written together
 PeerHandler = Callable[[Peer], None]
-Receiver = Callable[[Connection, Any, bool], None]
+Receiver = Callable[[Session, Any, bool], None]
 
 
 class Connections(LaneListener):
@@ -69,7 +72,7 @@ class Connections(LaneListener):
         self.known: Future[None] = Future()
         self.under_way: tuple[Sized, Sized] = ((), ())
         self.on_frame: Receiver
-        self.on_dialed: list[Callable[[Peer, Connection], None]] = []
+        self.on_dialed: list[Callable[[Peer, Session], None]] = []
         self.on_opened: list[PeerHandler] = []
         self.on_ended: list[PeerHandler] = []
         self.on_broken: list[PeerHandler] = []
@@ -124,7 +127,7 @@ class Connections(LaneListener):
 
     # -- dialing
 
-    def route(self, peer: Peer) -> Connection:
+    def route(self, peer: Peer) -> Session:
         """Return the connection for requests to ``peer``; dial if there is none.
 
         Raises:
@@ -143,7 +146,7 @@ class Connections(LaneListener):
         if not peer.linked and peer.link.dialed is None:
             self.dial(peer)
 
-    def dial(self, peer: Peer) -> Connection | None:
+    def dial(self, peer: Peer) -> Session | None:
         """Return a new connection to ``peer``, or the one that another thread dialed at the same time.
 
         Returns:
@@ -167,12 +170,12 @@ class Connections(LaneListener):
         self._close_if_late(fresh)
         return fresh
 
-    def _close_if_late(self, connection: Connection) -> None:
+    def _close_if_late(self, connection: Session) -> None:
         """Close a connection that a peer got while the agent closed, and which the agent may not have found there."""
         if self._state.closed:
             connection.close()
 
-    def _new_connection(self, peer: Peer) -> Connection:
+    def _new_connection(self, peer: Peer) -> Session:
         if peer.number == self._state.number:
             return self._own_lane.dial(self, peer.record, self._own_address)
         for scheme, lane in self.lanes.items():
@@ -202,7 +205,7 @@ class Connections(LaneListener):
         if kept is not None:
             self._flows.of(kept).close()
 
-    # -- events of lanes (lanes.base.LaneListener)
+    # -- events of lanes (lanes.lane.LaneListener)
 
     def dialer_handshake(self, expected_identity: bytes, address: str, certificate: bytes = b"") -> DialerHandshake:
         return self.me.dialer_handshake(expected_identity, address, certificate)
@@ -213,7 +216,7 @@ class Connections(LaneListener):
     def members_known(self) -> Future[None]:
         return self.known
 
-    def admit(self, handshake: AcceptorHandshake, connection: Connection) -> str:
+    def admit(self, handshake: AcceptorHandshake, connection: Session) -> str:
         joiner, me = handshake.peer, self.me.record
         if handshake.expected_identity != me.identity:
             return f"it dialed another incarnation; this is {me.name!r} of process {me.process_id}"
@@ -233,17 +236,17 @@ class Connections(LaneListener):
         calls, requests = self.under_way
         return len(calls) > CROWD or len(requests) > QUEUE
 
-    def progress(self, connection: Connection) -> int:
+    def progress(self, connection: Session) -> int:
         return self._flows.of(connection).receipts.messages
 
     def refused(self, address: str, reason: str) -> None:
         self.refusals.add(address, reason)
 
-    def answered(self, connection: Connection) -> None:
+    def answered(self, connection: Session) -> None:
         if connection.number >= 0:  # else it is a connection of the rendezvous
             self._peers.at(connection.number).answered(self._timers.now())
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, connection: Session) -> None:
         peer = self._peers.at(connection.number)
         if LinkAction.ANNOUNCE not in peer.opened(connection):
             return
@@ -251,10 +254,10 @@ class Connections(LaneListener):
         for handler in self.on_dialed:
             handler(peer, connection)
 
-    def received(self, connection: Connection, frame: Any, owned: bool) -> None:
+    def received(self, connection: Session, frame: Any, owned: bool) -> None:
         self.on_frame(connection, frame, owned)
 
-    def disconnected(self, connection: Connection, error: Exception) -> None:
+    def disconnected(self, connection: Session, error: Exception) -> None:
         peer = None if self._state.closed or connection.number < 0 else self._peers.at(connection.number)
         if peer is not None:
             peer.ended(connection, error, self._timers.now(), self._reconnect_timeout)

@@ -12,11 +12,10 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future, complete_once, thread_role
 from ..threads.ioloop import may_block
-from ..threads.timers import Alarm, Timers
 from ..wire.control import (
     ControlMessage,
     decode_acknowledgement,
@@ -24,9 +23,12 @@ from ..wire.control import (
     encode_acknowledgement,
     encode_control,
 )
-from ..wire.frames import Parts
 from .link import LinkState
 from .peer import Peer
+
+if TYPE_CHECKING:
+    from ..threads.timers import Alarm, Timers
+    from ..wire.frames import Parts
 
 logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE

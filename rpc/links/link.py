@@ -11,9 +11,12 @@ Three things are tried again, and nothing else is:
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from ...core.errors import IllegalEventError
-from ..lanes.base import Connection
+
+if TYPE_CHECKING:
+    from ..lanes.session import Session
 
 REDIAL_SECONDS = 0.1
 REDIAL_CAP_SECONDS = 2.0
@@ -110,10 +113,10 @@ class Link:
     def __init__(self) -> None:
         self.state = LinkState.UNDIALED
         self.reason = ""
-        self.dialed: Connection | None = None
-        self.kept: Connection | None = None
-        self.accepted: list[Connection] = []
-        self.latest: Connection | None = None
+        self.dialed: Session | None = None
+        self.kept: Session | None = None
+        self.accepted: list[Session] = []
+        self.latest: Session | None = None
         self.redial_at: float | None = None
         self._redials = 0  # since it was last open
 
@@ -138,13 +141,13 @@ class Link:
         """Return whether a message that is to leave now, or a redial that is due, begins a new connection."""
         return self.dialed is None and START in self.next(LinkEvent.DIAL)[1]
 
-    def dial(self, fresh: Connection) -> Actions:
+    def dial(self, fresh: Session) -> Actions:
         """Note that a connection is being made, by which that goes which was kept. Only if ``dials``."""
         state, actions = self.next(LinkEvent.DIAL)
         self.state, self.dialed, self.kept, self.redial_at = state, fresh, None, None
         return actions
 
-    def opened(self, connection: Connection) -> Actions:
+    def opened(self, connection: Session) -> Actions:
         """Note that a connection is open that this worker dialed. Without effect if a message found it closed meanwhile."""
         if connection is not self.dialed:
             return ()
@@ -153,7 +156,7 @@ class Link:
             self.state, self.reason, self.latest, self.redial_at, self._redials = state, "", None, None, 0
         return actions
 
-    def ended(self, connection: Connection, now: float) -> Actions:
+    def ended(self, connection: Session, now: float) -> Actions:
         """Note that a connection ended, or could not be made."""
         if connection is self.dialed:
             return self._without(connection, LinkEvent.ENDED, now)
@@ -164,7 +167,7 @@ class Link:
         self.state, (self.redial_at, self._redials) = state, redials
         return actions
 
-    def found_closed(self, connection: Connection, now: float, tried: int = ROUTES) -> bool:
+    def found_closed(self, connection: Session, now: float, tried: int = ROUTES) -> bool:
         """Note that a message could not go by a connection, because it is closed.
 
         Args:
@@ -194,7 +197,7 @@ class Link:
             self.state, self.reason, self.redial_at, self.latest = state, reason, None, None
         return actions
 
-    def _without(self, connection: Connection, event: LinkEvent, now: float) -> Actions:
+    def _without(self, connection: Session, event: LinkEvent, now: float) -> Actions:
         state, actions = self.next(event)
         redials = self._redial(actions, now)
         # Its last frames may have left just before its opening is told.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import LinkCutError, WorkerLostError
-from ...proto.rpc_pb2 import WorkerRecord
-from ..lanes.base import Connection
 from ..wire.messages import Topic
 from .control_queue import ControlQueue
 from .link import Actions, Link, LinkAction, LinkState
-from .reports import Evidence
 from .suspicion import Suspicion
 from .worker_info import info_of
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
+    from ..lanes.session import Session
+    from .reports import Evidence
 
 CUT, GONE, OPEN = LinkState.CUT, LinkState.GONE, LinkState.OPEN
 
@@ -85,7 +87,7 @@ class Peer:
         trouble = self.suspicion.trouble
         return None if trouble is None or self.linked else trouble.evidence
 
-    def where_it_reads(self) -> Connection | None:
+    def where_it_reads(self) -> Session | None:
         """Return the connection of the latest request if it is open: if a thread of the peer reads, it reads there."""
         link = self.link
         latest = link.latest  # it may have ended: a thread may set it after the end of the connection
@@ -93,7 +95,7 @@ class Peer:
 
     # -- events of the link
 
-    def found_closed(self, connection: Connection, now: float, tried: int) -> bool:
+    def found_closed(self, connection: Session, now: float, tried: int) -> bool:
         """Note that a message could not go by a connection; return whether it may try another.
 
         Args:
@@ -107,7 +109,7 @@ class Peer:
         with self.lock:
             self.suspicion.answered(now)
 
-    def admitted(self, connection: Connection) -> bool:
+    def admitted(self, connection: Session) -> bool:
         """Note that the peer has dialed. So its last connection has ended, even if this worker has not noticed yet.
 
         Returns:
@@ -120,7 +122,7 @@ class Peer:
                 self.link.latest = None
             return present
 
-    def opened(self, connection: Connection) -> Actions:
+    def opened(self, connection: Session) -> Actions:
         """Note that the dialed connection is open."""
         with self.lock:
             actions = self.link.opened(connection)
@@ -129,7 +131,7 @@ class Peer:
                 self.control.reconnected()
             return actions
 
-    def ended(self, connection: Connection, error: Exception, now: float, timeout: float) -> Actions:
+    def ended(self, connection: Session, error: Exception, now: float, timeout: float) -> Actions:
         """Note that a connection ended.
 
         Args:
@@ -173,7 +175,7 @@ class Peer:
             "unacknowledged": self.control.open,
         }
 
-    def connections(self) -> list[Connection]:
+    def connections(self) -> list[Session]:
         """Return every connection to and from the worker."""
         with self.lock:
             return ([self.link.dialed] if self.link.dialed else []) + self.link.accepted

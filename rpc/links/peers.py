@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentKindError, UnknownWorkerError
-from ...proto.rpc_pb2 import WorkerRecord
 from ..wire.python_versions import difference
 from .peer import Peer
 from .worker_info import WorkerInfo, info_of
 from .worker_records import WorkerRecords
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
 
 
 class Peers:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..lanes.base import Connection
-from ..state import AgentState
 from ..wire.control import decode_relay, encode_relay
-from ..wire.frames import Parts
-from .connections import Connections
 from .link import LinkState
-from .peer import Peer
-from .peers import Peers
+
+if TYPE_CHECKING:
+    from ..lanes.session import Session
+    from ..state import AgentState
+    from ..wire.frames import Parts
+    from .connections import Connections
+    from .peer import Peer
+    from .peers import Peers
 
 HOPS = 8  # most workers that pass a frame on
 
@@ -52,7 +54,7 @@ class Relay:
             self._pass_on(author, peer, hops, inner)
         return None
 
-    def _direct(self, peer: Peer) -> Connection | None:
+    def _direct(self, peer: Peer) -> Session | None:
         if (latest := peer.where_it_reads()) is not None:
             return latest  # if a thread of the peer reads, it reads there: the frame wakes no other
         link = peer.link

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.errors import ArgumentKindError, ArgumentTypeError, ArgumentValueError
-from ...proto.rpc_pb2 import WorkerRecord
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
 
 NAME = re.compile(r"[A-Za-z0-9_:.\-]{1,128}")
 

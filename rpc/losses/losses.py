@@ -6,18 +6,12 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...core.worker_reports import reporter
-from ...proto.rpc_pb2 import WorkerRecord
-from ..links.control_channel import ControlChannel
 from ..links.link import LinkState
-from ..links.peer import Peer
-from ..links.peers import Peers
 from ..links.reports import Loss, decode_report, encode_report
-from ..options import GrpcRpcBackendOptions
-from ..state import AgentState
 from ..threads.due_work import DueWork
-from ..threads.timers import Timers
 from ..wire.control import ControlMessage, expelled
 from ..wire.messages import Topic
 from .verdict import (
@@ -35,6 +29,15 @@ from .verdict import (
     Unreachable,
     Verdicts,
 )
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
+    from ..links.control_channel import ControlChannel
+    from ..links.peer import Peer
+    from ..links.peers import Peers
+    from ..options import GrpcRpcBackendOptions
+    from ..state import AgentState
+    from ..threads.timers import Timers
 
 logger = logging.getLogger("telegrad.rpc")
 

@@ -12,12 +12,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..agent import Agent
-from ..calls.dispatch import PendingCall
-from ..calls.server_call import ServerCall
-from ..links.peer import Peer
 from ..threads.pool import ThreadPool
 from ..wire.control import Amount
 from .records import (
@@ -31,6 +27,12 @@ from .records import (
     ObservedRequest,
 )
 from .stacks import QUESTIONS, observe_threads
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.dispatch import PendingCall
+    from ..calls.server_call import ServerCall
+    from ..links.peer import Peer
 
 STATM = Path("/proc/self/statm")
 

@@ -6,16 +6,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
 from ...core.futures import Future, wait_for_outcomes
-from ..agent import Agent
-from ..calls.server_call import ServerCall
-from ..links.peer import Peer
 from ..wire.messages import Method
 from .gather import observe_worker
 from .json_records import decode_record, encode_record
 from .records import Observation, ObservedContext, ObservedReference
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.server_call import ServerCall
+    from ..links.peer import Peer
 
 MOST_ANSWER_BYTES = 16 << 20
 

@@ -10,13 +10,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.futures import WAIT_CODE
-from ..calls.dispatch import PendingCall
 from ..calls.server_call import SERVE_CODE
 from ..wire.messages import Method
 from .records import MOST_CHARACTERS, MOST_ROWS, ObservedFrame, ObservedThread
+
+if TYPE_CHECKING:
+    from ..calls.dispatch import PendingCall
 
 MOST_FRAMES = 100
 QUESTIONS = {Method.EXPLAIN, Method.OBSERVE}  # requests that are not the program's: a reader's thread answers them

@@ -12,20 +12,23 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from ...core.errors import RendezvousError
 from ...core.futures import interruptible
-from ...proto.rpc_pb2 import WorkerRecord
 from ..lanes.addresses import join_address
-from ..lanes.base import Lane
 from ..links.worker_records import WorkerRecords
-from ..security.handshake import Credentials
 from ..threads.ioloop import acquire_loop, release_loop
 from ..threads.notices import WaitNotices
 from .file import GRACE_SECONDS, FileLog
 from .group_log import GroupLog
 from .group_members import LEAVING_SECONDS, GroupMembers
 from .tcp import SILENT, Admit, Joining, RendezvousHost, failure_of
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
+    from ..lanes.lane import Lane
+    from ..security.handshake import Credentials
 
 logger = logging.getLogger("telegrad.rpc")
 SCHEME = "grpc://"

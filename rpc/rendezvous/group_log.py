@@ -6,12 +6,15 @@ So all agree on names, ranks and numbers, and no worker has to stay for the othe
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from ...core.errors import RendezvousError
-from ...proto.rpc_pb2 import WorkerRecord
-from .file import FileLog
 from .group_members import GroupMembers
 from .log import SignedLog, describe_worker, described_worker
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
+    from .file import FileLog
 
 
 class GroupHistory:

@@ -21,14 +21,13 @@ import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ...core import job_secrets, mpi
 from ...core.errors import RendezvousError
 from ...core.multiprocessing_children import GUARD, imports_main, is_multiprocessing_child
 from ...core.worker_reports import reporter
-from ...proto.rpc_pb2 import WorkerRecord
 from ..lanes.addresses import (
     can_listen,
     check_exposure,
@@ -38,15 +37,18 @@ from ..lanes.addresses import (
     join_address,
     usual_address,
 )
-from ..lanes.base import Lane
 from ..options import DEFAULT_INIT_TIMEOUT
 from ..security.handshake import SECRET_VARIABLE, Credentials
-from ..security.tls import TlsFiles
 from .entering import GroupRendezvous
 from .file import FileLog
-from .group_log import GroupLog
 from .log import Log, join_in_log
 from .tcp import Admit, RendezvousHost, join
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
+    from ..lanes.lane import Lane
+    from ..security.tls import TlsFiles
+    from .group_log import GroupLog
 
 VARIABLE = "TELEGRAD_INIT_METHOD"
 ETCD_PORT = 2379

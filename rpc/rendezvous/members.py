@@ -8,9 +8,12 @@ another process may join in its place.
 from __future__ import annotations
 
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ...core.errors import RendezvousError
-from ...proto.rpc_pb2 import WorkerRecord
+
+if TYPE_CHECKING:
+    from ...proto.rpc_pb2 import WorkerRecord
 
 SHOWN = 16  # missing ranks that a message names
 

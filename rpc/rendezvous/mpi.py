@@ -13,16 +13,19 @@ import secrets
 import socket
 import time
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ...core import mpi
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..lanes.addresses import host_towards, join_address
-from ..lanes.base import Lane
 from ..security.handshake import PROTOCOL, Credentials
 from ..security.tls import TlsFiles
 from ..threads.notices import WaitNotices
 from .members import MemberList
+
+if TYPE_CHECKING:
+    from ..lanes.lane import Lane
 
 logger = logging.getLogger("telegrad.rpc")
 POLL_SECONDS = 0.001

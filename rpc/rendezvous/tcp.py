@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
@@ -20,15 +20,18 @@ from ...core.errors import AgentClosedError, AuthenticationError, RendezvousErro
 from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
 from ..lanes.addresses import host_of
-from ..lanes.base import Lane
-from ..lanes.grpc import GrpcLane, options_for
+from ..lanes.grpc import GrpcLane
 from ..lanes.grpc_channel import connect, open_channel
 from ..lanes.grpc_handshake import WELCOME_KEY, introduce, translate
+from ..lanes.grpc_options import options_for
 from ..links.worker_records import WorkerRecords
-from ..security.handshake import Credentials
 from ..threads.ioloop import acquire_loop, release_loop, within
 from ..threads.notices import WaitNotices
 from .members import MemberList
+
+if TYPE_CHECKING:
+    from ..lanes.lane import Lane
+    from ..security.handshake import Credentials
 
 logger = logging.getLogger("telegrad.rpc")
 JOIN = "/telegrad.Rendezvous/Join"

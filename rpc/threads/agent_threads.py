@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
 from ...core.futures import Future, thread_role
 from .coroutines import Coroutines
 from .ioloop import RefusesToBlock
 from .pool import Executor, ThreadPool
-from .timers import Timers
+
+if TYPE_CHECKING:
+    from .timers import Timers
 
 CALLBACK_THREADS = 4
 CLOSE_SECONDS = 2.0

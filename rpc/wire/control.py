@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.errors import SerializationError
-from .frames import Parts
 from .header import HEAD, Flag, FrameKind
+
+if TYPE_CHECKING:
+    from .frames import Parts
 
 AMOUNT = struct.Struct("<qq")  # bytes, messages; signed, because a goal may be negative
 ITEM = struct.Struct("<QHI")  # id, topic, bytes

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.extend import Tensor
-from ...core.futures import Future
 from ..call_states import NEW
-from ..lanes.base import Connection, FrameHandle
+from ..lanes.frame import FrameHandle
 from .header import FrameKind, restamp
+
+if TYPE_CHECKING:
+    from ...core.extend import Tensor
+    from ...core.futures import Future
+    from ..lanes.session import Session
 
 NOTHING: Any = ()  # instead of an empty list: most messages need none, and to make one takes time
 NONE_YET: Any = MappingProxyType({})  # instead of an empty dictionary
@@ -127,7 +130,7 @@ class Outgoing(FrameHandle):
         self.flags: int = 0
         self.pickled: Sequence[Any] = ()
         self.attached = NO_ATTACHMENTS
-        self.connection: Connection | None = None
+        self.connection: Session | None = None
         self.size = 0
         self.state = NEW
         self.waiting = None

@@ -59,7 +59,7 @@ def flow(worker: Worker, end: Any) -> dict[str, int]:
     flow = worker.agent.flows.of(end)
     held = {"in line": len(flow.queued), "held back": len(flow._held)}
     if not flow.closed:
-        held["not sent"] = len(end._waiting or ())
+        held["not sent"] = len(end._waiting._frames)
         if end.other is not None and end.other.flow is not None and not end.other.flow.closed:
             held["under way"] = flow._window._messages - end.other.flow.receipts.messages
     return held

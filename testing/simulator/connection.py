@@ -1,14 +1,15 @@
-"""Connections of the simulated network: a connection is a stream, until it breaks."""
+"""Sessions of the simulated network: a session is a stream of frames, until it breaks."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...rpc.call_states import WRITTEN
-from ...rpc.extend import Connection, LaneListener
-from ...rpc.lanes.base import HEAD_BYTES, FrameHandle
+from ...rpc.extend import FrameHandle, LaneListener, Pipe, Session, WaitingFrame
+from ...rpc.lanes.frame import HEAD_BYTES
 from .events import Action, Process
 
 if TYPE_CHECKING:
@@ -17,50 +18,26 @@ if TYPE_CHECKING:
 SCHEME = "simulated"
 
 
-class SimulatedConnection(Connection):
-    """End of a connection; ``other`` is the end at the peer."""
+class SimulatedSession(Session):
+    """One end of a session; ``other`` is the end at the peer."""
 
     scheme = SCHEME
 
     def __init__(self, network: Network, process: Process, listener: LaneListener, dial: Action | None = None) -> None:
+        super().__init__()
         self.network = network
         self.process = process
         self.listener = listener
-        self.other: SimulatedConnection | None = None
-        self.closed = False
+        self.other: SimulatedSession | None = None
         self.broken = False  # what is sent from here on is lost
         self.dialed = dial is not None
         self._dial = dial
-        self._waiting: list[tuple[bytearray, FrameHandle | None]] | None = []  # frames sent before it was open
         self._held: deque[Action] = deque()  # what arrived while the link was cut
         self._latest = 0.0  # when the last frame arrives
 
     def start(self) -> None:
         if self._dial is not None:
             self._dial()
-
-    def send(self, parts: list[Any], handle: FrameHandle | None = None) -> bool:
-        if self.closed:
-            return False
-        frame = bytearray().join(parts)
-        if handle is not None:
-            handle.state = WRITTEN
-        if self._waiting is not None:
-            self._waiting.append((frame, handle))
-        elif not self.broken and self.other is not None:
-            self.network.carry(self.other, frame)
-        return True
-
-    def withdraw(self, handle: FrameHandle) -> bool:
-        waiting = self._waiting or []
-        left = [(frame, other) for frame, other in waiting if other is not handle]
-        if len(left) < len(waiting):
-            self._waiting = left
-        return len(left) < len(waiting)
-
-    def take_unsent(self) -> list[tuple[Any, FrameHandle]]:
-        waiting, self._waiting = self._waiting or [], []
-        return [(frame, handle) for frame, handle in waiting if handle is not None]
 
     def close(self, last: list[Any] | None = None) -> None:
         if self.closed:
@@ -85,7 +62,7 @@ class SimulatedConnection(Connection):
 
     def give_up(self) -> None:
         """Close this end because the time to connect is over."""
-        if self._waiting is None or self.closed:
+        if self.opened or self.closed:
             return
         if self.other is not None:
             self.broken = self.other.broken = True
@@ -93,20 +70,20 @@ class SimulatedConnection(Connection):
         self.fail(ConnectionResetError("it took the connection and said nothing"))
 
     def open(self) -> None:
-        """Mark the connection as open and send what waited. An acceptor may have sent its last frame and closed before."""
+        """Mark the session as open and send what waited. An acceptor may have sent its last frame and closed before."""
         if self.closed and self.dialed:
             return
         self.opened = True
         if self.dialed:
             self.listener.connected(self)
-        waiting, self._waiting = self._waiting or [], None
-        if self.other is not None and not self.broken:
-            for frame, handle in waiting:
-                if handle is not None:
-                    frame[:HEAD_BYTES] = handle.restamp(bytes(frame[:HEAD_BYTES]))
-                self.network.carry(self.other, frame)
+        self.use(SimulatedPipe(self), SCHEME)
         if self.closed:
             self._say_closed()
+
+    def carry(self, frame: bytearray) -> None:
+        """Send a frame over the network."""
+        if self.other is not None and not self.broken:
+            self.network.carry(self.other, frame)
 
     def enqueue(self, label: str, action: Action) -> None:
         """Have ``action`` arrive at this end, after all that was enqueued before."""
@@ -115,7 +92,7 @@ class SimulatedConnection(Connection):
 
     def take(self, frame: bytearray) -> None:
         """Take a frame that arrived."""
-        if not self.closed and self._waiting is None:
+        if not self.closed and self.opened:
             self.listener.received(self, frame, True)
 
     def release(self) -> None:
@@ -129,3 +106,24 @@ class SimulatedConnection(Connection):
             self._held.append(action)
         else:
             action()
+
+
+class SimulatedPipe(Pipe):
+    """Frames from one end of a session to the other, over the simulated network."""
+
+    def __init__(self, near: SimulatedSession) -> None:
+        self._near = near
+
+    def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
+        if handle is not None:
+            handle.waiting, handle.state = None, WRITTEN
+        self._near.carry(bytearray().join(parts))
+        return True
+
+    def add(self, frames: Iterable[WaitingFrame]) -> None:
+        for waiting in frames:
+            if (taken := waiting.take_back()) is not None:
+                frame, handle = bytearray(taken[0]), taken[1]
+                if handle is not None:
+                    frame[:HEAD_BYTES] = handle.restamp(bytes(frame[:HEAD_BYTES]))
+                self._near.carry(frame)

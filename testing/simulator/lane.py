@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from ...proto.rpc_pb2 import WorkerRecord
-from ...rpc.extend import Connection, Lane, LaneListener
-from .connection import SCHEME, SimulatedConnection
+from ...rpc.extend import Lane, LaneListener, Session
+from .connection import SCHEME, SimulatedSession
 from .events import Process, State
 from .network import Network
 
@@ -29,8 +29,8 @@ class SimulatedLane(Lane):
         self._addresses.append(address)
         return address
 
-    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Connection:
-        connection = SimulatedConnection(
+    def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Session:
+        connection = SimulatedSession(
             self._network, self._process, listener, lambda: self._connect(connection, peer, address)
         )
         connection.number = peer.number
@@ -40,16 +40,16 @@ class SimulatedLane(Lane):
         for address in self._addresses:
             self._network.listeners.pop(address, None)
 
-    def _connect(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+    def _connect(self, end: SimulatedSession, peer: WorkerRecord, address: str) -> None:
         """Connect, or tell the dialer why it cannot."""
         self._look_later(end, peer, address)
         self._network.queue.after(self._network.latency(), None, "dial", lambda: self._knock(end, peer, address))
 
-    def _look_later(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+    def _look_later(self, end: SimulatedSession, peer: WorkerRecord, address: str) -> None:
         look = partial(self._look, end, peer, address)
         self._network.queue.after(2 * self._network.keepalive, end.process, "dial-timeout", look)
 
-    def _look(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+    def _look(self, end: SimulatedSession, peer: WorkerRecord, address: str) -> None:
         """Give up a dial that takes long, unless the system of its peer answers: a slow process may take any time."""
         process, _ = self._network.listeners.get(address, (None, None))
         silent = process is None or process.state is not State.RUNNING
@@ -58,7 +58,7 @@ class SimulatedLane(Lane):
         elif not end.closed and not end.opened:
             self._look_later(end, peer, address)
 
-    def _knock(self, end: SimulatedConnection, peer: WorkerRecord, address: str) -> None:
+    def _knock(self, end: SimulatedSession, peer: WorkerRecord, address: str) -> None:
         if end.closed or end.process.state is State.DEAD:
             return
         if self._network.is_cut(end.process.rank, peer.rank):
@@ -80,11 +80,11 @@ class SimulatedLane(Lane):
         )
 
     def _accept(
-        self, end: SimulatedConnection, process: Process, listener: LaneListener, peer: WorkerRecord, address: str
+        self, end: SimulatedSession, process: Process, listener: LaneListener, peer: WorkerRecord, address: str
     ) -> None:
         if end.closed or end.process.state is State.DEAD:
             return
-        theirs = SimulatedConnection(self._network, process, listener)
+        theirs = SimulatedSession(self._network, process, listener)
         error = shake_hands(end.listener, listener, theirs, peer, address)
         if error is not None:
             self._network.queue.after(self._network.latency(), end.process, "refused", lambda: end.fail(error))
@@ -98,7 +98,7 @@ class SimulatedLane(Lane):
 
 
 def shake_hands(
-    dialing: LaneListener, listening: LaneListener, theirs: Connection, peer: WorkerRecord, address: str
+    dialing: LaneListener, listening: LaneListener, theirs: Session, peer: WorkerRecord, address: str
 ) -> Exception | None:
     """Have two listeners authenticate each other, as every lane does; return why the dialer is refused."""
     dialer, acceptor = dialing.dialer_handshake(peer.identity, address), listening.acceptor_handshake()

@@ -25,7 +25,7 @@ from ...rref.context import NUMBER as REFERENCES
 from .events import Action, EventQueue, Process, State
 
 if TYPE_CHECKING:
-    from .connection import SimulatedConnection
+    from .connection import SimulatedSession
 
 LATENCY_SECONDS = 0.002
 LATE_SECONDS = 1.0
@@ -53,7 +53,7 @@ class Network:
         self.keepalive = keepalive
         self.listeners: dict[str, tuple[Process, LaneListener]] = {}
         self._rng = rng
-        self._ends: dict[SimulatedConnection, None] = {}  # open ones, in the order in which they were made
+        self._ends: dict[SimulatedSession, None] = {}  # open ones, in the order in which they were made
         self._cuts: dict[frozenset[int], int] = {}  # links that are cut, each with the number of its cut
         self._cut_number = 0
 
@@ -122,18 +122,18 @@ class Network:
             for end in [end for end in self._ends if end.process is process and end.other is not None]:
                 self._break(end)
 
-    def _between(self, link: frozenset[int]) -> list[SimulatedConnection]:
+    def _between(self, link: frozenset[int]) -> list[SimulatedSession]:
         return [
             end for end in self._ends if end.other is not None and link == {end.process.rank, end.other.process.rank}
         ]
 
-    def _break(self, end: SimulatedConnection) -> None:
+    def _break(self, end: SimulatedSession) -> None:
         assert end.other is not None
         end.broken = end.other.broken = True
         self.break_end(end)
         self.break_end(end.other)
 
-    def break_end(self, end: SimulatedConnection) -> None:
+    def break_end(self, end: SimulatedSession) -> None:
         error = ConnectionResetError("the simulated connection broke")
         self.queue.after(self.latency(), end.process, "break", lambda: end.fail(error))
 
@@ -146,15 +146,15 @@ class Network:
             return self._rng.random() * LATE_SECONDS
         return LATENCY_SECONDS * (0.1 + self._rng.random())
 
-    def opened(self, end: SimulatedConnection) -> None:
+    def opened(self, end: SimulatedSession) -> None:
         """Record a connection that was made."""
         self._ends[end] = None
 
-    def closed(self, end: SimulatedConnection) -> None:
+    def closed(self, end: SimulatedSession) -> None:
         """Record an end that was closed."""
         self._ends.pop(end, None)
 
-    def carry(self, target: SimulatedConnection, frame: bytearray) -> None:
+    def carry(self, target: SimulatedSession, frame: bytearray) -> None:
         """Carry a frame to the other end."""
         kind = frame[0]
         label = f"{KIND_NAMES.get(kind, kind)} to w{target.process.rank}"
@@ -169,7 +169,7 @@ class Network:
             again = partial(target.take, bytearray(frame))
             self.queue.after(self._rng.random() * LATE_SECONDS, target.process, f"repeated {label}", again)
 
-    def _mistreat(self, target: SimulatedConnection, label: str, deliver: Action) -> bool:
+    def _mistreat(self, target: SimulatedSession, label: str, deliver: Action) -> bool:
         draw = self._rng.random()
         if draw < self.rates.drop:
             self.counts["drop"] += 1
@@ -181,7 +181,7 @@ class Network:
         return False
 
 
-def _count_as_sent(target: SimulatedConnection, size: int) -> None:
+def _count_as_sent(target: SimulatedSession, size: int) -> None:
     """Count a repeated message in its sender's window: a worker repeats a message by sending it, and each copy is used."""
     sender = target.other
     assert sender is not None and sender.flow is not None

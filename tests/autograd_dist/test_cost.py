@@ -9,7 +9,7 @@ import pytest
 import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.backward_pass import BackwardPass
-from telegrad.rpc.lanes.inproc import InProcessConnection
+from telegrad.rpc.lanes.inproc import InProcessSession
 from telegrad.rpc.threads.pool import ThreadPool
 from telegrad.testing import count, in_process_cluster
 
@@ -31,7 +31,7 @@ def counts(monkeypatch):
 
         monkeypatch.setattr(kind, method, counting)
 
-    count(InProcessConnection, "send", "frames")
+    count(InProcessSession, "send", "frames")
     count(ThreadPool, "submit", "handed over")
     monkeypatch.setattr("telegrad.autograd_dist.contexts.BATCH_SECONDS", 60)
     return counted

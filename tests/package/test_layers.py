@@ -341,7 +341,7 @@ def source(tmp_path):
     "file, text",
     [
         ("rpc/agent.py", "import os\nfrom ..core import Future, TelegradError\nfrom ..proto import rpc_pb2"),
-        ("rpc/agent.py", "from . import lanes\nfrom .lanes import base\nfrom .. import core"),
+        ("rpc/agent.py", "from . import lanes\nfrom .lanes import lane\nfrom .. import core"),
         ("rpc/agent.py", "from ..core.extend import Tensor\nfrom ..core import errors, extend, futures"),
         ("core/autograd/engine.py", "from ..errors import TelegradError\nfrom .. import futures\nfrom . import node"),
         ("rpc/__init__.py", "from ..rref import RRef, remote"),

@@ -1,4 +1,4 @@
-"""Bulk sockets whose connection ends while a thread reads or writes, in a moment that ``LargeFrames`` cannot choose."""
+"""Bulk sockets whose connection ends while a thread reads or writes, in a moment that ``LargePipe`` cannot choose."""
 
 import os
 import socket

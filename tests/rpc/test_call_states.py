@@ -11,7 +11,7 @@ from telegrad.rpc.call_states import ANSWERED, CALLING, ENDED, NEW, SERVING, WAI
 from telegrad.rpc.calls.dispatch import PendingCall
 from telegrad.rpc.calls.server_call import ServerCall
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.lanes.base import FrameHandle
+from telegrad.rpc.lanes.frame import FrameHandle
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.testing import in_process_cluster
 

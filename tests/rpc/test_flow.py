@@ -13,6 +13,7 @@ from telegrad.core.futures import Future, collect_all, thread_role, wait_all
 from telegrad.rpc.calls.replies import Reply
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.flow.flow import Flow
+from telegrad.rpc.lanes.frame import FrameHandle
 from telegrad.rpc.receiver import Receiver
 from telegrad.rpc.threads.ioloop import RefusesToBlock
 
@@ -217,7 +218,7 @@ def test_a_call_that_is_taken_back_gives_all_its_room_back(cluster, monkeypatch,
     with cluster("a", "b", options=options()) as (a, _), a.use():
         rpc.rpc_sync("b", note, (0,))
         (before,) = (flow["in_flight"] for flow in a.debug_info()["flow"]["b"])
-        monkeypatch.setattr(type(a.peers.find("b").link.dialed), "withdraw", lambda connection, ticket: True)
+        monkeypatch.setattr(FrameHandle, "withdraw", lambda handle: True)
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("b", wait_at_gate, (1,), timeout=0.2)
         until(lambda: [flow["in_flight"] for flow in a.debug_info()["flow"]["b"]] == [before])

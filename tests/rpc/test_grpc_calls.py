@@ -11,11 +11,11 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.lanes import grpc_connection
-from telegrad.rpc.lanes.base import SCATTERED
+from telegrad.rpc.lanes import grpc_pipe
 from telegrad.rpc.lanes.bulk import chunks
-from telegrad.rpc.lanes.grpc import DialedConnection, GrpcLane
-from telegrad.rpc.lanes.outbox import Outbox, next_chunk
+from telegrad.rpc.lanes.frame import SCATTERED
+from telegrad.rpc.lanes.grpc import DialedSession, GrpcLane
+from telegrad.rpc.lanes.grpc_pipe import GrpcBulkPipe
 from telegrad.testing.cluster import in_process_cluster
 
 CALLS = 100
@@ -56,9 +56,9 @@ class EndedStream:
 
 def test_the_end_of_the_bulk_stream_leaves_time_to_read_the_last_frames():
     async def run():
-        connection = DialedConnection.__new__(DialedConnection)
-        connection._bulk = Outbox(asyncio.get_running_loop(), next_chunk)
-        connection._resources = SimpleNamespace(buffers=SimpleNamespace(take=None))
+        connection = DialedSession.__new__(DialedSession)
+        buffers = SimpleNamespace(take=None)
+        connection._bulk = GrpcBulkPipe(asyncio.get_running_loop(), buffers, lambda: None)
         pumping = asyncio.ensure_future(connection._pump_dialed_bulk(EndedStream()))
         for _ in range(50):  # turns of the loop, in which another stream is read
             await asyncio.sleep(0)
@@ -73,8 +73,8 @@ def test_a_frame_whose_segments_went_with_its_connection_is_dropped():
     def received(data):
         raise SerializationError("its segment is not there")
 
-    connection = DialedConnection.__new__(DialedConnection)
-    connection._large, connection.closed = SimpleNamespace(received=received), True
+    connection = DialedSession.__new__(DialedSession)
+    connection._scattered, connection.closed = SimpleNamespace(received=received), True
     connection._received_small(bytes([SCATTERED]))
     connection.closed = False
     with pytest.raises(SerializationError):
@@ -96,7 +96,7 @@ def test_a_message_for_whose_copy_there_is_no_memory_takes_no_room(monkeypatch, 
     with in_process_cluster("a", "b", options=options, make_lane=partial(GrpcLane, ())) as (a, _), a.use():
         rpc.rpc_sync("b", len, (LARGE,))
         with monkeypatch.context() as patch:
-            patch.setattr(grpc_connection, "chunks", fail)
+            patch.setattr(grpc_pipe, "chunks", fail)
             for _ in range(4):  # as many as two windows
                 with pytest.raises(MemoryError, match="no room"):
                     rpc.rpc_sync("b", function, args)

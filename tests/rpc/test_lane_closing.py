@@ -6,6 +6,7 @@ import struct
 import threading
 import weakref
 from functools import partial
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -13,9 +14,10 @@ from helpers.programs import PROGRAMS
 from telegrad import rpc
 from telegrad.agents import make_agent
 from telegrad.core.errors import RpcError
+from telegrad.rpc.lanes.frame import WaitingFrame
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
-from telegrad.rpc.lanes.grpc_connection import AcceptedConnection
-from telegrad.rpc.lanes.outbox import SmallFrame
+from telegrad.rpc.lanes.grpc_session import AcceptedSession
+from telegrad.rpc.lanes.large.resources import new_resources
 from telegrad.rpc.threads.ioloop import call_on_loop
 from telegrad.testing.check_lane import pair
 from telegrad.testing.cluster import in_process_cluster
@@ -126,11 +128,12 @@ async def test_a_connection_that_ends_as_its_last_frame_leaves_waits_for_nothing
         async def say_end(self):
             said.append("the end")
 
-    connection = AcceptedConnection(asyncio.get_running_loop(), None, None, None)
-    connection._large = Side()
+    lane = SimpleNamespace(loop=asyncio.get_running_loop(), resources=new_resources())
+    connection = AcceptedSession(lane, None)
+    connection.large = Side()
     connection._decided.set()
-    connection._frames.put(None)
-    writing = asyncio.ensure_future(connection._write_frames(said.append, connection._large.say_end))
+    connection._frames.end()
+    writing = asyncio.ensure_future(connection._write_frames(said.append, connection.large.say_end))
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(writing, 30)
     assert not said
@@ -182,7 +185,7 @@ def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until,
         released.set()
         until(lambda: kept[0]() is None)
         assert "broke during the call" in failures[0]
-        poller, stream = connection._poller, connection._stream
+        poller, stream = connection._lane.poller, connection._stream
         stream.watch_input(True)  # as a thread that leaves the reading late
         until(lambda: stream._closed)
         assert stream not in poller._owners.values()
@@ -209,7 +212,7 @@ def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_connecti
         stream = a.peers.at(1).link.dialed._stream
         writer = stream._writer
         writer._target, target = Interrupted(), writer._target
-        writer.waiting.append(SmallFrame(b"", None))
+        writer.waiting.append(WaitingFrame(b"", None))
         with pytest.raises(KeyboardInterrupt):
             stream.flush_waiting()
         writer._target = target

@@ -16,11 +16,11 @@ import pytest
 from helpers.certificates import authority, worker_tls
 from telegrad.core.errors import SerializationError
 from telegrad.core.futures import shield
-from telegrad.rpc.lanes.base import SCATTERED, FrameHandle
+from telegrad.rpc.lanes.frame import SCATTERED, FrameHandle
 from telegrad.rpc.lanes.large import arrival, reader
 from telegrad.rpc.lanes.large.allowance import Allowance
 from telegrad.rpc.lanes.large.buffers import Buffers
-from telegrad.rpc.lanes.large.channel import SEGMENT_BYTES, LargeFrames
+from telegrad.rpc.lanes.large.pipe import SEGMENT_BYTES, LargePipe
 from telegrad.rpc.lanes.large.resources import Resources
 from telegrad.rpc.lanes.large.scattered import ScatteredFrame
 from telegrad.rpc.lanes.tls_socket import TlsSocket
@@ -61,7 +61,7 @@ class End:
 
     async def _open(self):
         resources = Resources(Allowance(1 << 30, 100), Allowance(1 << 30, 100), Buffers())
-        self.large = LargeFrames(self.bulk, self.send_small, self.deliver, resources)
+        self.large = LargePipe(self.bulk, self.send_small, self.deliver, resources, expect=lambda size: None)
         self.large.over.add_done_callback(lambda over: self.note(self.errors, over.result()))
 
     def send_small(self, parts, size, handle):

@@ -6,10 +6,10 @@ import threading
 from contextlib import suppress
 
 import pytest
-from telegrad.rpc.lanes import bulk, outbox
-from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
-from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, MOST_WAITING, Assembly, Transfer, chunks
-from telegrad.rpc.lanes.outbox import Outbox, SmallFrame, next_batch, split_batch
+from telegrad.rpc.lanes import bulk, frame
+from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, MOST_WAITING, Assembly, ChunkedFrame, chunks
+from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle, WaitingFrame
+from telegrad.rpc.lanes.outbox import Outbox, next_batch, split_batch
 from telegrad.rpc.threads.ioloop import LoopThread
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import HEAD, restamp
@@ -28,7 +28,7 @@ def request(size):
 
 
 def transfer(number, parts, handle=None):
-    made = Transfer(number, sum(map(len, parts)), handle)
+    made = ChunkedFrame(number, sum(map(len, parts)), handle, lambda made: None)
     assert all(made.add(chunk) for chunk in chunks(number, parts))
     return made
 
@@ -39,14 +39,14 @@ def test_a_header_has_the_length_that_lanes_know():
 
 def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
     for late, seconds in ((-1.0, 0.25), (1000.0, 5.0)):
-        for module in (bulk, outbox):
+        for module in (bulk, frame):
             monkeypatch.setattr(module, "LATE_SECONDS", late)
-        small = SmallFrame(b"".join(request(10)), Stamp()).take()
+        small = WaitingFrame(b"".join(request(10)), Stamp()).take()
         assert decode(small, False, Incoming(None)).timeout == seconds and len(small) == HEAD.size + 10
-        large, assembly, frame = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None
-        while frame is None:
-            frame = assembly.add(large.take())
-        assert decode(frame, True, Incoming(None)).timeout == seconds and len(frame) == HEAD.size + CHUNK_BYTES + 9
+        large, assembly, whole = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None
+        while whole is None:
+            whole = assembly.add(large.take())
+        assert decode(whole, True, Incoming(None)).timeout == seconds and len(whole) == HEAD.size + CHUNK_BYTES + 9
 
 
 def test_no_deadline_stays_no_deadline():
@@ -56,7 +56,7 @@ def test_no_deadline_stays_no_deadline():
 
 
 def test_a_small_frame_is_taken_or_withdrawn():
-    first, second = SmallFrame(b"first", None), SmallFrame(b"second", None)
+    first, second = WaitingFrame(b"first", None), WaitingFrame(b"second", None)
     assert first.withdraw() and not first.withdraw() and first.take() is None
     assert second.take() == b"second" and not second.withdraw()
 
@@ -105,7 +105,7 @@ def adding(made, parts, full):
 
 def test_chunks_of_a_transfer_wait_for_those_before_them():
     parts, full = [bytes(CHUNK_BYTES * (MOST_WAITING + 2))], threading.Event()
-    made = Transfer(1, len(parts[0]), None)
+    made = ChunkedFrame(1, len(parts[0]), None, lambda made: None)
     thread, assembly = adding(made, parts, full), Assembly()
     assert full.wait(30)
     assert made.take_back() is None  # some of it is not there yet
@@ -119,7 +119,7 @@ def test_chunks_of_a_transfer_wait_for_those_before_them():
 
 def test_a_thread_that_adds_chunks_waits_no_longer_when_none_leaves():
     parts, full = [bytes(CHUNK_BYTES * (MOST_WAITING + 2))], threading.Event()
-    made = Transfer(1, len(parts[0]), None)
+    made = ChunkedFrame(1, len(parts[0]), None, lambda made: None)
     thread = adding(made, parts, full)
     assert full.wait(30)
     assert made.withdraw()
@@ -171,10 +171,10 @@ def stream():
 def test_a_thread_writes_its_frame_itself_and_the_loop_what_waits_meanwhile(stream, until):
     made, box, over = stream
     for each in (b"first", b"second", b"third"):
-        box.put(SmallFrame(each, None))
+        box.put(WaitingFrame(each, None))
     made.leave()
     until(lambda: len(made.messages) == 2)
-    box.put(None)
+    box.end()
     assert not over.done()
     made.leave()
     assert over.result(30) is None
@@ -185,8 +185,8 @@ def test_a_thread_writes_its_frame_itself_and_the_loop_what_waits_meanwhile(stre
 
 def test_a_write_that_fails_ends_the_outbox(stream):
     made, box, over = stream
-    box.put(SmallFrame(b"first", None))
-    box.put(SmallFrame(b"second", None))
+    box.put(WaitingFrame(b"first", None))
+    box.put(WaitingFrame(b"second", None))
     made.fail(ValueError("the stream broke"))
     with pytest.raises(ValueError, match="broke"):
         over.result(30)
@@ -195,7 +195,7 @@ def test_a_write_that_fails_ends_the_outbox(stream):
 
 def test_a_stream_that_is_cancelled_ends_the_outbox_quietly(stream, caplog):
     made, box, over = stream
-    box.put(SmallFrame(b"first", None))
+    box.put(WaitingFrame(b"first", None))
     made.fail(asyncio.CancelledError())
     with pytest.raises(ConnectionResetError, match="cancelled"):
         over.result(30)
@@ -206,7 +206,7 @@ def test_frames_of_many_threads_leave_once_and_in_order(stream, until):
     made, box, over = stream
     threads = [
         threading.Thread(
-            target=lambda sender=sender: [box.put(SmallFrame(bytes((sender, i)), None)) for i in range(100)]
+            target=lambda sender=sender: [box.put(WaitingFrame(bytes((sender, i)), None)) for i in range(100)]
         )
         for sender in range(4)
     ]
@@ -221,7 +221,7 @@ def test_frames_of_many_threads_leave_once_and_in_order(stream, until):
     until(lambda: len(received()) == 400)
     for each in threads:
         each.join(30)
-    box.put(None)
+    box.end()
     received()
     assert over.result(30) is None
     for sender in range(4):
@@ -232,7 +232,7 @@ def test_in_asyncios_debug_mode_only_the_loop_writes(stream, until):
     """Its loop refuses callbacks of other threads: those that are added to a future that is done already."""
     made, box, _ = stream
     box._loop.set_debug(True)
-    box.put(SmallFrame(b"first", None))
+    box.put(WaitingFrame(b"first", None))
     until(lambda: made.messages)
     assert made.messages[0][1] is not threading.current_thread()
 
@@ -248,8 +248,8 @@ def test_the_end_of_a_stream_waits_for_a_thread_that_takes_frames():
     made, box = Stream(loop.loop), Outbox(loop.loop, take)
     over = asyncio.run_coroutine_threadsafe(box.write_to(made.write), loop.loop)
     loop.run(asyncio.sleep(0), 30)
-    sender = threading.Thread(target=box.put, args=(SmallFrame(b"first", None),))
-    ending = threading.Thread(target=box.clear)
+    sender = threading.Thread(target=box.put, args=(WaitingFrame(b"first", None),))
+    ending = threading.Thread(target=box.take_all)
     try:
         sender.start()
         assert begun.wait(30)
@@ -279,8 +279,8 @@ def test_no_memory_for_the_next_message_ends_the_stream():
     over = asyncio.run_coroutine_threadsafe(box.write_to(made.write), loop.loop)
     loop.run(asyncio.sleep(0), 30)
     try:
-        box.put(SmallFrame(b"first", None))
-        box.put(SmallFrame(b"second", None))
+        box.put(WaitingFrame(b"first", None))
+        box.put(WaitingFrame(b"second", None))
         made.leave()
         with pytest.raises(MemoryError, match="no room"):
             over.result(30)

@@ -14,7 +14,7 @@ from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcCancelledError, RpcError
 from telegrad.core.futures import Waiter, raised_by_handler
 from telegrad.rpc import receiver
-from telegrad.rpc.lanes.base import HEAD_BYTES
+from telegrad.rpc.lanes.frame import HEAD_BYTES
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.lanes.outbox import Outbox
 from telegrad.rpc.lanes.sleeping import Sleeper

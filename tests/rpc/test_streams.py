@@ -10,9 +10,9 @@ from contextlib import suppress
 import pytest
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.call_states import ADMITTED
-from telegrad.rpc.lanes.base import HEAD_BYTES, FrameHandle
+from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.poller import Poller
-from telegrad.rpc.lanes.stream import Stream
+from telegrad.rpc.lanes.stream_pipe import StreamPipe
 from telegrad.rpc.lanes.stream_reader import READ_BYTES, WIDE_BYTES, StreamReader
 from telegrad.rpc.lanes.stream_writer import MOST_PARTS, TOGETHER, StreamWriter
 
@@ -160,7 +160,7 @@ def test_a_late_frame_gets_a_new_header(ends, monkeypatch):
 
     near, far = ends
     small_buffer(near)
-    monkeypatch.setattr("telegrad.rpc.lanes.outbox.LATE_SECONDS", -1.0)
+    monkeypatch.setattr("telegrad.rpc.lanes.frame.LATE_SECONDS", -1.0)
     writer, reader = StreamWriter(near, lambda wanted: None, int), StreamReader(far)
     for _ in range(20):
         writer.send([b"o" * HEAD_BYTES, b"body" * 1000], HEAD_BYTES + 4000, Stamped())
@@ -234,7 +234,7 @@ def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):
 
     async def end():
         poller = Poller(asyncio.get_running_loop())
-        stream = Stream(ends[0], poller, lambda frame: None, lambda: False, lambda: 0)
+        stream = StreamPipe(ends[0], poller, lambda frame: None, lambda: False, lambda: 0)
         ends[1].close()
         stream.reading.by_loop()
         assert await stream.over is None

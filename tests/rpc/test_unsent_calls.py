@@ -10,7 +10,7 @@ import telegrad as tg
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
-from telegrad.rpc.lanes import grpc as grpc_lane
+from telegrad.rpc.lanes import grpc_dialing
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.testing import in_process_cluster
 
@@ -117,7 +117,7 @@ async def test_a_connection_that_never_opened_keeps_no_call(late, end):
 @contextmanager
 def slow_to_connect(monkeypatch, failures):
     """Connections by gRPC fail so often, and then wait for the event."""
-    connect, attempts, gate = grpc_lane.connect, [], threading.Event()
+    connect, attempts, gate = grpc_dialing.connect, [], threading.Event()
 
     async def late(*args):
         attempts.append(args)
@@ -127,7 +127,7 @@ def slow_to_connect(monkeypatch, failures):
             await asyncio.sleep(0.001)
         await connect(*args)
 
-    monkeypatch.setattr(grpc_lane, "connect", late)
+    monkeypatch.setattr(grpc_dialing, "connect", late)
     try:
         yield gate, attempts
     finally:

@@ -2,7 +2,7 @@
 
 import pytest
 from telegrad import rpc
-from telegrad.rpc.lanes.inproc import InProcessConnection
+from telegrad.rpc.lanes.inproc import InProcessSession
 from telegrad.rpc.threads.pool import ThreadPool
 from telegrad.rpc.wire.header import FrameKind
 from telegrad.testing import count, in_process_cluster
@@ -23,7 +23,7 @@ def workers(monkeypatch):
 def sent(monkeypatch):
     """Frames sent by all agents, by kind, and tasks handed to threads."""
     counted = []
-    send, submit = InProcessConnection.send, ThreadPool.submit
+    send, submit = InProcessSession.send, ThreadPool.submit
 
     def counting_send(self, parts, *others):
         counted.append(parts[0][0])
@@ -33,7 +33,7 @@ def sent(monkeypatch):
         counted.append("task")
         return submit(self, task)
 
-    monkeypatch.setattr(InProcessConnection, "send", counting_send)
+    monkeypatch.setattr(InProcessSession, "send", counting_send)
     monkeypatch.setattr(ThreadPool, "submit", counting_submit)
     return counted
 

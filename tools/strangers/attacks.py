@@ -15,8 +15,9 @@ import grpc
 
 from ...core.errors import AuthenticationError
 from ...proto.rpc_pb2 import WorkerRecord
-from ...rpc.lanes.grpc import BULK, FRAMES, TOKEN, options_for
 from ...rpc.lanes.grpc_handshake import CHALLENGE, HELLO_KEY, PROOF_KEY, introduce
+from ...rpc.lanes.grpc_options import options_for
+from ...rpc.lanes.grpc_session import BULK, FRAMES, TOKEN
 from ...rpc.rendezvous.tcp import JOIN
 from ...rpc.security.handshake import PROTOCOL, DialerHandshake
 from ...rpc.security.proofs import GREETING, NONCE_BYTES

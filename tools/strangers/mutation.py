@@ -13,7 +13,8 @@ from typing import Any
 from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.bulk import Assembly, chunks
-from ...rpc.lanes.outbox import LENGTH, split_batch
+from ...rpc.lanes.frame import LENGTH
+from ...rpc.lanes.outbox import split_batch
 from ...rpc.security.handshake import AcceptorHandshake, DialerHandshake
 from ...rpc.wire.control import decode_acknowledgement, decode_control
 from ...rpc.wire.frames import decode, encode

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....core.errors import SerializationError
-from ..base import SCATTERED
-from ..bulk import new_memory
-from .borrower import Borrower
-from .buffers import Buffers
+from ..frame import SCATTERED, new_memory
 from .scattered import NO_SEGMENT, Piece, ScatteredFrame
+
+if TYPE_CHECKING:
+    from .borrower import Borrower
+    from .buffers import Buffers
 
 SCRATCH_BYTES = 1 << 20
 CHECKED_BYTES = 64 << 20  # for more, the free memory is checked first: the kernel promises more than it has

@@ -11,13 +11,15 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....core.errors import SerializationError
 from ....core.shared_memory import Segment, fork_count, open_segment
-from .allowance import Allowance
+
+if TYPE_CHECKING:
+    from .allowance import Allowance
 
 
 class Loan(weakref.ref[Any]):

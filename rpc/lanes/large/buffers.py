@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bulk import new_memory
+from ..frame import new_memory
 from .heap import HEAP
 from .lender import IDLE_SECONDS, class_size
 

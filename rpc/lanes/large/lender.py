@@ -15,9 +15,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ....core.shared_memory import Segment, create_segment
-from .allowance import Allowance
+
+if TYPE_CHECKING:
+    from .allowance import Allowance
 
 IDLE_SECONDS = 60.0
 PAGE_BYTES = 4096

@@ -15,7 +15,7 @@ from typing import Any
 
 from ....core.errors import SerializationError
 from ...threads.ioloop import call_on_loop
-from ..bulk import new_memory
+from ..frame import new_memory
 from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .starter import ThreadStarter

@@ -15,11 +15,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..base import HEAD_BYTES, FrameHandle
-from ..outbox import LATE_SECONDS
-from ..tls_socket import TlsSocket
+from ..frame import HEAD_BYTES, LATE_SECONDS, FrameHandle
+
+if TYPE_CHECKING:
+    from ..tls_socket import TlsSocket
 
 HEAD = struct.Struct("<BQ")  # kind of the unit; its size in bytes, or the number of an offered segment
 DESCRIPTOR = struct.Struct("i")

@@ -12,11 +12,14 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ....core.futures import raised_by_handler, shield, sleeps
 from ...threads.ioloop import call_on_loop
-from ..tls_socket import TlsSocket
-from .transfer import Offer, Transfer
+
+if TYPE_CHECKING:
+    from ..tls_socket import TlsSocket
+    from .transfer import Offer, Transfer
 
 LOOK_SECONDS = 0.05  # a thread that waits checks so often whether it must still wait
 

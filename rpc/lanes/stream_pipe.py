@@ -1,4 +1,4 @@
-"""``Stream``: the frames of one connection on a stream socket. Any thread sends; ``reading.py`` says who reads."""
+"""``StreamPipe``: small frames on a stream socket (Unix, TCP or TLS). Any thread sends; ``reading.py`` says which one reads."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from select import EPOLLIN, EPOLLOUT
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.futures import raised_by_handler
 from ..threads.timers import Ticker
-from .base import FrameHandle
-from .outbox import SmallFrame
-from .poller import Poller
+from .pipe import Pipe
 from .reading import SharedReading
 from .stream_reader import reader_of
 from .stream_writer import TOGETHER, StreamWriter
-from .tls_socket import TlsSocket
+
+if TYPE_CHECKING:
+    from .frame import FrameHandle, WaitingFrame
+    from .poller import Poller
+    from .tls_socket import TlsSocket
 
 LONG_BYTES = 512  # a frame that is longer waits for no others
 Deliver = Callable[[Any], None]
@@ -25,13 +27,13 @@ Crowded = Callable[[], bool]
 Progress = Callable[[], int]
 
 
-class Stream:
-    """Frames on one socket. Made on the loop's thread; the socket is this object's from then on.
+class StreamPipe(Pipe):
+    """Small frames on one socket. Made on the loop's thread; the socket is this object's from then on.
 
     Args:
         connected: the socket, non-blocking.
         poller: watches it.
-        deliver: gets each frame that arrives, in the thread that reads; its memory is writable and nobody else's.
+        deliver: gets each frame that arrives, in the thread that reads; its memory is writable, and nothing else uses it.
         crowded: tells whether frames may wait for one another (``LaneListener.crowded``).
         progress: returns how many of the messages that arrived here have been used.
 
@@ -42,6 +44,9 @@ class Stream:
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
 
+    reading: SharedReading
+    over: asyncio.Future[Exception | None]
+
     def __init__(
         self,
         connected: socket.socket | TlsSocket,
@@ -51,7 +56,7 @@ class Stream:
         progress: Progress,
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.over: asyncio.Future[Exception | None] = self.loop.create_future()
+        self.over = self.loop.create_future()
         self._socket = connected
         self._descriptor = connected.fileno()
         self._poller = poller
@@ -74,14 +79,6 @@ class Stream:
     # -- writing
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
-        """Send one frame: at once, or when the socket has room. Any thread.
-
-        Args:
-            parts, size, handle: as for ``StreamWriter.send``.
-
-        Returns:
-            False if this stream has ended.
-        """
         short = size < LONG_BYTES
         crowded = short and self.crowded()
         sent = None
@@ -110,8 +107,7 @@ class Stream:
             self._writer.write_waiting()
         return left
 
-    def add(self, frames: Iterable[SmallFrame]) -> None:
-        """Send frames that have waited elsewhere. On the loop."""
+    def add(self, frames: Iterable[WaitingFrame]) -> None:
         self._writer.add(frames)
 
     async def finish(self) -> None:

@@ -1,6 +1,6 @@
-"""``LargeFrames``: sends and receives the large frames of one connection.
+"""``LargePipe``: large frames of one session, beside the socket of its small frames.
 
-Beside the connection's own socket, on which small frames travel, there is a bulk socket. On one host, large parts of a
+They have a socket of their own, the bulk socket. On one host, large parts of a
 frame are written into shared segments, and the small rest, the front, travels as a small frame. Parts without a segment go
 through the bulk socket. If they are many bytes, the front goes with them, so that a small frame never waits behind a large
 one.
@@ -15,25 +15,27 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core.shared_memory import Segment
 from ...call_states import ADMITTED
 from ...threads.ioloop import call_on_loop, may_block
-from ..base import SCATTERED, FrameHandle, Loan
-from ..bulk import BULK_BYTES
+from ..frame import BULK_BYTES, SCATTERED, FrameHandle, Loan
+from ..pipe import Pipe
 from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .borrower import Borrower
 from .heap import HEAP
 from .lender import IDLE_SECONDS, Lender
 from .reader import BulkReader
-from .resources import Resources
 from .scattered import NO_SEGMENT, Notices, Piece, decode_table, encode_table
 from .transfer import Offer, Transfer
 from .writer import BulkWriter
+
+if TYPE_CHECKING:
+    from ....core.shared_memory import Segment
+    from .resources import Resources
 
 SEGMENT_BYTES = 64 * 1024  # larger parts go into a segment; for smaller ones a copy through the socket costs less
 PIECE_BYTES = 4 * 1024  # larger parts get memory of their own at the receiver
@@ -43,24 +45,31 @@ SendSmall = Callable[[list[Any], int, "FrameHandle | None"], bool]
 Deliver = Callable[[Any], object]
 
 
-class LargeFrames:
-    """Large frames of one connection. Made on the loop; any thread sends.
+class LargePipe(Pipe):
+    """Large frames of one session. Made on the loop; any thread sends.
 
     Args:
         bulk: the bulk socket, non-blocking; it belongs to this object from now on.
         send_small: sends a small frame: gets its parts, their length in bytes, and its handle.
         deliver: gets each frame that arrives. The frame's memory is writable, and nothing else uses it.
         resources: the lane's memory for large frames.
-
-    Attributes:
-        over: completes on the loop: with ``None`` when the peer has ended its side, or with the error that broke the socket.
+        expect: called with the size of each frame that is sent: its answer takes longer than others.
     """
 
+    least = SEGMENT_BYTES
+    over: asyncio.Future[Exception | None]
+
     def __init__(
-        self, bulk: socket.socket | TlsSocket, send_small: SendSmall, deliver: Deliver, resources: Resources
+        self,
+        bulk: socket.socket | TlsSocket,
+        send_small: SendSmall,
+        deliver: Deliver,
+        resources: Resources,
+        expect: Callable[[int], object],
     ) -> None:
         self._loop = loop = asyncio.get_running_loop()
-        self.over: asyncio.Future[Exception | None] = loop.create_future()
+        self.over = loop.create_future()
+        self._expect = expect
         self._bulk = bulk
         self._send_small = send_small
         self._deliver = deliver
@@ -78,16 +87,7 @@ class LargeFrames:
     # -- sending
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
-        """Send a large frame. Its memory may change afterwards. A thread that may wait waits until the frame has left.
-
-        Args:
-            parts: the frame.
-            size: the frame's length in bytes.
-            handle: withdraws the frame.
-
-        Returns:
-            False if the bulk socket is closed.
-        """
+        self._expect(size)
         loans: dict[int, int] = {}  # by place of the part: number of its segment
         undo: Callable[[], object] | None = None
         sent = None
@@ -274,7 +274,6 @@ class LargeFrames:
     # -- the end
 
     async def finish(self) -> None:
-        """Send the frames that wait, and end this side of the socket."""
         await self._writer.finish()
         try:
             self._bulk.shutdown(socket.SHUT_WR)
@@ -283,7 +282,7 @@ class LargeFrames:
 
     def _end(self, error: Exception | None) -> None:
         if error is not None:
-            error = error.with_traceback(None)  # its frames refer to this object, as in ``Stream``
+            error = error.with_traceback(None)  # its frames refer to this object, as in ``StreamPipe``
         self._on_loop(lambda: None if self.over.done() else self.over.set_result(error))
 
     def close(self) -> None:
