@@ -6,7 +6,7 @@ import asyncio
 import os
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future, in_thread
@@ -126,7 +126,8 @@ class RRef(Generic[T]):
         """
         value = self._fetch(timeout)
         try:
-            return cast(T, value.wait())
+            here: T = value.wait()
+            return here
         except RpcError:
             self._fork.check()  # if the creating call did not arrive, its error says more
             raise
@@ -160,7 +161,8 @@ class RRef(Generic[T]):
                 f"Fetch a copy with to_here(), or run a function there with rref.rpc_sync()"
             )
         value = own_value(self._context, self._fork)
-        return cast(T, wait_for_value(self._context, value, Fetching(self._fork, self._context.agent)))
+        here: T = wait_for_value(self._context, value, Fetching(self._fork, self._context.agent))
+        return here
 
     def _get_future(self) -> Future[Any]:
         """Return the future of the value at its owner; on other workers, the future of its creation."""

@@ -37,7 +37,7 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
         content: Content | None = (b"", ())
     elif type(body) is Tensor:
         content = (b"", (body,))
-    elif type(body) is tuple and len(body) == 3:
+    elif type(body) is tuple and len(body) == 3 and type(body[0]) is str:
         content = _call(*body)
     else:
         content = (pickle.dumps(body, 5), None) if _are_plain((body,)) else None
@@ -64,9 +64,9 @@ def open_bare(message: Incoming) -> Any:
     return name, tuple(arguments), named
 
 
-def _call(name: Any, arguments: Any, named: Any) -> Content | None:
+def _call(name: str, arguments: Any, named: Any) -> Content | None:
     """Return the content of a call, if it has one: its name or pickle, and its tensors (``None`` if it is a plain body)."""
-    if type(name) is not str or type(arguments) is not tuple or type(named) is not dict:
+    if type(arguments) is not tuple or type(named) is not dict:
         return None
     places = []  # of tensors
     for place, argument in enumerate(arguments):  # not a comprehension, which costs more than most of these loops

@@ -59,6 +59,7 @@ PLAIN = {
     "a name that is no ASCII": ("module:näme", (), {}),
     "a list": [1, 2],
     "a pair": (1, 2),
+    "three numbers, as many parts as a call has": (1, 2, 3),
     "a complex number": 1 + 2j,
 }
 BOTH = {
