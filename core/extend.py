@@ -40,6 +40,7 @@ from .random import Generator
 from .tensors import Tensor
 from .tensors.copying import rebuild
 from .types import Array
+from .words import abridged
 
 __all__ = [
     "Layout",
@@ -63,6 +64,7 @@ __all__ = [
     "Tensor",
     "TensorFunctionMode",
     "Watcher",
+    "abridged",
     "accumulate_grad",
     "anomaly_mode",
     "as_array",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.worker_reports import Leaving, environment_variable
+from ..core.worker_reports import Leaving
 from .supervisor import Failed, Joined, Left, Lost, Report
 
 CHUNK_BYTES = 1 << 20
@@ -26,10 +26,6 @@ class ReportFile:
         fcntl.fcntl(self.descriptor, fcntl.F_SETFL, flags | os.O_APPEND)
         self._offset = 0
         self._unread = b""
-
-    def environment(self, rank: int) -> dict[str, str]:
-        """Return the environment variable by which a worker finds the descriptor that it inherits."""
-        return environment_variable(self.descriptor, rank)
 
     def read(self) -> Iterator[Report]:
         """Yield the reports that came since the last call."""

@@ -25,7 +25,6 @@ from .observing import observe_held, observe_owned
 from .owner_table import Owned
 from .ownership import Ownership
 from .plain import frees_quietly
-from .transfers import ReferenceTransfer
 
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
@@ -76,18 +75,6 @@ class RRefContext:
         with self._lock:
             return self.ownership.own(future)
 
-    def send(self, transfer: ReferenceTransfer) -> None:
-        """Make the entries of a transfer that is about to leave, and the reference that its message creates, if any."""
-        self._handle(p.Sending(transfer))
-
-    def delivered(self, transfer: ReferenceTransfer) -> None:
-        """Note that the message of a transfer arrived."""
-        self._handle(p.Delivered(transfer))
-
-    def not_delivered(self, transfer: ReferenceTransfer) -> None:
-        """Note that the message of a transfer was not sent, or that it is unknown whether it arrived."""
-        self._handle(p.NotDelivered(transfer))
-
     def creation_ended(self, fork: Fork, error: BaseException | None) -> None:
         """Note that the creating call of a fork has ended.
 
@@ -100,20 +87,15 @@ class RRefContext:
             self.dropped.add(fork)
 
     def _drop(self, forks: list[Fork]) -> None:
-        self._handle(*map(p.Dropped, forks))
-
-    # -- references that arrive
-
-    def receive(self, transfer: ReferenceTransfer) -> None:
-        """Adopt the references of a message that arrived. ``transfer.adopted`` stays False if the message must be ignored."""
-        self._handle(p.ReferencesArrived(transfer))
+        self.handle(*map(p.Dropped, forks))
 
     # -- values
 
     def created_value(self, rref_id: RRefId) -> Future[Any] | None:
         """Return the future of a value of this worker that a creating call will make; ``None`` if it is freed already."""
         with self._lock:
-            return self._future(self.ownership.owned.get(rref_id))
+            owned = self.ownership.owned.get(rref_id)
+            return None if owned is None else owned.future()
 
     def value(self, rref_id: RRefId, asker: WorkerKey) -> Future[Any]:
         """Return the future of a value of this worker, also if its creating call has not arrived yet.
@@ -122,22 +104,14 @@ class RRefContext:
             RpcError: there is no such value, and there will be none.
         """
         with self._lock:
-            future = self._future(self.ownership.owned.find(rref_id, asker))
-        if future is None:
-            raise RpcError(
-                f"worker {self.agent.name!r} has no value for RRef {rref_id} any more; keep a reference to it"
-            )
-        return future
-
-    def _future(self, owned: Owned | None) -> Future[Any] | None:
-        # lock held
-        if owned is not None and owned.value is None:
-            owned.value = Future()
-        return None if owned is None else owned.value
+            if (owned := self.ownership.owned.find(rref_id, asker)) is not None:
+                return owned.future()
+        raise RpcError(f"worker {self.agent.name!r} has no value for RRef {rref_id} any more; keep a reference to it")
 
     # -- the machine
 
-    def _handle(self, *events: p.Event) -> None:
+    def handle(self, *events: p.Event) -> None:
+        """Give events to the machine, and carry its instructions out."""
         instructions: list[p.Instruction] = []
         problem: Exception | None = None
         with self._lock:
@@ -209,15 +183,15 @@ class RRefContext:
 
     def _on_message(self, peer: Peer, payload: bytes) -> None:
         sender = key_of(peer)
-        self._handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
+        self.handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
 
     def _on_lost(self, peer: Peer) -> None:
         if self.agent.state.leaving:  # it left before this worker, and did not die
             self._note_leaks(peer)
-        self._handle(p.WorkerLost(key_of(peer)))
+        self.handle(p.WorkerLost(key_of(peer)))
 
     def _on_broken(self, peer: Peer) -> None:
-        self._handle(p.ConnectionBroke(key_of(peer)))
+        self.handle(p.ConnectionBroke(key_of(peer)))
 
     def _on_close(self) -> None:
         with self._lock:

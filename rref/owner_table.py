@@ -31,9 +31,15 @@ class Owned:
 
     def __init__(self, created: bool) -> None:
         self.created = created
-        self.value: Future[Any] | None = None  # made by the driver when it is first asked for
+        self.value: Future[Any] | None = None  # made when it is first asked for
         # By id of a fork: its holder, and the transfer that may be on its way to the holder.
         self.forks: dict[ForkId, tuple[WorkerKey, ReferenceTransfer | None]] = {}
+
+    def future(self) -> Future[Any]:
+        """Return the future of the value, also if the creating call has not arrived yet."""
+        if self.value is None:
+            self.value = Future()
+        return self.value
 
 
 class OwnerTable:
@@ -101,14 +107,8 @@ class OwnerTable:
 
     def borrow(self, rref_id: RRefId) -> Future[Any] | None:
         """Return the future of a value, also if it may still be created; ``None`` if there will be no value."""
-        owned = self._owned.get(rref_id)
-        if owned is None:
-            if not self.may_come(rref_id):
-                return None
-            owned = self.awaited(rref_id)
-        if owned.value is None:
-            owned.value = Future()
-        return owned.value
+        owned = self._expected(rref_id)
+        return None if owned is None else owned.future()
 
     def forks_of(self, rref_id: RRefId) -> dict[ForkId, WorkerKey]:
         """Return the registered forks of a reference, each with its holder."""
@@ -155,11 +155,8 @@ class OwnerTable:
             fork_id: the fork.
             holder: the worker that has the fork.
         """
-        owned = self._owned.get(rref_id)
-        if owned is None:
-            if not self.may_come(rref_id):
-                return RegisterAnswer.REJECTED
-            owned = self.awaited(rref_id)
+        if (owned := self._expected(rref_id)) is None:
+            return RegisterAnswer.REJECTED
         owned.forks[fork_id] = (holder, None)
         return RegisterAnswer.ACCEPTED if owned.created else RegisterAnswer.EARLY
 
@@ -182,8 +179,7 @@ class OwnerTable:
     def never_made(self, rref_id: RRefId) -> None:
         """Note that this worker's creating call to itself will not arrive. Its forks keep the reference."""
         if (owned := self._owned.get(rref_id)) is not None:
-            owned.value = owned.value or Future()
-            self._emit(NeverMade(rref_id, owned.value))
+            self._emit(NeverMade(rref_id, owned.future()))
 
     def worker_lost(self, key: WorkerKey) -> Iterator[RRefId]:
         """Forget the forks of ``key``; yield the references that it would have created, for which forks or fetches wait."""
@@ -201,6 +197,11 @@ class OwnerTable:
         self._owned.clear()
         self._freed.clear()
         return owned
+
+    def _expected(self, rref_id: RRefId) -> Owned | None:
+        """Return the record of a reference, a new one if its creating call may still arrive; ``None`` if it will not."""
+        owned = self._owned.get(rref_id)
+        return self.awaited(rref_id) if owned is None and self.may_come(rref_id) else owned
 
     def _free_if_unused(self, rref_id: RRefId, owned: Owned) -> None:
         if owned.forks or (not owned.created and owned.value is not None):

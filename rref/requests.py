@@ -25,6 +25,7 @@ from ..rpc.extend import (
     name_of,
     open_request,
 )
+from . import protocol as p
 from .context import NUMBER, RRefContext
 from .ids import GlobalId
 from .numbers import ReferenceMethod
@@ -50,7 +51,7 @@ class ReferenceInterceptor(Interceptor):
                 return
             transfer = ReferenceTransfer(self.context.key(message.to), answered=message.kind == FrameKind.REQUEST)
         transfer.forks = [reference.sendable_fork(self.context) for reference in message.attached.references]
-        self.context.send(transfer)
+        self.context.handle(p.Sending(transfer))
         if transfer.created is not None:
             transfer.created.call = message
             message.flags |= Flag.KEEP  # it must run even if it is late: other workers may know of the reference
@@ -63,7 +64,7 @@ class ReferenceInterceptor(Interceptor):
         if extra is None:
             return True
         transfer = decode_transfer(extra, self.context.key(message.connection.number))
-        self.context.receive(transfer)
+        self.context.handle(p.ReferencesArrived(transfer))
         attached = message.attached
         attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]
         if message.method == ReferenceMethod.METHOD:
@@ -81,7 +82,7 @@ class ReferenceInterceptor(Interceptor):
         transfer: ReferenceTransfer | None = message.take_note(NUMBER)
         if transfer is None:
             return
-        self.context.delivered(transfer)
+        self.context.handle(p.Delivered(transfer))
         if (fork := transfer.created) is not None:
             answer = fork.call.future
             if answer.done():
@@ -94,7 +95,7 @@ class ReferenceInterceptor(Interceptor):
         transfer: ReferenceTransfer | None = message.take_note(NUMBER)
         if transfer is None:
             return
-        self.context.not_delivered(transfer)
+        self.context.handle(p.NotDelivered(transfer))
         fork = transfer.created
         if fork is not None and fork.call.future.done():  # if not, another interceptor refused the message
             self.context.creation_ended(fork, fork.call.future.exception())

@@ -124,10 +124,9 @@ class RRef(Generic[T]):
             RpcError: the reference was released, or its creating call did not arrive.
             Exception: the error of the function that makes the value.
         """
-        value = self._fetch(timeout)
+        value = self.to_here_async(timeout)
         try:
-            here: T = value.wait()
-            return here
+            return value.wait()
         except RpcError:
             self._fork.check()  # if the creating call did not arrive, its error says more
             raise
@@ -140,9 +139,6 @@ class RRef(Generic[T]):
         Args:
             timeout: as for ``to_here``.
         """
-        return self._fetch(timeout)
-
-    def _fetch(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Any]:
         self._check()
         return fetch(self._context, self._fork, resolve_timeout(self._context.agent, timeout))
 
@@ -195,7 +191,7 @@ class RRef(Generic[T]):
 
     def _ask_type(self, timeout: float) -> Future[type]:
         if self.is_owner():
-            return self._fetch(timeout).then(type_of_value)
+            return self.to_here_async(timeout).then(type_of_value)
         if self._type is None:
             return self._call(_type_at_owner, (self,), {}, timeout)
         known: Future[type] = Future()

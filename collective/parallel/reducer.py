@@ -19,13 +19,15 @@ import numpy as np
 
 from ...core import Tensor
 from ...core.errors import AutogradError
-from ...core.extend import AccumulateGrad, Array, Node, divert
+from ...core.extend import AccumulateGrad, Array, Node, abridged, divert
 from ...core.futures import Future
 from ..collectives import all_reduce
 from ..group import ProcessGroup
 from ..reduction import ReduceOp
 from .buckets import Bucket, GradBucket
 from .sparse_bucket import SparseBucket
+
+MISSING_SHOWN = 5  # parameters without a gradient, in an error
 
 CommHook = Callable[[Any, GradBucket], Future[Any]]
 
@@ -282,9 +284,9 @@ class Reducer:
         return row
 
     def _missing(self, names: Sequence[str]) -> AutogradError:
-        listed = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        missing = abridged([*map(repr, names)], MISSING_SHOWN)
         return AutogradError(
-            f"the backward is over, and no gradient came for {listed}: all parameters must contribute to the loss. Give "
+            f"the backward is over, and no gradient came for {missing}: all parameters must contribute to the loss. Give "
             "DistributedDataParallel(find_unused_parameters=True) if some do not, or requires_grad=False to those that never do"
         )
 

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from ...core.worker_reports import environment_variable
 from ..console import WorkerConsole
 from ..environment import (
     SECRET_VARIABLE,
@@ -101,7 +102,7 @@ class ScriptEngine(Engine):
                 **self.spec.variables_of(name),
                 **rank_environment(rank, name, self._node.placement if self._node else None),
                 **credentials,
-                **self.reports.environment(rank),
+                **environment_variable(self.reports.descriptor, rank),
             }
             process = self._processes[rank] = self._start_process(rank, variables, output.writing_end)
         except OSError as error:

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
+from ...core.extend import abridged
 from ...core.futures import Future, wait_for_outcomes
-from ..threads.notices import LongWaits, first_of
+from ..threads.notices import LongWaits
 from ..threads.pool import ThreadPool
 from ..wire.messages import Method
 
@@ -114,7 +115,7 @@ class CallWaits:
         pool = self._threads.functions
         running = Counter(call.what or "a function" for call in self._running())
         counted = [f"{name} ({count} times)" if count > 1 else name for name, count in running.most_common()]
-        names = first_of(counted, BUSY_NAMES)
+        names = abridged(counted, BUSY_NAMES)
         if not isinstance(pool, ThreadPool):
             return f"its executor is busy in {names or 'other work'}"
         counts = pool.counts()

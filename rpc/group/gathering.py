@@ -20,12 +20,13 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import RpcError, RpcTimeoutError
+from ...core.extend import abridged
 from ...core.futures import Future, complete_once, wait_all
 from ..current import current_agent
 from ..functions.calling import async_execution, call_function, resolve_timeout
 from ..links.intervals import IntervalSet
 from ..options import UNSET_RPC_TIMEOUT
-from ..threads.notices import FIRST_SECONDS, LongWaits, first_of
+from ..threads.notices import FIRST_SECONDS, LongWaits
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -194,7 +195,7 @@ class Gathering:
         missing = self._step(wait[0], Rounds.missing)
         logger.warning(
             "a call of _barrier or _all_gather waits for %s; others have called it",
-            first_of([*map(repr, missing)], GATHERING_NAMES),
+            abridged([*map(repr, missing)], GATHERING_NAMES),
         )
 
     def _lost(self, peer: Peer) -> None:

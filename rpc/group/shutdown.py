@@ -9,9 +9,10 @@ import time
 from typing import TYPE_CHECKING
 
 from ...core.errors import AgentClosedError, RpcError, RpcTimeoutError
+from ...core.extend import abridged
 from ...core.futures import Future, complete_once, interruptible
 from ..options import check_timeout
-from ..threads.notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits, first_of
+from ..threads.notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits
 from ..wire.messages import Topic
 from . import quiescence as q
 from .quiescence_messages import Counts, decode_message, encode_message
@@ -72,7 +73,7 @@ class Shutdown:
     def reasons(self) -> str:
         """Return the names of the workers that shutdown waits for, and the calls of this worker that are under way."""
         calls = self._calls()
-        own = f"; it waits for {first_of(calls, SHUTDOWN_NAMES, 'more calls')}" if calls else ""
+        own = f"; it waits for {abridged(calls, SHUTDOWN_NAMES, 'more calls')}" if calls else ""
         return f"{self.missing()}{own}"
 
     def wait(self, seconds: float) -> bool:

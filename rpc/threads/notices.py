@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from .timers import NEVER, Timers
@@ -79,14 +79,3 @@ class LongWaits(Generic[K]):
             self._alarm.set(first)
         for key in due:
             self._tell(key, key in before)
-
-
-def first_of(names: Sequence[str], most: int, rest: str = "more") -> str:
-    """Return the first of some names in a row, and how many there are beside: ``"'a', 'b' and 3 more"``.
-
-    Args:
-        names: the names.
-        most: how many to show.
-        rest: stands after the number of the others.
-    """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} {rest}" if len(names) > most else "")

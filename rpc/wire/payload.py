@@ -20,7 +20,7 @@ import cloudpickle
 import numpy as np
 
 from ...core.errors import SerializationError
-from ...core.extend import Tensor
+from ...core.extend import Tensor, abridged
 from ...core.futures import raised_by_handler
 from .bare import open_bare, pack_bare
 from .dtypes import dtype_name
@@ -33,6 +33,7 @@ from .users_code import users_error
 
 HERE = __name__
 KEEP_IT = "leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
+PARTS_SHOWN = 4  # of a message, in an error
 NAMEABLE = (FunctionType, BuiltinFunctionType, type)
 
 # Names the parts of a body, for the message of an error.
@@ -272,7 +273,7 @@ def _reason(error: Exception) -> str:
 
 def _names(parts: list[tuple[str, Any]]) -> str:
     names = [name for name, _ in parts]
-    return ", ".join(names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]) or "its body"
+    return abridged(names, PARTS_SHOWN) or "its body"
 
 
 class Opener(Unpickler):

@@ -75,7 +75,7 @@ async def create_failing(worker: Worker) -> None:
     """Create a reference whose value cannot be made: fetching raises what its function raised."""
     reference = remote(worker.anyone(), refuse, (1,))
     try:
-        await reference._fetch()
+        await reference.to_here_async()
     except PlannedError:
         return
     except RpcError as error:
@@ -100,7 +100,7 @@ async def fetch_one(worker: Worker, reference: RRef, key: int) -> None:
     """Fetch a value and check that it is the right one."""
     counts = worker.simulation.workload.counts
     try:
-        value = await reference._fetch()
+        value = await reference.to_here_async()
     except Exception as error:
         counts["fetches failed"] += 1
         if reference._fork.error is not None:

@@ -14,13 +14,13 @@ pytestmark = pytest.mark.processes
 WAYS = ("--preload", "--no-preload")
 
 FACTS = """
-import __main__, json, multiprocessing, os, sys, threading
+import __main__, gc, json, multiprocessing, os, sys, threading
 names = sorted(set(vars(__main__)) - {"__annotations__", "__conditional_annotations__"})
 assert vars(__main__) is globals()
 print(json.dumps([
     sys.argv, __name__, __file__, sys.path[0], __spec__ and __spec__.name, type(__loader__).__name__, names,
     os.getcwd(), os.getsid(0) == os.getpid(), sys.stdout.isatty(), sys.stdin.read(), sorted(set(os.environ) - {"_"}),
-    threading.active_count(), multiprocessing.parent_process() is None, signal.getsignal(signal.SIGTERM),
+    gc.isenabled(), threading.active_count(), multiprocessing.parent_process() is None, signal.getsignal(signal.SIGTERM),
 ]))
 """
 
@@ -82,7 +82,9 @@ def test_workers_draw_numbers_of_their_own(job):
 
 
 IDLE = """
+import gc
 from telegrad import rpc
+assert sum(each["collections"] for each in gc.get_stats()) < 50, "the fork server collected while it imported"
 rpc.init_rpc(f"worker{os.environ['RANK']}")
 assert len(os.listdir(f"/proc/{os.getppid()}/task")) == 1, "the fork server has threads, or there is none"
 rpc._barrier()

@@ -7,8 +7,9 @@ import threading
 import pytest
 from helpers.loops import ManualLoop
 from telegrad import rpc
+from telegrad.core.extend import abridged
 from telegrad.rpc.group import gathering
-from telegrad.rpc.threads.notices import LongWaits, first_of
+from telegrad.rpc.threads.notices import LongWaits
 from telegrad.rpc.threads.timers import Timers
 from telegrad.testing.cluster import in_process_cluster
 
@@ -85,7 +86,7 @@ def test_waits_are_told_in_time_and_again_while_they_last():
 
 @pytest.mark.parametrize(("count", "text"), [(0, ""), (2, "0, 1"), (3, "0, 1, 2"), (5, "0, 1, 2 and 2 more")])
 def test_a_list_of_names_is_not_long(count, text):
-    assert first_of([*map(str, range(count))], 3) == text
+    assert abridged([*map(str, range(count))], 3) == text
 
 
 def test_a_barrier_names_the_workers_that_have_not_come_once(told, thread, until):

@@ -69,12 +69,12 @@ def created(number):
 def arrive(agent, sender, number, entries):
     """The forks that the agent adopts; ``None`` if it refuses the transfer."""
     transfer = ReferenceTransfer.arriving(sender, number, entries)
-    references(agent).receive(transfer)
+    references(agent).handle(p.ReferencesArrived(transfer))
     return transfer.forks if transfer.adopted else None
 
 
 def receive(agent, sender, message):
-    references(agent)._handle(p.Received(sender, message))
+    references(agent).handle(p.Received(sender, message))
 
 
 def test_a_repeated_transfer_leaves_the_fork_alone(agents):
@@ -101,7 +101,7 @@ def test_a_transfer_that_was_refused_leaves_nothing_when_it_comes(agents):
 
 def test_a_transfer_of_a_lost_worker_leaves_nothing(agents):
     context = references(agents[1])
-    context._handle(p.WorkerLost(A))
+    context.handle(p.WorkerLost(A))
     assert arrive(agents[1], A, 0, passed_on(5) + created(6)) is None
     assert not left(agents[1])
 
@@ -145,7 +145,7 @@ def test_a_fetch_whose_creating_call_never_comes_fails(agents, how):
     context = references(agents[1])
     early = context.value(GlobalId(0, 0, 6), A)
     if how == "lost":
-        context._handle(p.WorkerLost(A))
+        context.handle(p.WorkerLost(A))
     else:
         receive(agents[1], A, p.Cancel(0, GlobalId(0, 0, 6)))
     with pytest.raises(RpcError, match=r"of worker '.+' was never created"):
@@ -160,7 +160,7 @@ def test_a_reference_at_its_owner_before_the_creating_call_waits_for_the_value(a
     (fork,) = arrive(agents[1], C, 0, [Entry(GlobalId(0, 0, 6), GlobalId(2, 0, 1), B, EntryKind.UNREGISTERED)])
     with agents[1].use():
         reference = tg.RRef._of(context, fork)
-        fetched = reference._fetch(60)
+        fetched = reference.to_here_async(60)
         arrive(agents[1], A, 0, created(6))
         context.value(GlobalId(0, 0, 6), B).set_result("here")
         assert fetched.wait(10) == "here"

@@ -107,7 +107,7 @@ def test_a_use_fails_when_the_creating_call_is_known_not_to_come(workers, held, 
     asked = rpc.rpc_async("c", local_get, (reference,))
     until(lambda: len(workers[2].part(RRefContext).ownership.owned))
     context = workers[0].part(RRefContext)
-    context._handle(p.ConnectionBroke(context.key(2)))  # the creator asks, and the owner refuses it from then on
+    context.handle(p.ConnectionBroke(context.key(2)))  # the creator asks, and the owner refuses it from then on
     with pytest.raises(RpcError, match=r"RRef .* was never created"):
         asked.wait()
     with pytest.raises(RpcError, match=r"was not created: the call never reached worker 'c'"):

@@ -17,7 +17,7 @@ Value: TypeAlias = Any
 
 async def here(value: Value) -> Tensor:
     """Return a value's tensor on this worker."""
-    return await value._fetch() if isinstance(value, RRef) else value
+    return await value.to_here_async() if isinstance(value, RRef) else value
 
 
 # -- functions that run on other workers

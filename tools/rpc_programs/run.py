@@ -55,7 +55,7 @@ async def _call(step: Step, values: list[int], cells: list[RRef]) -> Any:
     blocking, way = step.way.startswith(BLOCKING), step.way.removeprefix(BLOCKING)
     if way == "reference":
         with remote(step.at, there.call_named, (name, left, right)) as reference:
-            return reference.to_here() if blocking else await reference._fetch()
+            return reference.to_here() if blocking else await reference.to_here_async()
     ways: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         "call": (there.FUNCTIONS[name], (left, right)),
         "async function": (there.slowly, (name, left, right)),
@@ -84,9 +84,9 @@ async def _method(step: Step, cell: RRef, method: str, *arguments: Any) -> Any:
         return bound(*arguments) if blocking else await bound(*arguments)
     if way == "remote proxy":
         with getattr(cell.remote(), method)(*arguments) as result:
-            return result.to_here() if blocking else await result._fetch()
+            return result.to_here() if blocking else await result.to_here_async()
     if way == "to_here":
-        return getattr(cell.to_here() if blocking else await cell._fetch(), method)()
+        return getattr(cell.to_here() if blocking else await cell.to_here_async(), method)()
     if way == "elsewhere":
         return await rpc_async(step.at, there.use_elsewhere, (cell, method, arguments, step.to))
     if blocking:
