@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .blocks import Blocks, cut, flattened
+from .blocks import Blocks, cut, flattened, written_back
 from .values import Kind, Statement, Value
 
 
@@ -75,6 +75,10 @@ def block_lines(source: Writer, blocks: Blocks) -> list[str]:
     source.renamed = names
     lines += [f"    {_line(source, part)}" for part in blocks.parts]
     source.renamed = {}
+    changed = {part.target.number for part in blocks.parts if part.target is not None}
+    for value in others if blocks.flat else ():
+        if value.number in changed:
+            lines.append(f"{source.constant(written_back)}({source.name(value)}, {wholes[value.number]})")
     if others:
         held = [names[value.number] for value in others] + [wholes[value.number] for value in others if blocks.flat]
         lines.append(f"{' = '.join(held)} = None")

@@ -136,14 +136,17 @@ class Blocks(Statement):
 
 
 def flattened(array: Array) -> Array:
-    """Return the elements of an array in order, as a view.
+    """Return the elements of an array in order: a view, or a copy if they are not in order in memory.
 
-    Raises:
-        ValueError: they are not in order.
+    The gradient of a result comes from outside, and may have any layout.
     """
-    if not array.flags.c_contiguous:
-        raise ValueError("a value of a compiled call has another layout than when it was recorded; please report this")
     return array.reshape(-1)
+
+
+def written_back(array: Array, flat: Array) -> None:
+    """Write the elements that ``flattened`` gave back to the array, if they are a copy."""
+    if not array.flags.c_contiguous:
+        array[...] = flat.reshape(array.shape)
 
 
 def cut(flat: bool, length: int, step: int, arrays: Sequence[Array], scratch: Sequence[Array]) -> list[tuple[Any, ...]]:

@@ -1,8 +1,8 @@
-"""``ReplayNode``: the node of a replayed call whose result requires grad. Its backward is the second half of the program."""
+"""``ReplayNode``: the node of a replayed call whose results require grad. Its backward is the second half of the program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import AutogradError
@@ -31,25 +31,30 @@ class ReplayNode(Node):
 
     Args:
         name: of the function.
-        backward: from the gradient of the result to those of ``inputs``; ``None`` if that was freed inside.
+        backwards: by which results get a gradient, functions from these to the gradients of ``inputs``; none if they were
+            freed inside.
+        results: how many results require grad.
         inputs: tensors from outside whose gradients it computes.
         read: tensors whose elements it needs as they are now.
         lease: its memory, if it has some.
     """
 
-    __slots__ = ("_backward", "_lease", "_name", "_read")
+    __slots__ = ("_backwards", "_freed", "_lease", "_name", "_read", "_used")
 
     def __init__(
         self,
         name: str,
-        backward: Callable[[Any], Any] | None,
+        backwards: Mapping[tuple[bool, ...], Callable[..., Any]],
+        results: int,
         inputs: Sequence[Tensor],
         read: Sequence[Tensor],
         lease: Lease | None,
     ) -> None:
-        super().__init__(tuple([gradient_edge(tensor) for tensor in inputs]), 1)
+        super().__init__(tuple([gradient_edge(tensor) for tensor in inputs]), results)
         self._name, self._lease = name, lease
-        self._backward = backward
+        self._backwards = backwards
+        self._used: frozenset[int] = frozenset()  # results that the last pass started from
+        self._freed: frozenset[int] = frozenset()  # results that no pass can start from any more
         self._read = [(tensor._counter, tensor._counter[0]) for tensor in read]
 
     def apply(self, grads: tuple[Any, ...]) -> Sequence[Any]:
@@ -58,9 +63,11 @@ class ReplayNode(Node):
         Raises:
             AutogradError: they were computed before, or a tensor was changed in place.
         """
-        if grads[0] is None:
+        mask = tuple([grad is not None for grad in grads])
+        if not any(mask):
             return (None,) * len(self.next_edges)
-        if self._backward is None:
+        self._used = frozenset([place for place, given in enumerate(mask) if given])
+        if mask not in self._backwards or not self._freed.isdisjoint(self._used):
             raise AutogradError(
                 f"{self.name()} needs values that an earlier backward pass freed; to run backward through a graph twice, "
                 "pass retain_graph=True to the first backward() or grad()"
@@ -70,7 +77,7 @@ class ReplayNode(Node):
                 f"{self.name()} needs a tensor as it was in the call, but it was modified in place; run backward before, "
                 "or clone() it"
             )
-        results: Sequence[Any] = self._backward(grads[0])
+        results: Sequence[Any] = self._backwards[mask](*[grad for grad in grads if grad is not None])
         return results
 
     def apply_graph(self, grads: tuple[Any, ...]) -> Sequence[Any]:
@@ -85,7 +92,10 @@ class ReplayNode(Node):
         )
 
     def release(self) -> None:
-        self._backward = self._lease = None
+        # Eager results have nodes of their own: a pass from one of them frees what it has used.
+        self._freed |= self._used
+        if len(self._freed) == self.num_inputs:
+            self._backwards, self._lease = {}, None
 
     def name(self) -> str:
         return f"Replay({self._name})"

@@ -7,6 +7,7 @@ block. Each element is computed by the same calls as before, so the bits are the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import gcd, prod
 from typing import Any
 
@@ -42,12 +43,14 @@ ROUNDED = _ufuncs(
 )
 
 
-def fused(statements: Sequence[Statement], half: int, kept: set[Storage]) -> tuple[list[Statement], int]:
-    """Return the program with its chains as single statements, and the first statement of its backward half.
+def fused(
+    statements: Sequence[Statement], cuts: Sequence[int], kept: set[Storage]
+) -> tuple[list[Statement], list[int]]:
+    """Return the program with its chains as single statements, and where its parts begin now.
 
     Args:
         statements: the program.
-        half: the first statement of its backward half.
+        cuts: where its parts begin, and where the last ends: the forward half, and backward passes.
         kept: storages that others may keep, or that the program returns.
     """
     users: dict[Storage, int] = {}
@@ -58,8 +61,12 @@ def fused(statements: Sequence[Statement], half: int, kept: set[Storage]) -> tup
     def inside(parts: Sequence[Statement], storage: Storage) -> bool:
         return storage not in kept and users[storage] == sum(storage in part.storages() for part in parts)
 
-    first = _fused(statements[:half], inside)
-    return [*first, *_fused(statements[half:], inside)], len(first)
+    done: list[Statement] = []
+    ends = [0]
+    for start, stop in pairwise(cuts):
+        done += _fused(statements[start:stop], inside)
+        ends.append(len(done))
+    return done, ends
 
 
 def _fused(statements: Sequence[Statement], inside: Callable[[Sequence[Statement], Storage], bool]) -> list[Statement]:

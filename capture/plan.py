@@ -36,7 +36,7 @@ class Plan:
         self.source, self.label, self.state, self.whole = source, label, state, whole
         self.replays = 0
         self.pure = not any(statement.changes for statement in source.statements)
-        self._backward: tuple[str, Sequence[Outer], Sequence[Outer]] | None = None
+        self._backward: tuple[str, Sequence[Outer], Sequence[Outer], Sequence[int]] | None = None
         self._found = [(tensor, _kind(tensor)) for tensor in found]
         self._arrays: list[Any] = [tensor._array for tensor in found]
         module = compile(source.text, f"<replay of {label}>", "exec")
@@ -45,15 +45,16 @@ class Plan:
         # Free sets of memory, each bound to a function. A replay takes one, so replays in several threads do not meet.
         self._frames: list[FunctionType] = []
 
-    def differentiable(self, name: str, inputs: Sequence[Outer], read: Sequence[Outer]) -> None:
-        """Let replays return a backward half beside the result, and make it the node of the result.
+    def differentiable(self, name: str, inputs: Sequence[Outer], read: Sequence[Outer], slots: Sequence[int]) -> None:
+        """Let replays return backward passes beside the results, and make them the node of the results.
 
         Args:
             name: of the function.
-            inputs: the tensors whose gradients it returns.
-            read: those whose elements it needs.
+            inputs: the tensors whose gradients they return.
+            read: those whose elements they need.
+            slots: for each result that requires grad, in order, its place among the gradients of the node.
         """
-        self._backward = name, inputs, read
+        self._backward = name, inputs, read, slots
 
     def fits(self) -> bool:
         """Return whether the tensors and objects that it uses are as they were."""
@@ -82,19 +83,18 @@ class Plan:
             result, backward = result
             return self._recorded(result, backward, tensors, Lease(frames, frame))
         frames.append(frame)
-        return self._recorded(result, None, tensors, None)
+        return self._recorded(result, {}, tensors, None)
 
     def _recorded(self, result: Any, backward: Any, tensors: Sequence[Tensor], lease: Lease | None) -> Any:
         assert self._backward is not None
-        name, inputs, read = self._backward
+        name, inputs, read, slots = self._backward
 
         def outside(outers: Sequence[Outer]) -> list[Tensor]:
             return [self._found[outer.place][0] if outer.found else tensors[outer.place] for outer in outers]
 
-        node = ReplayNode(name, backward, outside(inputs), outside(read), lease)
-        for tensor in tensors_of(result):
-            if tensor._edge is PENDING:
-                tensor._edge = (node, 0)
+        node = ReplayNode(name, backward, max(slots) + 1, outside(inputs), outside(read), lease)
+        for tensor, slot in zip([each for each in tensors_of(result) if each._edge is PENDING], slots):
+            tensor._edge = (node, slot)
         return result
 
     @property

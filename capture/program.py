@@ -7,7 +7,7 @@ passes run over the graph of the repetitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from .rows import check_traced, trace_rows
 from .stand_in import StandIn
 from .tracer import Tracer
 from .trees import tensors_of
-from .values import Outer, Statement, Value, Wrapped, mapped
+from .values import Backward, Outer, Statement, Value, Wrapped, mapped
 from .verification import Ends, check_gradients, same
 
 
@@ -241,18 +241,26 @@ class Program:
             if isinstance(arrived, BorrowedGradient) and not same(gradient, arrived._array):
                 raise Unrecordable("the recorded gradients are not those of the backward pass")
 
-    def differentiate(self, output: Tensor) -> tuple[StandIn | None, list[Tensor], list[Any]]:
-        """Write the backward pass of a result behind the program.
+    def differentiate(self, outputs: Sequence[Tensor | None]) -> Backward | None:
+        """Write the backward pass of results behind the program.
 
         Args:
-            output: a result that requires grad.
+            outputs: results that require grad; ``None`` in the places of those without a gradient.
 
         Returns:
-            A stand-in for its gradient, tensors from outside, and the gradients of these; ``None`` and nothing if the graph
-            was freed.
+            The pass; ``None`` if the graph was freed.
         """
-        mark, shadow = self.tracer.mark(), self.shadow(output)
-        gradient = self.tracer.outside(np.ones_like(output._array))
+        mark = self.tracer.mark()
+        given: list[Value] = []
+        feeds: dict[Node, list[Any]] = {}
+        for output in outputs:
+            if output is not None:
+                gradient = self.tracer.outside(np.ones_like(output._array))
+                given.append(gradient._value)
+                edge = self.shadow(output)._edge
+                assert edge is not None
+                feed = feeds.setdefault(edge[0], [None] * edge[0].num_inputs)
+                feed[edge[1]] = gradient if feed[edge[1]] is None else feed[edge[1]] + gradient
         inputs: list[Tensor] = []
         gradients: list[Any] = []
 
@@ -262,17 +270,18 @@ class Program:
 
         self.tracer.keep = True
         task = GraphTask(sink=deliver, keep_graph=True)
-        assert shadow._edge is not None
-        node, slot = shadow._edge
-        check_traced([node], self._nodes)
-        task.expect(node)
-        task.feed(node, [gradient if place == slot else None for place in range(node.num_inputs)])
+        check_traced(feeds, self._nodes)
+        task.expect(*feeds)
+        for root, feed in feeds.items():
+            task.feed(root, feed)
         try:
             task.run()
         except AutogradError:  # a backward pass inside has freed the graph
             self.tracer.back(mark)
-            return None, [], []
-        return gradient, inputs, gradients
+            return None
+        mask = tuple([output is not None for output in outputs])
+        values = [each._value if type(each) is StandIn else each for each in gradients]
+        return Backward(mask, mark, given, inputs, values)
 
 
 def root_gradient(output: Tensor, gradient: Tensor | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +16,11 @@ from .plan import Plan
 from .program import Program
 from .recorder import Recorder
 from .source import Source
-from .stand_in import StandIn
 from .state import State
 from .trees import tensors_of
-from .values import Outer, mapped
+from .values import Backward, Outer, mapped
+
+_RESULTS = 3  # that require grad: a plan has a backward pass for each choice of them
 
 
 class Recording:
@@ -105,15 +107,15 @@ def _effects(state: State) -> str | None:
 
 def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: int, state: State) -> Plan:
     statements = program.tracer.statements
-    recorded = [
+    returned = [
         each for each in tensors_of(result) if each._requires_grad and type(program.argument(each)) is not Outer
     ]
-    if len({id(each) for each in recorded}) > 1:
-        raise Unrecordable("several results require grad; return one that does, or call backward() inside")
-    half, gradient, inputs, gradients = len(statements), None, list[Tensor](), list[Any]()
+    recorded = list({id(each): each for each in returned}.values())
+    half, backwards = len(statements), list[Backward]()
     if recorded:
-        gradient, inputs, gradients = program.differentiate(recorded[0])
+        backwards = _backwards(program, recorded)
         check_second_half(statements, half)
+    inputs = list({id(each): each for backward in backwards for each in backward.inputs}.values())
     source = Source(
         statements,
         half,
@@ -121,13 +123,23 @@ def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: i
         mapped(result, lambda each: _returned(program, each)),
         recorder.names.found,
         given,
-        None if gradient is None else gradient._value,
-        tuple([each._value if type(each) is StandIn else each for each in gradients]),
+        backwards,
+        inputs,
     )
     plan = Plan(source, recorder.names.found, state, f"{name}, {len(recorder.events)} operations", program.whole)
     if recorded:
-        plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]))
+        slots = [next(slot for slot, other in enumerate(recorded) if other is each) for each in returned]
+        plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]), slots)
     return plan
+
+
+def _backwards(program: Program, recorded: list[Tensor]) -> list[Backward]:
+    """Write a backward pass for each choice of results that get a gradient, and return these."""
+    if len(recorded) > _RESULTS:
+        raise Unrecordable(f"more than {_RESULTS} results require grad; return fewer, or call backward() inside")
+    masks = list(itertools.product((True, False), repeat=len(recorded)))[:-1]
+    passes = [program.differentiate([each if used else None for each, used in zip(recorded, mask)]) for mask in masks]
+    return [each for each in passes if each is not None]
 
 
 def _returned(program: Program, each: Any) -> Any:

@@ -17,7 +17,7 @@ from .block_lines import block_lines
 from .blocks import Blocks
 from .fusion import fused
 from .memory import escaping, plan_memory
-from .values import Kind, Outer, Statement, Value, Wrapped, values_in
+from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
 
 # The edge of a tensor that requires grad in a replay: of an operation's input, whose gradient is taken from the
 # operation's node, and of a result, before it gets the node of the replay.
@@ -33,12 +33,12 @@ class Source:
     Args:
         statements: the program.
         half: the first statement of its backward half; behind the last if there is none.
-        gradient: the value of the result's gradient in the backward half.
-        gradients: the gradients of the inputs, which that half returns.
         arrays: by the number of a value, the tensor of the call (or found by it) whose array it is.
         results: structure of results: tuples, lists and dicts of values (``Wrapped``), tensors (``Outer``) and constants.
         found: tensors that the program uses and that are no arguments.
         given: the number of tensors among the arguments.
+        backwards: the backward passes that the backward half has.
+        inputs: tensors whose gradients these return, ``None`` where there is none.
 
     Attributes:
         statements: the program, with chains of element-wise calls as one statement each.
@@ -47,7 +47,7 @@ class Source:
         sizes: the buffers' sizes in bytes.
         views: lines that are run once for each set of buffers.
         buffers: by name, the number of a buffer and the value that lies in it.
-        halves: whether the function returns its backward half beside the result.
+        halves: whether the function returns its backward passes beside the result, by their masks.
         renamed: names of values in the place of the usual ones.
         calls: the number of calls that a replay makes; those of blocks count once.
     """
@@ -60,21 +60,24 @@ class Source:
         results: Any,
         found: Sequence[Tensor],
         given: int,
-        gradient: Value | None = None,
-        gradients: Any = (),
+        backwards: Sequence[Backward] = (),
+        inputs: Sequence[Tensor] = (),
     ) -> None:
         self._arrays, self._found, self._given = arrays, found, given
-        self._results, self._gradient, self._gradients = results, gradient, gradients
-        self._kept = escaping(statements, list(values_in((results, gradients))))
-        self.statements, self._half = statements, half = fused(statements, half, self._kept)
+        self._results, self._backwards = results, backwards
+        self._gradients = [_in_order(each, inputs) for each in backwards]
+        self._kept = escaping(statements, list(values_in((results, self._gradients))))
+        cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
+        self.statements, self._cuts = statements, _ = fused(statements, cuts, self._kept)
+        self._half = half = self._cuts[1]
         self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray, "empty": np.empty}
         self.views: list[str] = []
         self.buffers: dict[str, tuple[int, Value]] = {}
         self._places, self.sizes = plan_memory(statements, half, self._kept)
         self._static: set[int] = set()  # values that are the same object in each replay
         self._named: dict[int, str] = {}
-        self.halves = gradient is not None
-        self._ending = self._find_ends({value.number for value in values_in((results, gradients))})
+        self.halves = bool(backwards)
+        self._ending = self._find_ends({value.number for value in values_in((results, self._gradients))})
         self._scratch: list[int] = []  # the buffers for blocks
         self.renamed: dict[int, str] = {}
         self.calls = 0
@@ -91,12 +94,14 @@ class Source:
         for index in range(self._half):
             lines += [f"    {line}" for line in self._lines(index)]
         results = self._expression(self._results)
-        if self._gradient is not None:
-            lines.append(f"    def backward({self.name(self._gradient)}):")
-            for index in range(self._half, len(self.statements)):
+        for place, backward in enumerate(self._backwards):
+            lines.append(f"    def backward{place}({', '.join(map(self.name, backward.given))}):")
+            for index in range(self._cuts[place + 1], self._cuts[place + 2]):
                 lines += [f"        {line}" for line in self._lines(index)]
-            lines.append(f"        return {self._expression(self._gradients)}")
-            results = f"{results}, backward"
+            lines.append(f"        return {self._expression(tuple(self._gradients[place]))}")
+        if self.halves:
+            passes = [f"{each.mask}: backward{place}" for place, each in enumerate(self._backwards)]
+            results = f"{results}, {{{', '.join(passes)}}}"
         return "\n".join([*lines, f"    return {results}", ""])
 
     def _lines(self, index: int) -> list[str]:
@@ -243,3 +248,9 @@ class Source:
         if isinstance(tree, tuple) and hasattr(tree, "_fields"):
             return f"{self.constant(kind)}({', '.join(self._expression(each) for each in tree)})"
         return self.constant(tree)
+
+
+def _in_order(backward: Backward, inputs: Sequence[Tensor]) -> list[Any]:
+    """Return the gradients of a pass in the order of ``inputs``."""
+    found = {id(each): gradient for each, gradient in zip(backward.inputs, backward.gradients)}
+    return [found.get(id(each)) for each in inputs]

@@ -140,6 +140,25 @@ class Statement:
         return frozenset(found)
 
 
+@dataclass(slots=True, eq=False)
+class Backward:
+    """A part of the program that is a backward pass of its results, for those of them that get a gradient.
+
+    Attributes:
+        mask: for each result that requires grad, whether it gets a gradient.
+        start: the first statement.
+        given: the values of these gradients.
+        inputs: tensors whose gradients it computes.
+        gradients: these gradients, in the same order.
+    """
+
+    mask: tuple[bool, ...]
+    start: int
+    given: list[Value]
+    inputs: list[Any]
+    gradients: list[Any]
+
+
 def values_in(tree: Any) -> Iterator[Value]:
     """Return the values in arguments: in tuples, lists, dicts and slices, too."""
     if type(tree) is Value:

@@ -107,6 +107,30 @@ def test_what_only_the_chain_uses_has_memory_for_a_block(small_blocks):
     assert plan.memory < 1.5 * x.numpy().nbytes  # the operand of the sum
 
 
+@pytest.mark.parametrize("layout", ["expanded", "transposed", "cut", "in order"])
+def test_the_gradient_of_a_result_has_any_layout(small_blocks, layout):
+    gradients = {
+        "expanded": lambda: tg.ones(1).expand(ROWS, 128),
+        "transposed": lambda: tg.randn(128, ROWS).t(),
+        "cut": lambda: tg.randn(ROWS, 130)[:, 1:129],
+        "in order": lambda: tg.randn(ROWS, 128),
+    }
+
+    def make():
+        x = tg.randn(ROWS, 128, requires_grad=True)
+        return lambda: ((x * 2).tanh() + x * x) / 3, lambda: [x], lambda call: []
+
+    kept = []
+    for compiled in (False, True):
+        tg.manual_seed(0)
+        function, state, _ = make()
+        function = tg.compile(function) if compiled else function
+        for _ in range(5):
+            function().backward(gradients[layout]())
+        kept.append([each.grad.numpy().tobytes() for each in state()])
+    assert kept[0] == kept[1]
+
+
 def test_sums_are_not_divided(sides, small_blocks):
     def make():
         x = tg.randn(4, 5000)

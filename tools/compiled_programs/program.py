@@ -46,7 +46,7 @@ class Program:
         self.bias = tg.randn(COLUMNS, requires_grad=random.random() < 0.8)
         kind = random.choice([optim.SGD, optim.Adam])
         self.optimizer = kind([each for each in (self.weight, self.bias) if each.requires_grad], lr=0.01)
-        self.way = random.choice(["forward", "backward", "step", "outside"])
+        self.way = random.choice(["forward", "backward", "step", "outside", "several"])
         rows = random.choice([(2, 2), (2, 4), (4, 2)])
         self.inputs = [tg.randn(rows[call % 2], COLUMNS) for call in range(CALLS)]
         self.steps = self._make_steps(random, random.randrange(3, 14))
@@ -82,6 +82,8 @@ class Program:
             total = (pool[-1] * weight.sum()).mean()
             if way == "outside":
                 return total
+            if way == "several":
+                return total, pool[len(pool) // 2] * 1, pool[-1] * weight.sum()
             if way != "forward":
                 total.backward()
             if way == "step":
@@ -99,6 +101,11 @@ class Program:
             if self.way == "outside":
                 result.backward()
                 result = [result.detach()]
+            if self.way == "several":
+                chosen = result[call % 3]
+                if chosen.requires_grad:
+                    chosen.sum().backward()
+                result = [each.detach() for each in result]
             left = [self.weight.detach(), self.bias.detach(), *[each.grad for each in (self.weight, self.bias)]]
             log.append([None if each is None else (each.shape, each.numpy().tobytes()) for each in (*result, *left)])
         return log
