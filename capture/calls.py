@@ -17,6 +17,7 @@ from typing import Any
 from .. import nn, optim
 from ..core import autograd
 from ..core.extend import Generator, Tensor, memory_address
+from ..nn.utils.clipping import clip_norm, clip_values
 from .errors import Unrecordable
 from .recorder import Recorder
 from .trees import tensors_of
@@ -87,6 +88,7 @@ _EFFECTS: dict[CodeType, Callable[..., Any]] = {
     optim.Optimizer.zero_grad.__code__: optim.Optimizer.zero_grad,
     nn.Module.zero_grad.__code__: nn.Module.zero_grad,
 }
+_CLIPPING: dict[CodeType, Callable[..., Any]] = {each.__code__: each for each in (clip_norm, clip_values)}
 
 
 class Calls:
@@ -125,6 +127,8 @@ class Calls:
                 recorder.depth -= 1
                 if frame.f_code is _BACKWARD:
                     recorder.backward_ended()
+                if frame.f_code in _CLIPPING:
+                    recorder.returned(arg)
                 if _EFFECTS.get(frame.f_code) is optim.Optimizer.step:
                     recorder.changed(p for group in frame.f_locals["self"].param_groups for p in group["params"])
         elif event == "c_call" and not recorder.depth and recorder.reason is None:
@@ -138,6 +142,8 @@ class Calls:
                 self._backward(frame.f_locals)
             elif code is _ASSIGN:
                 self._assign(frame.f_locals)
+            elif code in _CLIPPING:
+                recorder.outside_effect(_CLIPPING[code], tuple(frame.f_locals.values()))
             elif code in _EFFECTS:
                 self._effect(_EFFECTS[code], frame.f_locals)
             else:

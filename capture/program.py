@@ -82,6 +82,7 @@ class Program:
         self._shadows: dict[int, Tensor] = {}  # by the ids of tensors, those over stand-ins in their places
         self._leaves: dict[int, Tensor] = {}  # by the ids of shadows, tensors from outside
         self._nodes: set[Node] = set()
+        self._made = self.tracer.value(storages=frozenset())  # what the last effect returns
         self._gradients: list[tuple[Tensor, Any]] = []  # of the backward pass that runs
 
     def shadow(self, tensor: Tensor) -> Tensor:
@@ -169,6 +170,21 @@ class Program:
         for output, value, edge in zip(outputs, arrays, mirrored(tracer, outputs, made, ends, uses)):
             stand_in = StandIn(tracer, value, output._array)
             self._shadows[id(output)] = Tensor(stand_in, output._requires_grad, edge)
+
+    # -- effects
+
+    def effect(self, function: Callable[..., Any], args: Any) -> None:
+        """Add a call, in ``no_grad()``, that changes something of tensors from outside and returns a tensor or nothing."""
+        self._made = self.tracer.value(storages=frozenset())
+        given = function, False, mapped(args, self.argument), {}
+        self.tracer.effect(call_whole, given, self._made, changes=True)
+
+    def effect_returned(self, result: Tensor) -> None:
+        """Add that the last effect has returned a tensor."""
+        value = self.tracer.value(result._array)
+        self.tracer.outer |= value.storages
+        self.tracer.effect(array_at, (self._made, 0), value)
+        self._shadows[id(result)] = Tensor(StandIn(self.tracer, value, result._array))
 
     # -- the arguments of statements
 

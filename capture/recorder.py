@@ -127,6 +127,30 @@ class Recorder(Watcher):
         if self.program is not None:
             self.program.tracer.effect(function, (owner, *args), changes=True)
 
+    def outside_effect(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Record a call that changes something of tensors from outside: their gradients, say.
+
+        Args:
+            function: what is called, without recording: in ``no_grad()``.
+            args: its arguments.
+
+        Raises:
+            Unrecordable: one of the tensors is a result.
+        """
+        self.events.append((function, form(args, self.names.name)))
+        if any(id(each) not in self.names.outside for each in tensors_of(args)):
+            raise Unrecordable(f"{function.__name__}() gets a result of an operation")
+        if self.program is not None:
+            self.program.effect(function, args)
+
+    def returned(self, result: Any) -> None:
+        """Name what an effect on tensors from outside has returned: a new tensor, or ``None``."""
+        if self.reason is None and isinstance(result, Tensor):
+            self._alive.append(result)
+            if self.program is not None:
+                self.program.effect_returned(result)
+            self.names.made(len(self.events), [result])
+
     def clear(self, leaf: Tensor) -> None:
         """Record that the gradient of a tensor is removed.
 

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from .blocks import Blocks
+from .values import Kind
+
 
 def report(name: str, entries: Sequence[Any]) -> str:
     """Return a text about the plans of a function.
@@ -20,6 +23,7 @@ def report(name: str, entries: Sequence[Any]) -> str:
             lines.append(
                 f"  {number}: {plan.label}: {plan.source.calls} calls, {plan.memory:,} bytes, {plan.replays} replays"
             )
+            lines += _chains(plan.source.statements)
             for (operation, reason), count in Counter(plan.whole).items():
                 lines.append(f"     {count} x {operation} as a whole: {reason}")
         if entry.reason is not None:
@@ -28,3 +32,15 @@ def report(name: str, entries: Sequence[Any]) -> str:
             lines.append(f"  {number}: {len(entry.recordings)} calls recorded, no plan yet")
     plans = sum(len(entry.plans) for entry in entries)
     return "\n".join([f"{name}: {plans} plan{'s' * (plans != 1)}", *lines])
+
+
+def _chains(statements: Sequence[Any]) -> list[str]:
+    """Return a line for each chain of element-wise calls, with the first of the calls and the blocks."""
+    lines = []
+    for each in statements:
+        if isinstance(each, Blocks):
+            calls = [getattr(part.function, "__name__", "") for part in each.parts if part.kind is not Kind.VIEW]
+            names = f"{', '.join(calls[:4])}{', ...' * (len(calls) > 4)}"
+            blocks = f"{-(-each.length // each.step)} blocks of {each.step:,} {'elements' if each.flat else 'rows'}"
+            lines.append(f"     chain of {len(calls)} calls in {blocks}: {names}")
+    return lines

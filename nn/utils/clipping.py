@@ -37,9 +37,20 @@ def clip_grad_norm_(
     Raises:
         AutogradError: ``error_if_nonfinite``, and the norm is nan or infinite.
     """
-    given = listed(parameters)
-    total = get_total_norm(gradients(given), norm_type, error_if_nonfinite)
-    clip_grads_with_norm_(given, max_norm, total)
+    return clip_norm(listed(parameters), max_norm, norm_type, error_if_nonfinite)
+
+
+def clip_norm(parameters: list[Tensor], max_norm: float, norm_type: float, error_if_nonfinite: bool) -> Tensor:
+    """Scale all gradients in place and return the norm before, as ``clip_grad_norm_``; ``compile`` records these calls.
+
+    Args:
+        parameters: tensors, whose ``.grad`` is scaled.
+        max_norm: the largest norm.
+        norm_type: order of the norm.
+        error_if_nonfinite: whether to raise if the norm is nan or infinite.
+    """
+    total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
 
@@ -101,8 +112,12 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
         clip_value: the limit.
         foreach: not used.
     """
-    bound = float(clip_value)
-    for gradient in gradients(listed(parameters)):
+    clip_values(listed(parameters), float(clip_value))
+
+
+def clip_values(parameters: list[Tensor], bound: float) -> None:
+    """Limit every element of all gradients, as ``clip_grad_value_``; ``compile`` records these calls."""
+    for gradient in gradients(parameters):
         gradient.clamp_(-bound, bound)
 
 

@@ -296,3 +296,30 @@ def test_explanations(capsys):
     text = compiled.explain()
     assert "1 replays" in text and "dropout as a whole: it draws random numbers" in text and "bytes" in text
     assert "dropout" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("clip", ["norm", "norm returned", "inf", "value", "one", "generator"])
+def test_gradients_are_clipped(sides, clip):
+    def make():
+        net = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
+        optimizer = optim.Adam(net.parameters(), lr=0.1)
+        weights = list(net.parameters())
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x) * 5, y)
+            loss.backward()
+            if clip == "value":
+                nn.utils.clip_grad_value_(weights, 0.01)
+            elif clip == "one":
+                nn.utils.clip_grad_norm_(weights[0], 0.02)
+            else:
+                given = net.parameters() if clip == "generator" else weights
+                norm = nn.utils.clip_grad_norm_(given, 0.1, float("inf") if clip == "inf" else 2.0)
+            optimizer.step()
+            return (loss.detach(), norm * 2, norm) if clip == "norm returned" else loss.detach()
+
+        return step, lambda: weights, lambda call: [tg.randn(4, 6), tg.randint(0, 3, (4,))]
+
+    sides.run(make, 6)
+    assert sides.replays() == 4 and not sides.reasons()

@@ -105,6 +105,7 @@ def test_what_only_the_chain_uses_has_memory_for_a_block(small_blocks):
         compiled(x)
     (plan,) = next(iter(compiled._entries.values())).plans
     assert plan.memory < 1.5 * x.numpy().nbytes  # the operand of the sum
+    assert "chain of 5 calls in 40 blocks of 1,280 elements: multiply, add, clip, subtract, ..." in compiled.explain()
 
 
 @pytest.mark.parametrize("layout", ["expanded", "transposed", "cut", "in order"])

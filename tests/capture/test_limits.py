@@ -79,19 +79,6 @@ def _custom():
     return lambda x: _Square.apply(weight * x).sum().backward(), lambda: [weight]
 
 
-def _clipped():
-    weight = _tensor(3, requires_grad=True)
-    optimizer = optim.SGD([weight], lr=0.1)
-
-    def run(x):
-        optimizer.zero_grad()
-        (weight * x).sum().backward()
-        nn.utils.clip_grad_norm_([weight], 0.1)
-        optimizer.step()
-
-    return run, lambda: [weight]
-
-
 def _by_hand():
     weight = _tensor(3, requires_grad=True)
 
@@ -169,7 +156,6 @@ CASES = {
     "hidden state": (_hidden, "changes what it reads"),
     "hook": (_hooked, "a hook is registered"),
     "custom function": (_custom, "custom function"),
-    "clipping": (_clipped, ".grad is read"),
     "step by hand": (_by_hand, ".grad is read"),
     "graph from outside": (_outer_graph, "a graph that was made before"),
     "closure": (_lbfgs, "reads elements"),
