@@ -176,8 +176,8 @@ class Program:
     def effect(self, function: Callable[..., Any], args: Any) -> None:
         """Add a call, in ``no_grad()``, that changes something of tensors from outside and returns a tensor or nothing."""
         self._made = self.tracer.value(storages=frozenset())
-        given = function, False, mapped(args, self.argument), {}
-        self.tracer.effect(call_whole, given, self._made, changes=True)
+        given = mapped(args, self.argument)
+        self.tracer.effect(call_whole, (function, False, given, {}), self._made, changes=True)
 
     def effect_returned(self, result: Tensor) -> None:
         """Add that the last effect has returned a tensor."""
