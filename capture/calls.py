@@ -17,7 +17,7 @@ from typing import Any
 from .. import nn, optim
 from ..core import autograd
 from ..core.extend import Generator, Tensor, memory_address
-from ..nn.utils.clipping import clip_norm, clip_values
+from ..nn.extend import clip_norm, clip_values
 from .errors import Unrecordable
 from .recorder import Recorder
 from .trees import tensors_of
