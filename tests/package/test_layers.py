@@ -87,6 +87,7 @@ PUBLIC_MODULES = {
     "core.process_title",
     "core.profiler",
     "core.extend",
+    "nn.extend",
     "core.shared_memory",
     "core.sparse",
     "core.worker_reports",
