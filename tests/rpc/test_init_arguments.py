@@ -18,10 +18,13 @@ def test_rank_and_world_size_in_the_url(port):
     ("arguments", "words"),
     [
         ({"rank": -1}, "rank is missing: pass rank= to init_rpc, or set RANK"),
-        ({"world_size": None, "init_method": "file:///tmp/x"}, "world_size is missing.*WORLD_SIZE"),
+        ({"world_size": None, "init_method": "etcd://127.0.0.1:1/x"}, "world_size is missing.*WORLD_SIZE"),
         ({"rank": 3, "world_size": 2}, "rank=3 with world_size=2 .* ranks go from 0"),
         ({"rank": 1, "world_size": 1}, "ranks go from 0"),
-        ({"world_size": 0, "init_method": "file:///tmp/x"}, "join and leave while the job runs, which needs .*tcp"),
+        (
+            {"world_size": 0, "init_method": "etcd://127.0.0.1:1/x"},
+            "join and leave while the job runs, which needs .*tcp",
+        ),
         ({"init_method": "env://"}, "MASTER_ADDR is not set, which init_method='env://' needs.*telegrad run"),
         (
             {"init_method": "tcp://127.0.0.1"},
