@@ -15,7 +15,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.futures import in_thread, interrupts_protected, shield
@@ -34,6 +33,7 @@ from .links.worker_info import WorkerInfo
 from .losses.losses import Losses
 from .options import GrpcRpcBackendOptions
 from .receiver import Receiver
+from .running import agent_variable, running_agents
 from .security.handshake import Credentials, check_secret, job_secret
 from .security.tls import own_tls
 from .state import AgentState
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")
-agent_variable: ContextVar[Agent | None] = ContextVar("telegrad_agent", default=None)
-running_agents: list[Agent] = []  # of this process
 
 
 class Agent:
@@ -153,7 +151,7 @@ class Agent:
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
         self.waits = CallWaits(peers, self.caller, self.server, threads)
-        self.connections.on_frame = receiver.received
+        self.connections.received = receiver.received
         self.connections.under_way = (self.caller.table.calls, self.server.waiting)
 
     def _connect_components(self) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import atexit
 import os
+from typing import TYPE_CHECKING
 
 from ..core.errors import AgentClosedError
-from .agent import Agent, agent_variable, running_agents
 from .losses import expulsion
+from .running import agent_variable, running_agents
 from .threads.forking import keep_for_ever
 from .threads.ioloop import abandon_loop
+
+if TYPE_CHECKING:
+    from .agent import Agent
 
 _inherited: list[Agent] = []
 
@@ -41,7 +45,7 @@ def current_agent() -> Agent:
     Raises:
         AgentClosedError: there is none, or there are several and the context does not name one.
     """
-    agent = agent_variable.get()
+    agent: Agent | None = agent_variable.get()
     if agent is not None:
         return agent
     if len(running_agents) == 1 and not running_agents[0].private:  # the usual case, made fast

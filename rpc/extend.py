@@ -1,6 +1,6 @@
 """Interface for extensions of the agent: lanes, interceptors, request methods, control topics, and ways to make agents."""
 
-from .agent import Agent, agent_variable
+from .agent import Agent
 from .backend_registry import BackendType, find_backend, init_backend
 from .calls.remote_warnings import RemoteWarnings, collect_warnings
 from .calls.replies import check_future
@@ -41,6 +41,7 @@ from .observing.observer import Observer
 from .observing.records import ObservedContext, ObservedReference
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
+from .running import agent_variable
 from .security.handshake import PROTOCOL
 from .security.proofs import MESSAGE_BYTES, AcceptorProof, DialerProof, protocol_of
 from .security.tls import tls_context

@@ -30,7 +30,7 @@ from .grpc_options import server_options
 from .grpc_server import make_server
 from .grpc_session import BULK, CLOSE_SECONDS, FRAMES, LARGE, SMALL, TOKEN, AcceptedSession
 from .grpc_tls import add_port
-from .lane import Lane, LaneListener
+from .lane import LaneListener, ServingLane
 from .large.resources import new_resources
 from .poller import Poller
 from .socket_setup import SocketAcceptor
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class GrpcLane(Lane):
+class GrpcLane(ServingLane):
     """gRPC server of an agent, and the sessions that the agent dials.
 
     Args:
@@ -66,7 +66,6 @@ class GrpcLane(Lane):
         self._socket_acceptor: SocketAcceptor
 
     def serve(self, method: str, handler: Callable[[Any, Any], Awaitable[None]]) -> None:
-        """Serve streams of ``method`` ("/service/method") with ``handler(_, context)``; before ``listen``."""
         _, service, name = method.split("/")
 
         async def serve(request: Any, context: Any) -> None:
@@ -78,12 +77,10 @@ class GrpcLane(Lane):
         self._services.setdefault(service, {})[name] = grpc.stream_stream_rpc_method_handler(serve)
 
     async def authenticate(self, context: Any) -> AcceptorHandshake:
-        """Return the handshake with which a stream of such a handler was opened; end the stream if its proof is wrong."""
         return await self._acceptor.authenticate(context)
 
     @property
     def last_refusal(self) -> str:
-        """Return the address of the joiner that was refused last, and the reason; empty if none was refused."""
         return self._acceptor.last_refusal
 
     def listen(self, listener: LaneListener, address: str | None) -> str:

@@ -7,7 +7,7 @@ frame, except for one bit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class LaneListener(Protocol):
         """Note that a dialed session is open: the handshake is over."""
         ...
 
-    def received(self, session: Session, frame: Any, owned: bool) -> None:
+    def received(self, session: Session, frame: Any, owned: bool, /) -> None:
         """Take a frame that arrived.
 
         Args:
@@ -130,3 +130,20 @@ class Lane(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stop listening and free every resource; the agent has closed the sessions."""
+
+
+class ServingLane(Lane):
+    """Lane that also serves streams of other parts: each method is a stream that a handshake opens."""
+
+    @abstractmethod
+    def serve(self, method: str, handler: Callable[[Any, Any], Awaitable[None]]) -> None:
+        """Serve streams of ``method`` ("/service/method") with ``handler(_, context)``; before ``listen``."""
+
+    @abstractmethod
+    async def authenticate(self, context: Any) -> AcceptorHandshake:
+        """Return the handshake with which a stream of such a handler was opened; end the stream if its proof is wrong."""
+
+    @property
+    @abstractmethod
+    def last_refusal(self) -> str:
+        """Return the address of the joiner that was refused last, and the reason; empty if none was refused."""

@@ -48,7 +48,7 @@ class Connections(LaneListener):
     Attributes:
         known: completes when the workers of the job are known.
         under_way: calls of this worker, and requests that have not begun.
-        on_frame: called with each frame that arrives: connection, frame, and whether the receiver owns its memory.
+        received: takes each frame that arrives (``LaneListener.received``): the agent's receiver, without a call between.
         on_dialed: called with a peer and the connection to it that this worker dialed, when that is open.
         on_opened: called with a peer after a connection to it opened.
         on_ended: called with a peer after a connection to it ended, or could not be made.
@@ -71,7 +71,7 @@ class Connections(LaneListener):
         self.refusals = Refusals(state.name, timers.now)
         self.known: Future[None] = Future()
         self.under_way: tuple[Sized, Sized] = ((), ())
-        self.on_frame: Receiver
+        self.received: Receiver
         self.on_dialed: list[Callable[[Peer, Session], None]] = []
         self.on_opened: list[PeerHandler] = []
         self.on_ended: list[PeerHandler] = []
@@ -253,9 +253,6 @@ class Connections(LaneListener):
         _call(self.on_opened, peer)
         for handler in self.on_dialed:
             handler(peer, connection)
-
-    def received(self, connection: Session, frame: Any, owned: bool) -> None:
-        self.on_frame(connection, frame, owned)
 
     def disconnected(self, connection: Session, error: Exception) -> None:
         peer = None if self._state.closed or connection.number < 0 else self._peers.at(connection.number)

@@ -20,10 +20,10 @@ from ...core.errors import AgentClosedError, AuthenticationError, RendezvousErro
 from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
 from ..lanes.addresses import host_of
-from ..lanes.grpc import GrpcLane
 from ..lanes.grpc_channel import connect, open_channel
 from ..lanes.grpc_handshake import WELCOME_KEY, introduce, translate
 from ..lanes.grpc_options import options_for
+from ..lanes.lane import ServingLane
 from ..links.worker_records import WorkerRecords
 from ..threads.ioloop import acquire_loop, release_loop, within
 from ..threads.notices import WaitNotices
@@ -95,7 +95,7 @@ class RendezvousHost:
         purpose: of rank 0's own rendezvous.
     """
 
-    def __init__(self, lane: GrpcLane, purpose: str = "") -> None:
+    def __init__(self, lane: ServingLane, purpose: str = "") -> None:
         self._lane = lane
         self._purpose = purpose
         self._opened: Future[OpenRendezvous] = Future()
@@ -111,7 +111,7 @@ class RendezvousHost:
         Raises:
             RendezvousError: there is none.
         """
-        lane = next((lane for lane in lanes if isinstance(lane, GrpcLane)), None)
+        lane = next((lane for lane in lanes if isinstance(lane, ServingLane)), None)
         if lane is None:
             raise RendezvousError(
                 "others join here over gRPC; keep 'grpc' among lanes=, or give a world_size and use file://"

@@ -42,6 +42,7 @@ PLACE = re.compile(r"""["'](\.+)([a-z_]+)[a-z_.]*["']""")  # of a module, relati
 LAYERS_OF_RPC = {
     "call_states": 0,
     "certificates": 0,
+    "running": 0,
     "state": 0,
     "security": 1,
     "options": 2,

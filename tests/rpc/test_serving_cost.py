@@ -29,8 +29,8 @@ def nothing():
 def test_a_small_request_is_served_with_few_calls(monkeypatch, function, args, python_calls, c_calls):
     with cluster(["a", "b"]) as (_, b):
         arrived, answers, tasks = [], [], []
-        received = b.connections.on_frame
-        monkeypatch.setattr(b.connections, "on_frame", lambda *each: (arrived.append(each), received(*each)))
+        received = b.connections.received
+        monkeypatch.setattr(b.connections, "received", lambda *each: (arrived.append(each), received(*each)))
         rpc.rpc_sync("b", function, args)
         connection, frame = next((at, bytes(frame)) for at, frame, _ in arrived if frame[0] == FrameKind.REQUEST)
         monkeypatch.undo()

@@ -19,8 +19,8 @@ class Held:
 
     def __init__(self, agent, monkeypatch):
         self.arrived, self.frames = threading.Event(), []
-        self._receive = agent.connections.on_frame
-        monkeypatch.setattr(agent.connections, "on_frame", self._see)
+        self._receive = agent.connections.received
+        monkeypatch.setattr(agent.connections, "received", self._see)
 
     def _see(self, connection, frame, owned):
         kind, _, method, *_ = HEAD.unpack_from(frame)
