@@ -24,6 +24,8 @@ from .dtypes import dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
 from .interception import entered as interceptors_entered
 from .ops.reduce.losses import check_reduction, reduced
+from .ops.special.exponential_arrays import expm1_negative, log1p_exp
+from .ops.special.single_error_arrays import normal_share
 from .ops.table.array_functions import row_dots, row_sums
 from .ops.table.factories import binary, comparison, unary
 from .ops.table.fused import fused
@@ -77,6 +79,7 @@ __all__ = [
     "detect_anomaly",
     "divert",
     "dtype_by_name",
+    "expm1_negative",
     "fused",
     "end_calls",
     "gradient_edge",
@@ -87,10 +90,12 @@ __all__ = [
     "keep",
     "keep_result",
     "leaf_with",
+    "log1p_exp",
     "memory_address",
     "memory_owner",
     "node_label",
     "nodes_below",
+    "normal_share",
     "operation",
     "plain",
     "profiles",

@@ -9,7 +9,21 @@ import numpy as np
 
 from ... import core
 from ...core import sigmoid, tanh
-from ...core.extend import ARRAYS, Array, Row, Tensor, as_array, inplace, keep, keep_result, operation, record, records
+from ...core.extend import (
+    ARRAYS,
+    Array,
+    Row,
+    Tensor,
+    as_array,
+    expm1_negative,
+    inplace,
+    keep,
+    keep_result,
+    log1p_exp,
+    operation,
+    record,
+    records,
+)
 
 __all__ = [
     "celu",
@@ -69,7 +83,7 @@ def floats(input: Tensor) -> Array:
 
 def _softplus(x: Array) -> Any:
     # As np.logaddexp(0, x), which takes ten times as long.
-    return _positive(x) + np.log1p(np.exp(-np.abs(x)))
+    return _positive(x) + log1p_exp(-np.abs(x))
 
 
 def _positive(x: Array) -> Any:
@@ -139,7 +153,9 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def _exponential(input: Tensor, alpha: float, scale: float, rate: float) -> Tensor:
     x = floats(input)
     # One of the two terms is 0.
-    values = np.expm1(_negative(x) if rate == 1 else _negative(x) * rate) * (alpha * scale)
+    values = expm1_negative(x if rate == 1 else x * rate) if rate > 0 else np.expm1(_negative(x) * rate)
+    if alpha * scale != 1:
+        values *= alpha * scale
     values += _positive(x) if scale == 1 else _positive(x) * scale
     result = in_dtype_of(input, values)
     if records(input):
@@ -178,7 +194,8 @@ def logsigmoid(input: Tensor) -> Tensor:
     Raises:
         TypeError: the input is not floating-point.
     """
-    result = in_dtype_of(input, -_softplus(-floats(input)))
+    x = floats(input)
+    result = in_dtype_of(input, _negative(x) - log1p_exp(-np.abs(x)))
     return record(_LOGSIGMOID, result, (input,), (keep(input),)) if records(input) else result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import ARRAYS, Array, Row, Tensor, keep, operation, record, records
+from ...core.extend import ARRAYS, Array, Row, Tensor, keep, normal_share, operation, record, records
 
 __all__ = ["gelu"]
 
@@ -41,6 +41,8 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def _share(xp: Any, x: Any, approximate: str) -> Any:
     """Return ``P(X <= x)``. In place where it can be: new memory costs more than the arithmetic."""
+    if approximate == "none" and xp is ARRAYS and x.dtype == np.float32 and x.ndim:
+        return normal_share(x)
     if approximate == "none":
         share = xp.erf(x * math.sqrt(0.5))
     else:

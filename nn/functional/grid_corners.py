@@ -87,7 +87,7 @@ class Corners:
         self._values = np.empty((*weights.shape[:2], image.shape[1], weights.shape[3]), image.dtype)
         result = np.empty((len(image), *self._values.shape[2:]), np.result_type(image, weights))
         for part, numbers in self._parts():
-            self._values[part] = image.take(numbers, mode="wrap")
+            image.take(numbers, out=self._values[part], mode="wrap")
             np.add.reduce(self._values[part] * weights[part], 1, out=result[part])
         size = self._positions.shape[1:-1]
         dtype = np.result_type(self._image, self._positions)

@@ -291,3 +291,25 @@ def test_the_mean_of_no_targets_is_nan_and_its_gradient_0(loss):
 def test_label_smoothing_is_between_0_and_1():
     with pytest.raises(ValueError, match="between 0 and 1"):
         F.cross_entropy(zeros(1, 2), tensor([0]), label_smoothing=2.0)
+
+
+@pytest.mark.parametrize("name", ["softplus", "logsigmoid", "elu", "selu", "celu"])
+def test_smooth_activations_in_single_precision(name):
+    x = np.concatenate([-np.logspace(-30, 1.9, 400), np.logspace(-30, 1.9, 400), [0.0, -0.5, 0.5]]).astype("f4")
+    function = getattr(F, name)
+    single, double = function(tensor(x)).numpy(), function(tensor(x.astype("f8"))).numpy()
+    np.testing.assert_allclose(single, double, rtol=4e-7, atol=1e-44)
+
+
+def test_gelu_in_single_precision():
+    x = np.append(np.linspace(-12, 12, 4001), [-100.0, 100.0, 0.0]).astype("f4")
+    single, double = F.gelu(tensor(x)).numpy(), F.gelu(tensor(x.astype("f8"))).numpy()
+    np.testing.assert_allclose(single, double, rtol=2e-7, atol=2e-7)
+    assert not single[-3] and single[-2] == 100
+
+
+@pytest.mark.parametrize("name", ["hardswish", "hardsigmoid"])
+def test_bent_activations_pass_no_infinite_gradient_where_they_are_flat(name):
+    x = tensor([-4.0, -3.0], requires_grad=True)
+    (grad,) = autograd.grad(getattr(F, name)(x), x, tensor([np.inf, -np.inf]))
+    assert grad.tolist() == [0, 0]

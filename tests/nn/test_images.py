@@ -9,6 +9,7 @@ from telegrad import nn
 from telegrad.core import arange, autograd, manual_seed, randn, tensor, zeros
 from telegrad.core.ops.window import products, small_images
 from telegrad.core.ops.window.arguments import window_over
+from telegrad.nn.functional import grid_corners
 
 F = nn.functional
 
@@ -340,3 +341,49 @@ def test_gradients_of_bicubic_sampling(padding):
     )
     with pytest.raises(ValueError, match="for images"):
         F.grid_sample(zeros(1, 1, 2, 2, 2), zeros(1, 2, 2, 2, 3), "bicubic", padding, align_corners=False)
+
+
+@pytest.mark.parametrize(
+    "dims, options",
+    [
+        (1, {}),
+        (2, {"padding": (2, 0), "dilation": (1, 2)}),
+        (2, {"stride": 2}),
+        (3, {"padding": 1}),
+    ],
+)
+@pytest.mark.parametrize("batch", [2, 9])
+def test_depthwise_convolution_is_that_of_each_channel(dims, options, batch):
+    function = getattr(F, f"conv{dims}d")
+    x, w, b = randn(batch, 3, *(7, 6, 5)[:dims]), randn(3, 1, *(3, 2, 2)[:dims]), randn(3)
+    inputs = [each.to(tg.float64).requires_grad_() for each in (x, w, b)]
+    whole = function(*inputs, groups=3, **options)
+    each = tg.cat([function(inputs[0][:, [i]], inputs[1][[i]], inputs[2][[i]], **options) for i in range(3)], 1)
+    np.testing.assert_allclose(whole.detach(), each.detach(), atol=1e-12)
+    weights = randn(*whole.shape).to(tg.float64)
+    ours, theirs = (autograd.grad((result * weights).sum(), inputs) for result in (whole, each))
+    for one, other in zip(ours, theirs):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample_adds_to_the_same_gradients_in_parts_of_the_batch(monkeypatch, dims, padding):
+    x = randn(3, 2, *(3, 4, 2)[:dims]).to(tg.float64).requires_grad_()
+    grid = (tg.rand(3, *(2, 3, 2)[:dims], dims) * 3 - 1.5).to(tg.float64).requires_grad_()
+
+    def passes():
+        result = F.grid_sample(x, grid, padding_mode=padding, align_corners=False)
+        return [result, *autograd.grad((result**2).sum(), (x, grid))]
+
+    whole = passes()
+    monkeypatch.setattr(grid_corners, "PART", 1)
+    for one, other in zip(whole, passes()):
+        np.testing.assert_array_equal(one.detach(), other.detach())
+
+
+def test_grid_sample_beyond_all_bounds():
+    x, grid = tg.ones(1, 1, 2, 2), tensor([[[[np.inf, 0.0], [-np.inf, 0.0], [np.nan, 0.0], [1e30, 0.0]]]])
+    assert F.grid_sample(x, grid, align_corners=False)[0, 0, 0, 3] == 0
+    nearest = F.grid_sample(x, grid, "nearest", align_corners=False)
+    assert nearest.tolist() == [[[[0, 0, 0, 0]]]]

@@ -13,6 +13,7 @@ from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
 from ..index.masking import where
+from ..special.exponential_arrays import log1p_exp
 from ..table.array_functions import sigmoid as logistic
 from ..table.factories import binary, same_dtype, unary
 from ..table.nodes import keep, record
@@ -68,7 +69,7 @@ def logaddexp_of(x: Any, y: Any) -> Any:
     if dtype.kind != "c":
         if dtype.itemsize < 4:
             return np.logaddexp(x, y)
-        result = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
+        result = np.maximum(x, y) + log1p_exp(-np.abs(x - y))
         return np.logaddexp(x, y) if np.isnan(result).any() else result  # equal infinities, of which it knows
     x, y = np.broadcast_arrays(x, y)
     small, large = np.where(x.real < y.real, (x, y), (y, x))

@@ -22,6 +22,8 @@ _ERF = (
     0.10276986455801036,
     1.128379247140174,
 )
+# -2 * atanh(erf(x / sqrt(2))) / x in powers of x * x.
+_SHARE = tuple(-(2**0.5) * value * 0.5**power for power, value in zip(range(len(_ERF) - 1, -1, -1), _ERF))
 # exp(x * x) * erfc(x) / t in powers of t = 1 / (1 + 0.4 * x), for 0 <= x < 10.2.
 _ERFC = (
     0.04161267824293602,
@@ -65,6 +67,20 @@ def erf(x: Array) -> Array:
     result = polynomial(x * x, _ERF)
     result *= x
     return np.tanh(result, out=result)
+
+
+def normal_share(x: Array) -> Array:
+    """Return ``(1 + erf(x / sqrt(2))) / 2`` of float32 numbers, the share of a normal distribution below ``x``.
+
+    As erf is a hyperbolic tangent, this is the sigmoid of twice its argument. Where erf is 1, that is too large, which is
+    right here as well.
+    """
+    x = np.clip(x, -8.4, 8.4)
+    result = polynomial(x * x, _SHARE)
+    result *= x
+    np.exp(result, out=result)  # where it overflows, one over infinity is 0
+    result += 1
+    return np.divide(1, result, out=result)
 
 
 def erfc(x: Array) -> Array:
