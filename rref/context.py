@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, interruptible, run_callbacks
-from ..rpc.extend import Agent, Batch, ObservedReference, Peer
+from ..rpc.extend import Agent, Batch, ObservedReference, Peer, Session
 from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
@@ -25,6 +25,7 @@ from .observing import observe_held, observe_owned
 from .owner_table import Owned
 from .ownership import Ownership
 from .plain import frees_quietly
+from .transfers import connection_of
 
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
@@ -190,8 +191,15 @@ class RRefContext:
             self._note_leaks(peer)
         self.handle(p.WorkerLost(key_of(peer)))
 
-    def _on_broken(self, peer: Peer) -> None:
-        self.handle(p.ConnectionBroke(key_of(peer)))
+    def _on_broken(self, peer: Peer, connection: Session) -> None:
+        """Ask whether the transfers arrived that went by a connection which broke: answers, and creating calls.
+
+        Other calls fail when the link is open again or lost, and their transfers with them. What goes by another connection
+        is left alone: a cancel may overtake it.
+        """
+        with self._lock:
+            sent = self.ownership.transfers.open_to(key_of(peer))
+        self.handle(*[p.NotDelivered(transfer) for transfer in sent if connection_of(transfer) is connection])
 
     def _on_close(self) -> None:
         with self._lock:

@@ -63,9 +63,6 @@ class Ownership:
                 self._received(sender, message)
             case p.NotDelivered(transfer):
                 self._not_delivered(transfer)
-            case p.ConnectionBroke(peer):
-                for transfer in self.transfers.open_to(peer):
-                    self._not_delivered(transfer)
             case p.WorkerLost(worker):
                 self._worker_lost(worker)
         instructions = self._instructions[:]

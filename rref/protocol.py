@@ -155,12 +155,6 @@ class NotDelivered(NamedTuple):
     transfer: ReferenceTransfer
 
 
-class ConnectionBroke(NamedTuple):
-    """``NotDelivered`` for every transfer to ``peer`` that may not have arrived."""
-
-    peer: WorkerKey
-
-
 class Dropped(NamedTuple):
     """The ``RRef`` of a fork is gone. Repeating this event does nothing."""
 
@@ -172,7 +166,6 @@ Event: TypeAlias = (
     | ReferencesArrived
     | Delivered
     | NotDelivered
-    | ConnectionBroke
     | Received[WorkerKey, Message]
     | Dropped
     | WorkerLost[WorkerKey]

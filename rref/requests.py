@@ -50,6 +50,7 @@ class ReferenceInterceptor(Interceptor):
             if not message.attached.references:
                 return
             transfer = ReferenceTransfer(self.context.key(message.to), answered=message.kind == FrameKind.REQUEST)
+        transfer.answer_by = message.connection  # of an answer; a request has none yet
         transfer.forks = [reference.sendable_fork(self.context) for reference in message.attached.references]
         self.context.handle(p.Sending(transfer))
         if transfer.created is not None:

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ..core.futures import Future
-from ..rpc.extend import IntervalSet
+from ..rpc.extend import IntervalSet, Session
 from .forks import Fork
 from .ids import ForkId, GlobalId, RRefId, WorkerKey
 
@@ -55,6 +55,7 @@ class ReferenceTransfer:
 
     __slots__ = (
         "adopted",
+        "answer_by",
         "answered",
         "borrowed",
         "cancelling",
@@ -84,6 +85,7 @@ class ReferenceTransfer:
         self.created: Fork | None = None  # at the sender, the fork of the reference that the call creates
         self.number = -1
         self.entries: list[Entry] = []
+        self.answer_by: Session | None = None  # at the sender of an answer, the connection by which it goes
         self.cancelling = False  # the sender has asked whether it arrived
         self.adopted = False  # the receiver has adopted it; otherwise it ignores the message
 
@@ -102,6 +104,13 @@ class ReferenceTransfer:
 
     def __repr__(self) -> str:
         return f"Transfer({self.number}, peer={self.peer}, {len(self.entries)} entries)"
+
+
+def connection_of(transfer: ReferenceTransfer) -> Session | None:
+    """Return the connection by which a creating call or an answer goes; ``None`` for other calls, and if it is not chosen."""
+    if (fork := transfer.created) is not None:
+        return None if fork.call is None else fork.call.connection
+    return transfer.answer_by
 
 
 class Transfers:

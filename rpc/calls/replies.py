@@ -67,6 +67,7 @@ class Replies:
 
     def send(self, reply: Reply, connection: Session) -> None:
         """Send an answer on the connection of its request. It waits for room while the caller does not read."""
+        reply.connection = connection  # before interceptors see it: it goes this way or not at all
         self._codec.sending(reply)
         sent = False
         try:

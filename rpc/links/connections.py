@@ -52,7 +52,7 @@ class Connections(LaneListener):
         on_dialed: called with a peer and the connection to it that this worker dialed, when that is open.
         on_opened: called with a peer after a connection to it opened.
         on_ended: called with a peer after a connection to it ended, or could not be made.
-        on_broken: called with a peer, unless it is lost, after an open connection to it ended: messages may be lost.
+        on_broken: called with a peer, unless it is lost, and an open connection to it that ended: messages may be lost.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Connections(LaneListener):
         self.on_dialed: list[Callable[[Peer, Session], None]] = []
         self.on_opened: list[PeerHandler] = []
         self.on_ended: list[PeerHandler] = []
-        self.on_broken: list[PeerHandler] = []
+        self.on_broken: list[Callable[[Peer, Session], None]] = []
         self._state = state
         self.me = me
         self._peers = peers
@@ -266,7 +266,8 @@ class Connections(LaneListener):
         if peer.gone:
             return
         if connection.opened:
-            _call(self.on_broken, peer)
+            for handler in self.on_broken:
+                handler(peer, connection)
         self.redial_in_time(peer)
 
 

@@ -107,13 +107,57 @@ def test_a_use_fails_when_the_creating_call_is_known_not_to_come(workers, held, 
     asked = rpc.rpc_async("c", local_get, (reference,))
     until(lambda: len(workers[2].part(RRefContext).ownership.owned))
     context = workers[0].part(RRefContext)
-    context.handle(p.ConnectionBroke(context.key(2)))  # the creator asks, and the owner refuses it from then on
+    sent = context.ownership.transfers.open_to(context.key(2))
+    context.handle(*map(p.NotDelivered, sent))  # the creator asks, and the owner refuses it from then on
     with pytest.raises(RpcError, match=r"RRef .* was never created"):
         asked.wait()
     with pytest.raises(RpcError, match=r"was not created: the call never reached worker 'c'"):
         reference.to_here()
     held.let_go()  # and has no effect
     assert not len(workers[2].part(RRefContext).ownership.owned)
+
+
+def break_the_connection_to_a(workers, until):
+    """Let "c" dial "a", and break that connection: "a" must not take it for the one by which its own messages go."""
+    with workers[2].use():
+        assert rpc.rpc_sync("a", abs, (-1,)) == 1
+    link = workers[0].peers.find("c").link
+    (accepted,) = link.accepted
+    workers[2].peers.find("a").link.dialed.close()
+    until(lambda: accepted not in link.accepted)
+    assert link.dialed is not None
+
+
+def test_a_creating_call_is_not_taken_back_when_another_connection_breaks(workers, held, until):
+    reference = rpc.remote("c", Counter, (7,))
+    assert held.arrived.wait(10)
+    break_the_connection_to_a(workers, until)
+    assert workers[0].part(RRefContext).ownership.counts()["cancelling_transfers"] == 0
+    held.let_go()
+    assert reference.rpc_sync().get() == 7
+
+
+def owned_by_c():
+    return rpc.RRef(Counter(7))
+
+
+def test_a_reference_in_an_answer_is_not_taken_back_when_another_connection_breaks(workers, monkeypatch, until):
+    """The answer of "c" waits, while the connection by which "c" makes its own calls breaks."""
+    a, held = workers[0], []
+    receive = a.connections.on_frame
+
+    def see(connection, frame, owned):
+        if not held and HEAD.unpack_from(frame)[0] == FrameKind.REPLY:
+            held.append((connection, bytearray(frame), True))
+        else:
+            receive(connection, frame, owned)
+
+    monkeypatch.setattr(a.connections, "on_frame", see)
+    answer = rpc.rpc_async("c", owned_by_c)
+    until(lambda: held)
+    break_the_connection_to_a(workers, until)
+    receive(*held[0])
+    assert answer.wait(10).rpc_sync().get() == 7
 
 
 def test_references_among_arguments_are_confirmed_before_the_function_starts(workers, monkeypatch, until):

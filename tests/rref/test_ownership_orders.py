@@ -132,7 +132,8 @@ class Scene:
     def unsure(self, sender, to):
         def event():
             if sender in self.machines:
-                self.handle(sender, p.ConnectionBroke(to))
+                for transfer in self.machines[sender].transfers.open_to(to):
+                    self.handle(sender, p.NotDelivered(transfer))
 
         self.flying.append(event)
 

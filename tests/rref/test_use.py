@@ -238,7 +238,7 @@ def test_the_time_out_of_remote_covers_the_function(workers, until, owner, make)
 @pytest.mark.parametrize("owner", ["a", "b"])
 def test_a_value_that_is_made_after_the_time_out_is_freed_although_its_reference_is_kept(workers, until, owner):
     Shelf.kept.update(gate=threading.Event(), started=threading.Event())
-    late = rpc.remote(owner, make_late, timeout=0.05)
+    late = rpc.remote(owner, make_late, timeout=0.3)
     assert Shelf.kept["started"].wait(20)
     with pytest.raises(RpcTimeoutError):
         late._get_future().wait()
