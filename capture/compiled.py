@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import warnings
 from collections import OrderedDict
@@ -12,6 +13,7 @@ from typing import Any
 from ..core.extend import interceptors_entered
 from .errors import Unrecordable
 from .keys import key_of
+from .picture import picture
 from .plan import Plan
 from .recording import Recording, record
 from .report import report
@@ -85,10 +87,23 @@ class Compiled:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def explain(self) -> str:
-        """Return a text about the plans: what was recorded, what was not and why, and the memory that they take."""
+    def explain(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return a text about the plans: what was recorded, what was not and why, chains, and the memory that they take.
+
+        Args:
+            path: a file to write, with the ending ".svg": a picture of the plan that was used last.
+
+        Raises:
+            ValueError: there is no plan to draw.
+        """
         with self._lock:
             entries = list(self._entries.values())
+        if path is not None:
+            plans = [plan for entry in entries for plan in entry.plans]
+            if not plans:
+                raise ValueError(f"{self._name}() has no plan to draw; call it three times first")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(picture(plans[-1].source))
         return report(self._name, entries)
 
     @property

@@ -187,6 +187,10 @@ class Source:
         self.buffers[self.name(value)] = self._places[value.number], value
         return True
 
+    def buffer_of(self, value: Value) -> int | None:
+        """Return the number of the buffer that a value lies in; ``None`` if it is made anew in each replay."""
+        return self._places.get(value.number)
+
     def is_static(self, value: Value) -> bool:
         """Return whether a value is the same object in each replay."""
         return value.number in self._static

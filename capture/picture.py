@@ -1,0 +1,101 @@
+"""``picture``: a plan as SVG: its calls from top to bottom, and beside them the memory that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ..core.extend import svg_page
+from .blocks import Blocks
+from .memory import last_uses
+from .mirrors import node_at, run_node
+from .program import array_at, call_whole
+from .source import Source
+from .tracer import array_in
+from .values import Kind, Statement
+
+_ROW, _TEXT, _BAR, _TOP, _MARGIN = 17, 250, 12, 40, 16
+_COLOURS = {"call": "#F3F3F3", "chain": "#DCEBF7", "whole": "#FCE8D5"}
+_SILENT = (array_at, array_in, node_at)  # they only take results apart
+
+
+def picture(source: Source) -> str:
+    """Return a picture of a plan.
+
+    Calls of a chain, which run block by block, are blue; operations that run as a whole, and effects, are orange. Each bar on
+    the right is a use of a buffer: bars in one column have the same memory.
+
+    Args:
+        source: the plan's program.
+    """
+    rows = list(_rows(source))
+    places: dict[int, tuple[int, int]] = {}  # by the index of a statement, its first and last row
+    for row, (index, _, _) in enumerate(rows):
+        places[index] = places.get(index, (row, row))[0], row
+    bars = list(_bars(source, places))
+    columns = 1 + max((column for column, _, _ in bars), default=0)
+    height, right = _TOP + _ROW * len(rows) + _MARGIN, _MARGIN + _TEXT + 24
+    elements = [
+        _text(_MARGIN, 24, "calls", 13),
+        _text(right, 24, f"buffers: {sum(source.sizes):,} bytes", 13),
+        *(_call(row, text, colour) for row, (_, text, colour) in enumerate(rows)),
+        *(
+            f'<rect x="{right + _BAR * column}" y="{_TOP + _ROW * first + 2}" width="{_BAR - 3}" '
+            f'height="{_ROW * (last - first + 1) - 4}" rx="3" fill="#7BA7CC"/>'
+            for column, first, last in bars
+        ),
+    ]
+    return svg_page(max(right + _BAR * columns, right + 190) + _MARGIN, height, elements)
+
+
+def _rows(source: Source) -> Iterator[tuple[int, str, str]]:
+    """Yield for each call the index of its statement, a text, and a colour."""
+    for index, statement in enumerate(source.statements):
+        if isinstance(statement, Blocks):
+            calls = [part for part in statement.parts if part.kind is not Kind.VIEW]
+            yield from ((index, _label(part), _COLOURS["chain"]) for part in calls)
+        elif statement.kind is not Kind.VIEW and statement.function not in _SILENT:
+            whole = statement.kind is Kind.EFFECT
+            yield index, _label(statement), _COLOURS["whole" if whole else "call"]
+
+
+def _label(statement: Statement) -> str:
+    function: Any = statement.function
+    if function is call_whole:
+        return f"{_name(statement.args[0])} as a whole"
+    if function is run_node:
+        return "its backward"
+    value = statement.result or statement.target
+    return _name(function) + (f"  {tuple(value.shape)}" if value is not None and value.shape is not None else "")
+
+
+def _name(function: Any) -> str:
+    owner: Any = getattr(function, "__self__", None)  # add.reduce is a method of add
+    name = getattr(function, "__name__", type(function).__name__)
+    return f"{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
+
+
+def _bars(source: Source, places: dict[int, tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield the uses of buffers: the column, and the first and last row."""
+    last = last_uses(source.statements, len(source.statements))
+    end = max((row for _, row in places.values()), default=0)
+    for index, statement in enumerate(source.statements):
+        for value in statement.made():
+            buffer = source.buffer_of(value)
+            if buffer is not None and index in places:
+                used = max(last[storage] for storage in value.storages)
+                known = [places[each][1] for each in range(index, used + 1) if each in places]
+                yield buffer, places[index][0], max(known, default=end)
+
+
+def _call(row: int, text: str, colour: str) -> str:
+    y = _TOP + _ROW * row
+    box = f'<rect x="{_MARGIN}" y="{y}" width="{_TEXT}" height="{_ROW - 2}" rx="4" fill="{colour}" stroke="#bbb"/>'
+    return box + _text(_MARGIN + 8, y + 11, text, 10)
+
+
+def _text(x: float, y: float, text: str, size: int) -> str:
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="#222" text-anchor="start">{escape(text)}</text>'

@@ -1,0 +1,33 @@
+"""Pictures of plans."""
+
+import runpy
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import telegrad as tg
+
+PICTURES = Path(tg.__file__).parent / "docs" / "pictures"
+
+
+def test_the_picture_on_the_page_is_fresh(tmp_path):
+    runpy.run_path(str(PICTURES / "draw_plan.py"))["draw_all"](tmp_path)
+    drawn = (tmp_path / "plan.svg").read_text()
+    assert drawn == (PICTURES / "plan.svg").read_text(), "run docs/pictures/draw_plan.py"
+
+
+def test_calls_stand_beside_their_memory(tmp_path):
+    compiled = tg.compile(lambda x: (x @ x).tanh().sum())
+    for _ in range(3):
+        compiled(tg.ones(8, 8))
+    compiled.explain(tmp_path / "plan.svg")
+    root = ElementTree.parse(tmp_path / "plan.svg").getroot()
+    texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["calls", "buffers: 256 bytes", "dot  (8, 8)", "tanh  (8, 8)", "add.reduce  ()"]
+
+
+def test_without_a_plan_there_is_no_picture(tmp_path):
+    compiled = tg.compile(lambda x: x * 2)
+    with pytest.raises(ValueError, match="no plan to draw"):
+        compiled.explain(tmp_path / "plan.svg")
+    assert not list(tmp_path.iterdir())
