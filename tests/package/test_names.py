@@ -8,7 +8,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["rpc", "rref", "autograd_dist", "collective", "launcher", "agents", "pipelining", "profiler_dist"]
 RIDDLES = re.compile(r"\b(somebody|nobody|in vain)\b|# [^\n]*\bwho\b", re.IGNORECASE)
-TWICE = {"Loan", "Piece", "Stream", "Transfer"}  # of the lanes, which are being rebuilt
 MOST_RIDDLES = 5  # in texts of people, mostly: "both ends prove who they are"
 
 
@@ -28,7 +27,7 @@ def places(sources):
 
 
 def test_a_class_name_stands_once():
-    assert {name: files for name, files in places(modules(PACKAGES)).items() if len(files) > 1}.keys() <= TWICE
+    assert {name: files for name, files in places(modules(PACKAGES)).items() if len(files) > 1} == {}
 
 
 def test_two_classes_of_one_name_are_found():

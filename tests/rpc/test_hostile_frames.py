@@ -13,7 +13,7 @@ from telegrad.core.errors import SerializationError
 from telegrad.rpc.calls.replies import Reply
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.grpc import GrpcLane
-from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, decode_table, encode_table
+from telegrad.rpc.lanes.large.scattered import FramePiece, Notices, ScatteredFrame, decode_table, encode_table
 from telegrad.rpc.wire import control
 from telegrad.rpc.wire.control import ControlMessage
 from telegrad.rpc.wire.frames import decode, encode
@@ -163,7 +163,7 @@ def test_a_spoiled_control_frame_is_read_or_refused(kind, traced):
 
 def test_a_spoiled_table_of_pieces_is_read_or_refused(traced):
     chance = random.Random(5)
-    table = encode_table([Piece(1, 2, 3), Piece(4, 5, 6)], Notices((1,), (), (2, 3)))
+    table = encode_table([FramePiece(1, 2, 3), FramePiece(4, 5, 6)], Notices((1,), (), (2, 3)))
     outcomes = [refused(decode_table, memoryview(spoiled(b"front" + table, chance))) for _ in range(400)]
     assert any(outcomes)
 

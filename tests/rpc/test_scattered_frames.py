@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.lanes.large.scattered import Notices, Piece, ScatteredFrame, decode_table, encode_table
+from telegrad.rpc.lanes.large.scattered import FramePiece, Notices, ScatteredFrame, decode_table, encode_table
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 
@@ -46,12 +46,12 @@ def test_a_range_beyond_the_end_is_an_error():
 
 @pytest.mark.parametrize("notices", [Notices(), Notices((1, 2), (), (3,)), Notices((), (2**63,), ())])
 def test_a_table_is_read_as_it_was_written(notices):
-    pieces = [Piece(24, 2**40, 0), Piece(2**41, 5, 7)]
+    pieces = [FramePiece(24, 2**40, 0), FramePiece(2**41, 5, 7)]
     front, read, told = decode_table(memoryview(b"front" + encode_table(pieces, notices)))
     assert (bytes(front), read, told) == (b"front", pieces, notices)
 
 
-@pytest.mark.parametrize("data", [b"", b"short", encode_table([Piece(1, 2, 3)], Notices())[1:], b"\xff" * 16])
+@pytest.mark.parametrize("data", [b"", b"short", encode_table([FramePiece(1, 2, 3)], Notices())[1:], b"\xff" * 16])
 def test_a_corrupt_table_is_an_error(data):
     with pytest.raises(SerializationError, match="scattered frame"):
         decode_table(memoryview(data))

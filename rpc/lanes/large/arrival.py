@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....core.errors import SerializationError
 from ..frame import SCATTERED, new_memory
-from .scattered import NO_SEGMENT, Piece, ScatteredFrame
+from .scattered import NO_SEGMENT, FramePiece, ScatteredFrame
 
 if TYPE_CHECKING:
     from .borrower import Borrower
@@ -37,7 +37,7 @@ class Arrival:
         buffers: gives memory for the pieces that are in no segment.
     """
 
-    def __init__(self, front: memoryview, pieces: list[Piece], borrower: Borrower, buffers: Buffers) -> None:
+    def __init__(self, front: memoryview, pieces: list[FramePiece], borrower: Borrower, buffers: Buffers) -> None:
         front[0] &= ~SCATTERED & 0xFF
         self._front = front
         self._pieces = pieces

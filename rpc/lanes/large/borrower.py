@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .allowance import Allowance
 
 
-class Loan(weakref.ref[Any]):
+class SegmentLoan(weakref.ref[Any]):
     """Use of a segment, which ends with the array over it. A weak reference, because a finalizer costs four times as much.
 
     Attributes:
@@ -37,7 +37,7 @@ class Loan(weakref.ref[Any]):
     forks: int
 
 
-_loans: dict[int, Loan] = {}  # by ``id``: loans of all connections, also of connections that have ended
+_loans: dict[int, SegmentLoan] = {}  # by ``id``: loans of all connections, also of connections that have ended
 
 
 class Borrower:
@@ -89,12 +89,12 @@ class Borrower:
             raise SerializationError(f"a frame lies in {size} bytes of segment {number}, which is not there or smaller")
         # All views refer to this array, also views of views: NumPy keeps the last array that owns or wraps memory.
         memory: Any = np.ndarray((size,), np.uint8, segment)
-        loan = Loan(memory, self._released)
+        loan = SegmentLoan(memory, self._released)
         loan.number, loan.segment, loan.forks = number, weakref.ref(segment), fork_count()
         _loans[id(loan)] = loan
         return memoryview(memory)
 
-    def _released(self, loan: Loan) -> None:
+    def _released(self, loan: SegmentLoan) -> None:
         if _loans.pop(id(loan), None) is None or os.getpid() != self._process:
             return  # a handler interrupted ``piece``: the segment stays until its connection ends. Or this is a forked child.
         if loan.forks == fork_count():

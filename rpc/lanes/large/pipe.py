@@ -29,7 +29,7 @@ from .borrower import Borrower
 from .heap import HEAP
 from .lender import IDLE_SECONDS, Lender
 from .reader import BulkReader
-from .scattered import NO_SEGMENT, Notices, Piece, decode_table, encode_table
+from .scattered import NO_SEGMENT, FramePiece, Notices, decode_table, encode_table
 from .transfer import Offer, Transfer
 from .writer import BulkWriter
 
@@ -139,7 +139,7 @@ class LargePipe(Pipe):
         return missed, rest
 
     def _send_inline(
-        self, front: list[Any], _: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None
+        self, front: list[Any], _: list[Any], pieces: list[FramePiece], notices: Notices, handle: FrameHandle | None
     ) -> bool:
         # Before the peer has opened the bulk socket it could not read a table; until then there are no pieces or notices.
         if pieces or any(notices):
@@ -150,7 +150,7 @@ class LargePipe(Pipe):
         self,
         front: list[Any],
         streamed: list[Any],
-        pieces: list[Piece],
+        pieces: list[FramePiece],
         notices: Notices,
         handle: FrameHandle | None,
     ) -> bool:
@@ -239,7 +239,9 @@ class LargePipe(Pipe):
         if any(notices) and not self._closed:
             self._send_table([b"\0"], [], notices, None)
 
-    def _send_table(self, front: list[Any], pieces: list[Piece], notices: Notices, handle: FrameHandle | None) -> bool:
+    def _send_table(
+        self, front: list[Any], pieces: list[FramePiece], notices: Notices, handle: FrameHandle | None
+    ) -> bool:
         parts = _with_table(front, pieces, notices)
         return self._send_small(parts, sum(map(len, parts)), handle)
 
@@ -308,7 +310,7 @@ def _copy(segment: Segment, part: Any) -> None:
     np.copyto(np.ndarray((len(part),), np.uint8, segment), np.frombuffer(part, np.uint8))
 
 
-def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[Any], list[Any], list[Piece]]:
+def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[Any], list[Any], list[FramePiece]]:
     """Return the parts of the front, the parts that are streamed after it, and the table's rows.
 
     Args:
@@ -317,15 +319,15 @@ def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[
         apart: parts of more bytes than this are streamed.
     """
     front, streamed = [parts[0]], list[Any]()
-    pieces: list[Piece] = []
+    pieces: list[FramePiece] = []
     position = len(parts[0])
     for index in range(1, len(parts)):
         part = parts[index]
         size = len(part)
         if index in loans:
-            pieces.append(Piece(position, size, loans[index]))
+            pieces.append(FramePiece(position, size, loans[index]))
         elif size > apart:
-            pieces.append(Piece(position, size, NO_SEGMENT))
+            pieces.append(FramePiece(position, size, NO_SEGMENT))
             streamed.append(part)
         else:
             front.append(part)
@@ -333,6 +335,6 @@ def _scatter(parts: list[Any], loans: dict[int, int], apart: int) -> tuple[list[
     return front, streamed, pieces
 
 
-def _with_table(front: list[Any], pieces: list[Piece], notices: Notices) -> list[Any]:
+def _with_table(front: list[Any], pieces: list[FramePiece], notices: Notices) -> list[Any]:
     first = front[0]
     return [bytes([first[0] | SCATTERED]), memoryview(first)[1:], *front[1:], encode_table(pieces, notices)]

@@ -23,7 +23,7 @@ PIECE_WORDS = 3
 TABLE = struct.Struct("<IIII")  # numbers of pieces, and of segments that may be reused, are refused, are gone
 
 
-class Piece(NamedTuple):
+class FramePiece(NamedTuple):
     """Part of a frame that travels apart.
 
     Attributes:
@@ -45,13 +45,13 @@ class Notices(NamedTuple):
     gone: Sequence[int] = ()
 
 
-def encode_table(pieces: Sequence[Piece], notices: Notices) -> bytes:
+def encode_table(pieces: Sequence[FramePiece], notices: Notices) -> bytes:
     """Return the table that follows a front."""
     words = [*chain(*pieces, *notices)]
     return struct.pack(f"<{len(words)}QIIII", *words, len(pieces), *map(len, notices))
 
 
-def decode_table(data: memoryview) -> tuple[memoryview, list[Piece], Notices]:
+def decode_table(data: memoryview) -> tuple[memoryview, list[FramePiece], Notices]:
     """Return the front with which ``data`` begins, its pieces, and the notices of the table.
 
     Raises:
@@ -68,7 +68,7 @@ def decode_table(data: memoryview) -> tuple[memoryview, list[Piece], Notices]:
         raise SerializationError(f"a scattered frame of {len(data)} bytes claims to have a table of {total} words")
     words = struct.unpack_from(f"<{total}Q", data, end)
     table = words[: PIECE_WORDS * count]
-    pieces = [*map(Piece, table[::PIECE_WORDS], table[1::PIECE_WORDS], table[2::PIECE_WORDS])]
+    pieces = [*map(FramePiece, table[::PIECE_WORDS], table[1::PIECE_WORDS], table[2::PIECE_WORDS])]
     return data[:end], pieces, Notices(words[len(table) : reusable], words[reusable:refused], words[refused:])
 
 
