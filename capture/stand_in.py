@@ -7,8 +7,10 @@ function that has come to its end with stand-ins did not depend on their element
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +64,13 @@ _METHODS = frozenset(
         "flatten",
     ]
 )
+# Position of out= among their arguments, for those that take it.
+_OUT_AT = {
+    **dict.fromkeys(["all", "any", "argmax", "argmin", "choose", "dot", "max", "min", "round"], 1),
+    **dict.fromkeys(["clip", "compress", "cumprod", "cumsum", "mean", "prod", "std", "sum", "take", "var"], 2),
+    "trace": 4,
+}
+_SIGNATURES = {np.dot: ["a", "b", "out"], np.concatenate: ["arrays", "axis", "out"]}
 _PROPERTIES = ("T", "mT", "real", "imag")
 _REFUSED = frozenset(
     [
@@ -119,7 +128,7 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
         if func in _WRITERS:
             raise Unrecordable(f"{func.__name__}() writes to an array")
         kwargs = dict(kwargs)
-        out = kwargs.pop("out", None)
+        args, out = _without_out(func, args, kwargs)
         if out is not None:
             return self._tracer.write(func, args, kwargs, out)
         return self._tracer.call(func, args, kwargs, into=func in _INTO)
@@ -169,9 +178,36 @@ def _method(name: str) -> Callable[..., Any]:
     function = getattr(np.ndarray, name)
 
     def method(self: StandIn, *args: Any, **kwargs: Any) -> Any:
-        return self._tracer.call(np.dot if name == "dot" else function, (self, *args), kwargs, into=name == "dot")
+        at = _OUT_AT.get(name, len(args))
+        out = args[at] if len(args) > at else kwargs.pop("out", None)
+        args = (self, *args[:at])
+        called = np.dot if name == "dot" else function
+        if out is not None:
+            return self._tracer.write(called, args, kwargs, out)
+        return self._tracer.call(called, args, kwargs, into=name == "dot")
 
     return method
+
+
+def _without_out(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+    """Return the positional arguments of a function of NumPy without ``out``, and that. It is taken out of ``kwargs``."""
+    if "out" in kwargs:
+        return args, kwargs.pop("out")
+    at = _out_at(function)
+    at = len(args) if at is None else at
+    if len(args) > at + 1:
+        raise Unrecordable(f"{function.__name__}() with out= in the middle of its arguments is not recorded; name it")
+    return args[:at], args[at] if len(args) > at else None
+
+
+@cache
+def _out_at(function: Any) -> int | None:
+    """Return the position of ``out`` among the parameters of a function of NumPy; ``None`` if it has none."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except ValueError:  # NumPy before 2.4 gives none for what is written in C
+        names = _SIGNATURES.get(function, [])
+    return names.index("out") if "out" in names else None
 
 
 def _view(name: str) -> property:
