@@ -18,7 +18,6 @@ from telegrad.rpc.lanes import grpc_tls
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
 from telegrad.rpc.lanes.grpc_channel import connect, open_channel
 from telegrad.rpc.lanes.grpc_tls import NO_STREAM
-from telegrad.rpc.links.connections import Connections
 from telegrad.rpc.rendezvous.meeting import TcpRendezvous
 from telegrad.rpc.security.handshake import AcceptorHandshake, DialerHandshake
 from telegrad.rpc.security.tls import PeerCertificate, load
@@ -32,14 +31,6 @@ ANOTHER_SECRET = b"another secret of the same kind"
 @pytest.fixture
 def jobs():
     return authority()
-
-
-@pytest.fixture
-def frames(monkeypatch):
-    """Every frame that reaches an agent."""
-    seen, original = [], Connections.received
-    monkeypatch.setattr(Connections, "received", lambda *args: (seen.append(args[2]), original(*args)))
-    return seen
 
 
 @pytest.fixture
@@ -58,6 +49,19 @@ def pair(jobs, tmp_path, monkeypatch):
     finally:
         for agent in agents:
             agent.close("its test ended")
+
+
+@pytest.fixture
+def frames(pair, monkeypatch):
+    """Every frame that reaches an agent."""
+    seen = []
+
+    def show(receive):
+        return lambda connection, frame, owned: (seen.append(frame), receive(connection, frame, owned))
+
+    for agent in pair:
+        monkeypatch.setattr(agent.connections, "received", show(agent.connections.received))
+    return seen
 
 
 def port(agent):

@@ -7,7 +7,7 @@ from helpers.remote import Counter, Shelf, here, local
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.wire.header import HEAD, FrameKind
+from telegrad.rpc.wire.header import FRAME_HEAD, FrameKind
 from telegrad.rref import protocol as p
 from telegrad.rref.context import RRefContext
 from telegrad.rref.numbers import ReferenceMethod
@@ -23,7 +23,7 @@ class Held:
         monkeypatch.setattr(agent.connections, "received", self._see)
 
     def _see(self, connection, frame, owned):
-        kind, _, method, *_ = HEAD.unpack_from(frame)
+        kind, _, method, *_ = FRAME_HEAD.unpack_from(frame)
         if kind == FrameKind.REQUEST and method == ReferenceMethod.CREATE and not self.arrived.is_set():
             self.frames.append((connection, bytearray(frame), True))
             self.arrived.set()
@@ -144,15 +144,15 @@ def owned_by_c():
 def test_a_reference_in_an_answer_is_not_taken_back_when_another_connection_breaks(workers, monkeypatch, until):
     """The answer of "c" waits, while the connection by which "c" makes its own calls breaks."""
     a, held = workers[0], []
-    receive = a.connections.on_frame
+    receive = a.connections.received
 
     def see(connection, frame, owned):
-        if not held and HEAD.unpack_from(frame)[0] == FrameKind.REPLY:
+        if not held and FRAME_HEAD.unpack_from(frame)[0] == FrameKind.REPLY:
             held.append((connection, bytearray(frame), True))
         else:
             receive(connection, frame, owned)
 
-    monkeypatch.setattr(a.connections, "on_frame", see)
+    monkeypatch.setattr(a.connections, "received", see)
     answer = rpc.rpc_async("c", owned_by_c)
     until(lambda: held)
     break_the_connection_to_a(workers, until)
