@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from ..collective.extend import DEFAULT_TIMEOUT, AgentGroup, MpiGroup, ProcessGroup, mpi, registry, seconds
+from ..collective.extend import GROUP_TIMEOUT, AgentGroup, MpiGroup, ProcessGroup, mpi, registry, seconds
 from ..core.errors import CollectiveError
 from ..core.mpi import started_by_mpi
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, Plan, plan_rendezvous, rpc_agents, shut_down
@@ -43,7 +43,7 @@ def init_process_group(
         RendezvousError: the processes did not come together.
         ValueError: there is no such backend.
     """
-    limit = seconds(timeout, DEFAULT_TIMEOUT.total_seconds())
+    limit = seconds(timeout, GROUP_TIMEOUT.total_seconds())
     chosen = BACKENDS.get(backend or _usual_backend())
     if chosen is None:
         raise ValueError(f"backend must be one of {sorted(BACKENDS)}, or None; you gave {backend!r}")

@@ -10,21 +10,21 @@ import traceback
 from ..core.extend import anomaly_mode, detect_anomaly
 from ..rpc.extend import Agent
 
-EXTRA = struct.Struct("<?")  # whether the mode looks for nan
+ANOMALY_EXTRA = struct.Struct("<?")  # whether the mode looks for nan
 RPC_FOLDER = os.path.dirname(inspect.getfile(Agent))
 
 
 def pack_mode() -> bytes:
     """Return the anomaly mode in which a request is made, as bytes; empty if there is none."""
     mode = anomaly_mode()
-    return b"" if mode is None else EXTRA.pack(mode.check_nan)
+    return b"" if mode is None else ANOMALY_EXTRA.pack(mode.check_nan)
 
 
 def enter_mode(packed: bytes) -> None:
     """Enter the mode of a request, or else this process's mode, if any, for as long as the call's context exists."""
     packed = packed or pack_mode()
     if packed:
-        AnomalyOfCall(*EXTRA.unpack(packed)).enter_context()
+        AnomalyOfCall(*ANOMALY_EXTRA.unpack(packed)).enter_context()
 
 
 class AnomalyOfCall(detect_anomaly):

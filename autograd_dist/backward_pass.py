@@ -27,7 +27,7 @@ from .termination import Answer, Ask, Instruction, Over, Termination
 # Smaller gradients wait for others to the same worker: a message of their own takes longer than the nodes that would run.
 LARGE = 65536
 # A thread that has worked on a request waits so long for an answer. Its place in the pool is free during that time.
-SOON_SECONDS = 50e-3
+HOLD_SECONDS = 50e-3
 
 
 class BackwardPass:
@@ -138,7 +138,7 @@ class BackwardPass:
         while len(answers) == 1:
             (answer,) = answers
             if (driver := answer.driver) is not None:
-                driver.drive(answer, time.monotonic() + SOON_SECONDS)
+                driver.drive(answer, time.monotonic() + HOLD_SECONDS)
             if not answer.done():
                 break
             answers = self._answered(answer, waits=True)

@@ -17,7 +17,7 @@ from ..rref import RRef
 from .contexts import contexts_of, current_context
 from .graph_parts import GraphPart, describe_part
 
-COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "send": "#E4F2E1", "receive": "#FCE8D5"}
+NODE_COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "send": "#E4F2E1", "receive": "#FCE8D5"}
 MARGIN, PADDING, TITLE = 18, 20, 30
 Place: TypeAlias = tuple[int, int]  # number of a worker, and number of a node there
 
@@ -101,7 +101,7 @@ def svg_of(parts: Mapping[int, GraphPart]) -> str:
         lines.append(svg_curve(layout.way(one, other), "#C0504D" if one[0] != other[0] else "#777"))
     for worker, number in places:
         node = parts[worker].nodes[number]
-        lines.append(svg_box(layout.place((worker, number)), node.label, COLOURS[node.kind]))
+        lines.append(svg_box(layout.place((worker, number)), node.label, NODE_COLOURS[node.kind]))
     return svg_page(right + MARGIN, layout.bottom + PADDING + MARGIN, lines)
 
 

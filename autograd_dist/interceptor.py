@@ -11,15 +11,15 @@ from .contexts import Context, Contexts, current_context
 from .graph import ReceiveNode, SendNode, make_message_id
 from .numbers import GradientMethod
 
-NUMBER = 2
+GRADIENT_EXTRA = 2
 # Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` follows.
-EXTRA = struct.Struct("<QQ")
+MESSAGE_EXTRA = struct.Struct("<QQ")
 
 
 class AutogradInterceptor(Interceptor):
     """Interceptor that records the send and receive nodes of one agent."""
 
-    number = NUMBER
+    number = GRADIENT_EXTRA
     plain = True
     needs = current_context
 
@@ -33,9 +33,9 @@ class AutogradInterceptor(Interceptor):
         if message.method == GradientMethod.PROPAGATE or not self.contexts.reach(context, message.to):
             return
         message_id = self._record(context, message)
-        message.keep(NUMBER, (context, message_id))
+        message.keep(GRADIENT_EXTRA, (context, message_id))
         mode = pack_mode() if message.kind == FrameKind.REQUEST else b""
-        message.tell(NUMBER, EXTRA.pack(context.id, message_id) + mode)
+        message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, message_id) + mode)
 
     def _record(self, context: Context, message: Outgoing) -> int:
         tensors = [tensor for tensor in message.attached.tensors if tensor._requires_grad] if is_grad_enabled() else []
@@ -47,22 +47,22 @@ class AutogradInterceptor(Interceptor):
 
     def not_delivered(self, message: Outgoing) -> None:
         """Expect no gradients for a message that was not delivered."""
-        context, message_id = message.attached.notes.get(NUMBER, (None, 0))
+        context, message_id = message.attached.notes.get(GRADIENT_EXTRA, (None, 0))
         if context is not None:
             context.graph.forget_send(message_id)
 
     def opening(self, message: Incoming) -> None:
         """Enter the context, and make the tensors that require grad outputs of a receive node."""
-        extra = message.extras.get(NUMBER)
+        extra = message.extras.get(GRADIENT_EXTRA)
         if extra is None:
             return
-        context_id, message_id = EXTRA.unpack_from(extra)
+        context_id, message_id = MESSAGE_EXTRA.unpack_from(extra)
         context = self.contexts.join(context_id, message.connection.number)
         if context is None:
             return
         if message.kind == FrameKind.REQUEST:
             current_context.set(context)
-            enter_mode(extra[EXTRA.size :])
+            enter_mode(extra[MESSAGE_EXTRA.size :])
         if message_id:
             _connect(message, context, message_id)
         else:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..core.extend import Tensor
 from .local_pass import Entry, Unfed
 
-SMALL_BYTES = 4096  # largest gradient that is copied
+SMALL_GRADIENT_BYTES = 4096  # largest gradient that is copied
 Body: TypeAlias = tuple[str, tuple[Tensor, ...], dict[str, Any]]
 # By worker: how often it became idle, and the messages for which nothing had come then. The latest report counts.
 Reports: TypeAlias = dict[int, tuple[int, list[Unfed]]]
@@ -92,7 +92,7 @@ def _body(numbers: list[int], entries: Sequence[Entry]) -> Body:
             if isinstance(gradient, Tensor):
                 tensors.append(gradient)
             else:  # a small one is copied: to find out its layout, and what shares its memory, takes longer
-                tensors.append(Tensor(gradient.copy() if gradient.nbytes <= SMALL_BYTES else gradient))
+                tensors.append(Tensor(gradient.copy() if gradient.nbytes <= SMALL_GRADIENT_BYTES else gradient))
     return " ".join(map(str, numbers)), tuple(tensors), {}
 
 

@@ -35,8 +35,8 @@ from .failures import Failures
 from .group import Numbers, ProcessGroup, Work
 from .mailbox import Mailbox, Message, MessageKey
 from .reduction import ReduceOp, combine
-from .shared_memory import SMALL_BYTES, SharedReduction, host_identity, new_segment, open_shared
-from .watching import ASK_SECONDS, Watch, standing
+from .shared_memory import SMALL_ARRAY_BYTES, SharedReduction, host_identity, new_segment, open_shared
+from .watching import WATCH_SECONDS, Watch, standing
 
 MOST_AHEAD = 256  # messages that a member may have sent and its receivers have not taken
 STALL_SECONDS = 0.05  # of waiting in shared memory, before those that are late are asked what they are doing
@@ -107,7 +107,7 @@ class AgentGroup(ProcessGroup):
     def begin(self, name: str, like: Any, size: int = 0) -> CollectiveCall:
         with self._turns:
             call = CollectiveCall(self._numbers.take("collective"), (name, like), self.timeout)
-            if size and self.size() > 1 and not (self._apart and size <= SMALL_BYTES):
+            if size and self.size() > 1 and not (self._apart and size <= SMALL_ARRAY_BYTES):
                 call.before, self._latest = self._latest, Future()
                 call.after = self._latest
         return call
@@ -144,7 +144,7 @@ class AgentGroup(ProcessGroup):
         if before is None or before.done():
             return
         try:
-            before.wait(call.left() + 2 * ASK_SECONDS)  # its own deadline is earlier, and then it asks whom to blame
+            before.wait(call.left() + 2 * WATCH_SECONDS)  # its own deadline is earlier, and then it asks whom to blame
         except TimeoutError:
             raise CollectiveTimeoutError(
                 f"{call} of group {self.name!r} waited {self.timeout:g} s for an all_reduce that was begun before it"
@@ -208,7 +208,7 @@ class AgentGroup(ProcessGroup):
         """
         for key, message in self._mailbox.waiting(self.name):
             for call in [each for each in tuple(self._over) if each.number == key.place]:
-                known = self._failures.ask(key.source, self.name, call.number, ASK_SECONDS)
+                known = self._failures.ask(key.source, self.name, call.number, WATCH_SECONDS)
                 error = self._different(call, key.source, called(message.signature))
                 self._mailbox.fail(self.name, call.number, error)
                 if standing(known).failure is None:
@@ -232,7 +232,7 @@ class AgentGroup(ProcessGroup):
         return SharedReduction(segments, self.index) if mapped else None
 
     def _reduce_by_messages(self, call: CollectiveCall, array: Array, op: ReduceOp, step: int = 0) -> None:
-        if array.nbytes <= SMALL_BYTES:
+        if array.nbytes <= SMALL_ARRAY_BYTES:
             parts = self._gather_all(call, array, step)
             parts[0] = parts[0] if self.index else array.copy()
             array[:] = combine(parts, op)
@@ -390,7 +390,7 @@ class AgentGroup(ProcessGroup):
             watch.look(late, time.monotonic() - start)
             if late and not call.left():
                 raise self._missing(call, watch, late)
-            seconds = ASK_SECONDS
+            seconds = WATCH_SECONDS
 
     def _first_lost(self, error: WorkerLostError) -> WorkerLostError:
         """Return the error of the member that was lost first: others have left because of that."""

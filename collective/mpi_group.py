@@ -20,7 +20,7 @@ from ..core.mpi import load
 from .group import ProcessGroup, Work
 from .reduction import ReduceOp, combine
 
-POLL_SECONDS = 20e-6  # between questions whether a collective is complete, once it has taken as long
+WORK_POLL_SECONDS = 20e-6  # between questions whether a collective is complete, once it has taken as long
 NATIVE = "bBhHiIlLqQfdFD"  # element types, in NumPy's letters, that MPI reduces
 
 
@@ -164,7 +164,7 @@ class MpiGroup(ProcessGroup):
                 f"{what} of group {self.name!r} took longer than {self.timeout:g} s: call it on all ranks of the group, in the "
                 "same order, or give the group a longer timeout="
             )
-        interruptible(time.sleep, POLL_SECONDS if now > deadline - self.timeout + POLL_SECONDS else 0)
+        interruptible(time.sleep, WORK_POLL_SECONDS if now > deadline - self.timeout + WORK_POLL_SECONDS else 0)
 
 
 def _bytes(row: Array) -> Array:

@@ -10,7 +10,7 @@ from ..core.errors import CollectiveError
 from ..core.process_group_place import Place, set_place
 from .group import ProcessGroup
 
-DEFAULT_TIMEOUT = timedelta(minutes=30)
+GROUP_TIMEOUT = timedelta(minutes=30)
 Maker = Callable[[str, Sequence[int], float], ProcessGroup]
 
 

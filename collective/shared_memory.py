@@ -29,7 +29,7 @@ from ..core.shared_memory import Address, Segment, create_segment, open_segment
 from .reduction import ReduceOp, combine_into
 
 SLICE_BYTES = 4 * 1024 * 1024
-SMALL_BYTES = 64 * 1024  # an array up to this size is part of the entry
+SMALL_ARRAY_BYTES = 64 * 1024  # an array up to this size is part of the entry
 TEXT_BYTES = 1024
 PAGE = 4096
 BEGUN, COPIED, COMBINED, NUMBERS, SLICES = 0, 1, 2, 3, 5  # places of the counters; two each of the last ones
@@ -94,7 +94,7 @@ class SharedReduction:
             The index and signature of a member that was called otherwise; ``None`` if none was, and the array was combined.
         """
         text = signature.encode()[: TEXT_BYTES - 1] + b"\0"
-        small = array.nbytes <= SMALL_BYTES
+        small = array.nbytes <= SMALL_ARRAY_BYTES
         self._enter(number, text, array if small else None, check)
         places = [self._find(member, number, check) for member in range(len(self._segments))]
         with self._fence:
@@ -201,7 +201,7 @@ class SharedReduction:
 
 def _entry(place: int) -> int:
     """Return where the entry of a place begins."""
-    return PAGE + place * (TEXT_BYTES + SMALL_BYTES)
+    return PAGE + place * (TEXT_BYTES + SMALL_ARRAY_BYTES)
 
 
 def _has(counters: memoryview, number: int) -> bool:

@@ -11,7 +11,7 @@ from ..rpc.extend import Agent
 from .calls import CollectiveCall
 from .failures import Failures, Standing
 
-ASK_SECONDS = 2.0  # for a member to answer what it is doing, before it is blamed
+WATCH_SECONDS = 2.0  # for a member to answer what it is doing, before it is blamed
 Signature = tuple[str, Any]
 
 
@@ -89,7 +89,7 @@ class Watch:
         return sorted(blamed or late)
 
     def _ask(self, rank: int) -> Future[Any]:
-        return self._failures.ask(rank, self._group, self._call.number, ASK_SECONDS)
+        return self._failures.ask(rank, self._group, self._call.number, WATCH_SECONDS)
 
 
 def standing(answer: Future[Any]) -> Standing:

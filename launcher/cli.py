@@ -10,7 +10,7 @@ from . import torchrun
 from .clusters.command import ENGINES, EngineChoice, options_given, run_on_cluster
 from .errors import NodeError
 from .job_file import read_job_file
-from .nodes.options import DEFAULT_JOIN_SECONDS, DEFAULT_TIMEOUT, LISTEN_SECONDS
+from .nodes.options import DEFAULT_JOIN_SECONDS, LISTEN_SECONDS, NODES_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
 from .progress import report
 from .run_command import BAD_INPUT, JobRequest, open_standard_files, refuse, run_here, run_request
@@ -154,7 +154,7 @@ def run(
     rdzv_timeout: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", rich_help_panel=NODES, help=f"Time in which all machines must come; {DEFAULT_TIMEOUT:g}."
+            metavar="SECONDS", rich_help_panel=NODES, help=f"Time in which all machines must come; {NODES_TIMEOUT:g}."
         ),
     ] = None,
     join_seconds: Annotated[

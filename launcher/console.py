@@ -10,7 +10,7 @@ from .tracebacks import TracebackFilter
 if TYPE_CHECKING:  # rich is loaded by processes that show something: workers import this package, too, and do not
     from rich.console import Console
 
-COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_red", "bright_cyan", "bright_green")
+WORKER_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_red", "bright_cyan", "bright_green")
 LEAST_COLUMNS = 40
 PARTIAL_SECONDS = 0.5
 MOST_LINE_BYTES = 1 << 14
@@ -160,7 +160,7 @@ def _prefix(console: "Console", name: str, rank: int) -> str:
     from rich.text import Text
 
     with console.capture() as capture:
-        console.print(Text(f"{name} |", style=COLOURS[rank % len(COLOURS)]), end=" ", soft_wrap=True)
+        console.print(Text(f"{name} |", style=WORKER_COLOURS[rank % len(WORKER_COLOURS)]), end=" ", soft_wrap=True)
     return capture.get()
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from ..core import job_credentials
 
 IN_MEMORY = "/dev/shm"
-PREFIX = "telegrad-job-"
+FOLDER_PREFIX = "telegrad-job-"
 
 
 class CredentialFolders:
@@ -72,7 +72,7 @@ def _unusable(place: str, error: OSError) -> OSError:
 def _locked_folder(place: str) -> tuple[Path, int]:
     """Make a folder, and return it and a descriptor of it that holds its lock."""
     while True:
-        root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+        root = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=place))
         with suppress(
             BlockingIOError, FileNotFoundError
         ):  # another launcher has found it before it was locked, and removes it
@@ -100,7 +100,7 @@ def _lock(folder: Path) -> int:
 
 
 def _remove_abandoned(place: Path) -> None:
-    for folder in place.glob(f"{PREFIX}*"):
+    for folder in place.glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # its job runs, or it is another user's
             lock = _lock(folder)
             shutil.rmtree(folder, ignore_errors=True)

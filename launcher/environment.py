@@ -12,12 +12,12 @@ from ..core import allocator, job_secrets
 from .credentials import CredentialFolders
 from .nodes.assignment import Placement
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK_ADDRESS = "127.0.0.1"
 WORKER_VARIABLE = "TELEGRAD_WORKER"
 SECRET_VARIABLE = "TELEGRAD_SECRET"
 
 
-def reserve_port(host: str = LOOPBACK) -> socket.socket:
+def reserve_port(host: str = LOOPBACK_ADDRESS) -> socket.socket:
     """Bind a free port of this machine without listening on it; the port is reserved until the socket is closed.
 
     Linux gives it meanwhile to no other socket that binds port 0 of an IPv4, IPv4-mapped or dual-stack address, listening or
@@ -40,7 +40,7 @@ def reserve_port(host: str = LOOPBACK) -> socket.socket:
 
 def rendezvous_environment(world_size: int, port: int) -> dict[str, str]:
     """Return the variables that all workers of a job share: its size, and its rendezvous."""
-    return {"WORLD_SIZE": str(world_size), "MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(port)}
+    return {"WORLD_SIZE": str(world_size), "MASTER_ADDR": LOOPBACK_ADDRESS, "MASTER_PORT": str(port)}
 
 
 def placement_environment(placement: Placement, listen_host: str | None) -> dict[str, str]:
@@ -172,7 +172,7 @@ class SpawnEnvironment:
         self._defaults = {**helpful_defaults(world_size), **rendezvous_environment(world_size, port)}
         self._folders = folders
         self._port = given_port() or port
-        self.init_method = f"tcp://{LOOPBACK}:{self._port}"
+        self.init_method = f"tcp://{LOOPBACK_ADDRESS}:{self._port}"
 
     def joinable_by_parent(self) -> AbstractContextManager[None]:
         """Let this process join the job, although the job's secret is not in its environment."""

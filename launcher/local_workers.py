@@ -20,7 +20,7 @@ from .spawned_process import PassedDescriptor
 from .summary import describe_exit
 
 logger = logging.getLogger("telegrad.launcher")
-CLOSE_SECONDS = 10.0
+WORKERS_END_SECONDS = 10.0
 BEGUN_SECONDS = 0.01  # between two looks whether the processes have begun
 
 
@@ -61,7 +61,7 @@ class LocalCluster:
         codes = {name: process.exitcode for name, process in self._processes.items()} if self._open else {}
         return {name: describe_exit(code) for name, code in codes.items() if code is not None}
 
-    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+    def close(self, timeout: float = WORKERS_END_SECONDS) -> None:
         """End the workers: gracefully, as ``rpc.shutdown``, or by force after a while. Closing again does nothing.
 
         Args:

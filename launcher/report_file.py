@@ -9,7 +9,7 @@ from typing import Any
 from ..core.worker_reports import Leaving
 from .supervisor import Failed, Joined, Left, Lost, Report
 
-CHUNK_BYTES = 1 << 20
+REPORT_READ_BYTES = 1 << 20
 
 
 class ReportFile:
@@ -29,7 +29,7 @@ class ReportFile:
 
     def read(self) -> Iterator[Report]:
         """Yield the reports that came since the last call."""
-        while data := os.pread(self.descriptor, CHUNK_BYTES, self._offset):
+        while data := os.pread(self.descriptor, REPORT_READ_BYTES, self._offset):
             self._offset += len(data)
             *lines, self._unread = (self._unread + data).split(b"\n")
             yield from map(self._parse, lines)

@@ -1,6 +1,7 @@
 """Run of a job from its options to its end: prints the summary, exits with the code of the root cause."""
 
 import os
+import signal
 import sys
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ from .progress import report
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable
 from .summary import summary
 
-OPTIONS = {
+NODE_OPTIONS = {
     "rank": "--node-rank",
     "token_file": "--token-file",
     "own_host": "--host",
@@ -28,7 +29,7 @@ OPTIONS = {
 
 COUNTS = (("-n",), ("--nproc-per-node",), ("--roles",))
 BAD_INPUT = 2
-INTERRUPTED = 130
+INTERRUPTED_CODE = 128 + signal.SIGINT
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _run_node(spec: JobSpec, nodes: NodeOptions, request: JobRequest) -> JobResu
             return conclude(result, node)
     except KeyboardInterrupt:
         report("interrupted by SIGINT (2) while the other machines were waited for")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED_CODE) from None
 
 
 def _refuse_logs(error: LogDirError) -> NoReturn:
@@ -151,7 +152,7 @@ def _nodes(nnodes: str | None, endpoint: str | None, given: dict[str, Any]) -> N
     """Return the options of a job on several machines; None for a job on this one."""
     if nnodes is None and endpoint is None:
         if others := [option for option, value in given.items() if value is not None]:
-            raise ValueError(f"{OPTIONS[others[0]]} is for a job on several machines: give --nnodes, too")
+            raise ValueError(f"{NODE_OPTIONS[others[0]]} is for a job on several machines: give --nnodes, too")
         return None
     if nnodes is None or endpoint is None:
         raise ValueError(

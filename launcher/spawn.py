@@ -19,7 +19,7 @@ from .spec import check_count, check_seconds
 from .summary import describe_exit, signal_name
 from .supervisor import Interrupted
 
-GRACE_SECONDS = 3.0
+SPAWN_GRACE_SECONDS = 3.0
 START_METHODS = ("spawn", "fork", "forkserver")
 
 
@@ -41,7 +41,7 @@ class ProcessContext:
     """
 
     def __init__(self, context: BaseContext, work: SpawnedWork, nprocs: int, daemon: bool) -> None:
-        self._engine = FunctionEngine(context, work, nprocs, GRACE_SECONDS, daemon)
+        self._engine = FunctionEngine(context, work, nprocs, SPAWN_GRACE_SECONDS, daemon)
         self._release = weakref.finalize(self, self._engine.close)  # a context may be dropped without being joined
         self.processes: list[BaseProcess] = self._engine.processes
         self.init_method = self._engine.init_method
@@ -80,7 +80,7 @@ class ProcessContext:
         for name, seconds in (("timeout", timeout), ("grace_period", grace_period)):
             if seconds is not None:
                 check_seconds(f"`{name}`", seconds)
-        self._engine.supervisor.grace = GRACE_SECONDS if grace_period is None else grace_period
+        self._engine.supervisor.grace = SPAWN_GRACE_SECONDS if grace_period is None else grace_period
         try:
             done = self._engine.run(None if timeout is None else time.monotonic() + timeout)
         except KeyboardInterrupt:

@@ -27,8 +27,8 @@ from ..core.worker_reports import attach
 from .environment import WORKER_VARIABLE
 
 UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
-FAILED = 1
-INTERRUPTED = 128 + signal.SIGINT
+FAILED_CODE = 1
+INTERRUPTED_CODE = 128 + signal.SIGINT
 
 
 class SpawnedWork:
@@ -72,17 +72,17 @@ def main(work: SpawnedWork, rank: int, reports: PassedDescriptor, variables: dic
     try:
         work.fn(rank, *work.args)
     except KeyboardInterrupt:  # the parent has asked it to end, and tells its user
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED_CODE)
     except SystemExit:
         raise
     except BaseException as error:  # others too: multiprocessing would write them to the terminal only
         reporter.failed(error)
-        sys.exit(FAILED)
+        sys.exit(FAILED_CODE)
     finally:
         if (
             reporter.expelled
         ):  # forked processes end with os._exit, which runs no exit handler of rpc/losses/expulsion.py
-            sys.exit(FAILED)
+            sys.exit(FAILED_CODE)
 
 
 def explain_unpicklable(fn: Callable[..., object], error: Exception) -> str:

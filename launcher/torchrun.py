@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from .nodes.options import parse_nodes
-from .nodes.token import VARIABLE as TOKEN_VARIABLE
+from .nodes.token import TOKEN_VARIABLE
 from .progress import report
-from .run_command import OPTIONS, JobRequest
+from .run_command import NODE_OPTIONS, JobRequest
 
 PANEL = "From torchrun"
 MASTER_PORT = 29500  # torchrun's
@@ -126,7 +126,7 @@ def _alone(request: JobRequest, standalone: bool) -> bool:
 
 def _without_rendezvous(request: JobRequest, master: dict[str, Any]) -> JobRequest:
     named = request.nnodes is not None or request.endpoint is not None  # else our own check of the options decides
-    own = {OPTIONS[name]: value for name, value in request.nodes.items()} if named else {}
+    own = {NODE_OPTIONS[name]: value for name, value in request.nodes.items()} if named else {}
     if own.get("--node-rank"):
         raise ValueError(f"--node-rank {own['--node-rank']} is not on a job's only machine: it is 0, or give --nnodes")
     given = {**master, "--rdzv-endpoint": request.endpoint, **own}

@@ -8,7 +8,7 @@ from .engines.log import earlier
 
 TAIL_BYTES = 1 << 16  # of a log
 MOST_LINES = 12
-PACKAGE = re.escape(f"{Path(__file__).parents[1]}/")
+OWN_FILES = re.escape(f"{Path(__file__).parents[1]}/")
 
 _BEGIN = re.compile(r"^\s*(\+ Exception Group )?Traceback \(most recent call last\):")
 _AROUND = re.compile(
@@ -19,7 +19,7 @@ _AROUND = re.compile(
 _CANCELLED = re.compile(r"^(asyncio\.exceptions\.|concurrent\.futures\._base\.)?CancelledError")
 _FRAME = re.compile(r'^\s*File "')
 _LIBRARY = re.compile(
-    rf'^\s*File "(<frozen |.*/lib(64)?/python3\.\d+/(?!site-packages/telegrad/examples/)|{PACKAGE}(?!examples/))'
+    rf'^\s*File "(<frozen |.*/lib(64)?/python3\.\d+/(?!site-packages/telegrad/examples/)|{OWN_FILES}(?!examples/))'
 )
 _CALLEE = re.compile(r"^on worker '.*':$")
 CAUSED = "The above exception was the direct cause of the following exception:"

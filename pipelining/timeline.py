@@ -10,7 +10,7 @@ from ..core.extend import svg_page
 from .schedules import BACKWARD, FORWARD, Action, bubble
 
 WIDTH, LEFT, ROW, HEIGHT, MARGIN = 900, 110, 46, 34, 16  # pixels
-COLOURS = {FORWARD: "#9CC5E8", BACKWARD: "#F5B98A"}
+ACTION_COLOURS = {FORWARD: "#9CC5E8", BACKWARD: "#F5B98A"}
 
 
 class Busy(NamedTuple):
@@ -108,7 +108,7 @@ class Timeline:
     def _box(self, each: Busy) -> list[str]:
         scale = (WIDTH - LEFT - MARGIN) / self.seconds()
         x, width, y = LEFT + each.start * scale, (each.end - each.start) * scale, self._top(each.stage)
-        colour = COLOURS[each.action.kind]
+        colour = ACTION_COLOURS[each.action.kind]
         box = (
             f'<rect x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{HEIGHT}" fill="{colour}" stroke="#555" '
             'stroke-width="0.7"/>'

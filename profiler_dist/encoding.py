@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from ..core.profiler import FunctionEvent, profile
 
 logger = logging.getLogger("telegrad.profiler")
-OPTIONS = struct.Struct("<B")  # what to record: bits, in the order of ``FLAGS``
+PROFILE_OPTIONS = struct.Struct("<B")  # what to record: bits, in the order of ``FLAGS``
 FLAGS = ("record_shapes", "profile_memory", "with_stack")
-MOST_EVENTS = 100_000  # of one call; the answer of a call that ran for hours must not be too large to send
+MOST_PROFILE_EVENTS = 100_000  # of one call; the answer of a call that ran for hours must not be too large to send
 
 
 class Recording(NamedTuple):
@@ -26,14 +26,14 @@ class Recording(NamedTuple):
 
 def encode_options(profiles: Sequence[profile]) -> bytes:
     """Return what a callee has to record so that every one of ``profiles`` has what it asks for."""
-    return OPTIONS.pack(
+    return PROFILE_OPTIONS.pack(
         sum(1 << bit for bit, name in enumerate(FLAGS) if any(getattr(each, name) for each in profiles))
     )
 
 
 def decode_options(data: bytes) -> dict[str, bool]:
     """Return the keyword arguments for the callee's ``profile``."""
-    (bits,) = OPTIONS.unpack(data)
+    (bits,) = PROFILE_OPTIONS.unpack(data)
     return {name: bool(bits >> bit & 1) for bit, name in enumerate(FLAGS)}
 
 
@@ -45,9 +45,9 @@ def encode_events(recorded: profile, ended: int) -> bytes:
         ended: when it ended, in the nanoseconds of ``time.perf_counter_ns``.
     """
     events = recorded.function_events
-    if len(events) > MOST_EVENTS:
-        logger.warning("a profiled call has %d events; its caller gets the first %d", len(events), MOST_EVENTS)
-        events = events[:MOST_EVENTS]
+    if len(events) > MOST_PROFILE_EVENTS:
+        logger.warning("a profiled call has %d events; its caller gets the first %d", len(events), MOST_PROFILE_EVENTS)
+        events = events[:MOST_PROFILE_EVENTS]
     places = {event: place for place, event in enumerate(events)}
     rows = [_row(event, places.get(event.cpu_parent, 0)) for event in events]  # type: ignore[arg-type]
     return json.dumps([recorded.began, ended - recorded.began, rows], separators=(",", ":")).encode()

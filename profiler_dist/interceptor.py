@@ -18,7 +18,7 @@ from ..rpc.extend import Agent, FrameKind, Incoming, Interceptor, Outgoing, Serv
 from .clocks import Clocks
 from .encoding import Recording, decode_events, decode_options, encode_events, encode_options
 
-NUMBER = 3
+PROFILE_EXTRA = 3
 CALL, OPERATION = "#remote_call", "#remote_op: "
 
 
@@ -39,7 +39,7 @@ class Served(NamedTuple):
 class ProfilerInterceptor(Interceptor):
     """Lets the events of one agent's calls travel."""
 
-    number = NUMBER
+    number = PROFILE_EXTRA
     plain = True
     needs = profiles
     answers = True
@@ -54,19 +54,19 @@ class ProfilerInterceptor(Interceptor):
         """Ask the callee to record; or send what was recorded."""
         if message.kind != FrameKind.REQUEST:
             if (served := self._serving.pop((message.to, message.call_id), None)) is not None:
-                message.tell(NUMBER, encode_events(served.recorder, _end(served)))
+                message.tell(PROFILE_EXTRA, encode_events(served.recorder, _end(served)))
         elif calls := take_calls():
             for recorder, _ in calls:
                 recorder.at_worker(self._agent.number, self._agent.name)
             self._asked[message.call_id] = SentCall(calls, time.perf_counter_ns())
-            message.tell(NUMBER, encode_options([recorder for recorder, _ in calls]))
+            message.tell(PROFILE_EXTRA, encode_options([recorder for recorder, _ in calls]))
 
     # -- at the callee
 
     def opening(self, message: Incoming) -> None:
         """Record what happens in the context of a request, until it is answered."""
         if isinstance(message, ServerCall):
-            recorder = profile(**decode_options(message.extras[NUMBER]))
+            recorder = profile(**decode_options(message.extras[PROFILE_EXTRA]))
             recorder.node_id = self._agent.number
             self._serving[message.key] = Served(message, recorder)
             recorder.__enter__()
@@ -86,7 +86,7 @@ class ProfilerInterceptor(Interceptor):
             now = time.perf_counter_ns()
             end_calls(asked.calls)
             for recorder, event in asked.calls:
-                recording = decode_events(message.extras[NUMBER])
+                recording = decode_events(message.extras[PROFILE_EXTRA])
                 offset = self._clocks.offset(message.sender, asked.sent, recording.began, recording.ended, now)
                 recorder.adopt(event, self._moved(recording, event.name, offset + recording.began - recorder.began))
                 for rank in {each.node_id for each in recording.events}:

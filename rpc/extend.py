@@ -20,7 +20,7 @@ from .functions.calling import (
     serve_calls,
 )
 from .functions.producing import Producers
-from .functions.streaming import AHEAD, Stream, open_stream
+from .functions.streaming import STREAM_AHEAD, Stream, open_stream
 from .group.dynamic_group import DynamicGroup
 from .group.gathering import Gathering
 from .group.logged_group import LoggedGroup
@@ -43,7 +43,7 @@ from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
 from .running import agent_variable
 from .security.handshake import PROTOCOL
-from .security.proofs import MESSAGE_BYTES, AcceptorProof, DialerProof, protocol_of
+from .security.proofs import PROOF_BYTES, AcceptorProof, DialerProof, protocol_of
 from .security.tls import tls_context
 from .threads.pool import Executor
 from .threads.timers import Batch
@@ -52,9 +52,9 @@ from .wire.header import Flag, FrameKind
 from .wire.messages import Incoming, Interceptor, Method, Outgoing
 
 __all__ = [
-    "AHEAD",
+    "STREAM_AHEAD",
     "DEFAULT_LANES",
-    "MESSAGE_BYTES",
+    "PROOF_BYTES",
     "PROTOCOL",
     "UNSET_RPC_TIMEOUT",
     "AcceptorProof",

@@ -30,7 +30,7 @@ from .transfers import connection_of
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
 # Number of the extra in which a message's references travel, and of the note about them at the sender.
-NUMBER = 1
+REFERENCE_EXTRA = 1
 
 
 class RRefContext:

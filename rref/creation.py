@@ -9,7 +9,7 @@ from typing import Any
 from ..core.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..rpc.extend import event_name, label_parts, request_body, resolve_timeout
-from .context import NUMBER, RRefContext, key_of
+from .context import REFERENCE_EXTRA, RRefContext, key_of
 from .forks import Fork
 from .numbers import ReferenceMethod
 from .transfers import ReferenceTransfer
@@ -34,7 +34,14 @@ def create(context: RRefContext, to: Any, function: Callable[..., Any], args: An
     what = f"remote({name}) on worker {peer.info.name!r}"
     seconds = resolve_timeout(agent, timeout)
     request = partial(
-        agent.caller.request, peer, ReferenceMethod.CREATE, body, seconds, what, label_parts, notes={NUMBER: transfer}
+        agent.caller.request,
+        peer,
+        ReferenceMethod.CREATE,
+        body,
+        seconds,
+        what,
+        label_parts,
+        notes={REFERENCE_EXTRA: transfer},
     )
     answer = None
     try:

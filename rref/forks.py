@@ -1,6 +1,6 @@
 """Fork of a reference at the worker that holds it: its states, and the table of its transitions.
 
-``TRANSITIONS`` is the whole behaviour of a fork. ``PROTOCOL.md`` has the same table, and a test compares the two.
+``FORK_TRANSITIONS`` is the whole behaviour of a fork. ``PROTOCOL.md`` has the same table, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ForkAction(Enum):
     DELETE = "delete"  # the owner may forget this fork
 
 
-TRANSITIONS: dict[tuple[State, ForkEvent], tuple[State, tuple[ForkAction, ...]]] = {
+FORK_TRANSITIONS: dict[tuple[State, ForkEvent], tuple[State, tuple[ForkAction, ...]]] = {
     (State.PENDING, ForkEvent.ACCEPT): (State.CONFIRMED, (ForkAction.CONFIRM, ForkAction.ACKNOWLEDGE)),
     (State.PENDING, ForkEvent.REJECT): (State.FAILED, (ForkAction.FAIL, ForkAction.ACKNOWLEDGE)),
     (State.PENDING, ForkEvent.OWNER_LOST): (State.FAILED, (ForkAction.FAIL, ForkAction.ACKNOWLEDGE)),
@@ -101,7 +101,7 @@ class Fork:
         Raises:
             IllegalEventError: the event cannot happen in this state.
         """
-        transition = TRANSITIONS.get((self.state, event))
+        transition = FORK_TRANSITIONS.get((self.state, event))
         if transition is None:
             raise IllegalEventError(
                 f"fork {self.fork_id} of RRef {self.rref_id} is {self.state.value}, which does not allow the event "

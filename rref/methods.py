@@ -13,7 +13,7 @@ from ..core.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import ServerCall, is_async_execution, label_parts, resolve_timeout
-from .context import NUMBER, RRefContext, key_of
+from .context import REFERENCE_EXTRA, RRefContext, key_of
 from .forks import Fork
 from .numbers import ReferenceMethod
 from .transfers import ReferenceTransfer
@@ -36,7 +36,7 @@ def call_method(
     """
     agent = context.agent
     peer = agent.peers.at(fork.owner.number)
-    notes = {NUMBER: ReferenceTransfer(key_of(peer), borrowed=fork)}
+    notes = {REFERENCE_EXTRA: ReferenceTransfer(key_of(peer), borrowed=fork)}
     what, seconds = CallOf(context, fork, name), resolve_timeout(agent, timeout)
     request = partial(
         agent.caller.request, peer, ReferenceMethod.METHOD, (name, args, kwargs), seconds, what, label_parts, notes

@@ -13,7 +13,7 @@ from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function
 from .rref import RRef, remote
 
 # Methods about parameters, buffers and modules inside, which are at the owner.
-REFUSED = (
+LOCAL_METHODS = (
     "register_buffer", "register_parameter", "register_module", "add_module", "apply", "cuda", "ipu", "xpu", "cpu", "type",
     "float", "double", "half", "bfloat16", "to", "register_backward_hook", "register_forward_pre_hook", "register_forward_hook",
     "load_state_dict", "parameters", "named_parameters", "buffers", "named_buffers", "children",
@@ -223,7 +223,7 @@ def _refusal(name: str) -> Callable[..., NoReturn]:
     return refused
 
 
-for _name in REFUSED:
+for _name in LOCAL_METHODS:
     setattr(RemoteModule, _name, _refusal(_name))
 
 

@@ -26,7 +26,7 @@ from ..rpc.extend import (
     open_request,
 )
 from . import protocol as p
-from .context import NUMBER, RRefContext
+from .context import REFERENCE_EXTRA, RRefContext
 from .ids import GlobalId
 from .numbers import ReferenceMethod
 from .plain import is_plain
@@ -37,7 +37,7 @@ from .transfers import ReferenceTransfer, created_by, decode_transfer, encode_tr
 class ReferenceInterceptor(Interceptor):
     """Adds a transfer to each message that has references."""
 
-    number = NUMBER
+    number = REFERENCE_EXTRA
     needs_references = True
 
     def __init__(self, context: RRefContext) -> None:
@@ -45,7 +45,7 @@ class ReferenceInterceptor(Interceptor):
 
     def sending(self, message: Outgoing) -> None:
         """Fork every reference in the message, and add the transfer. Creating calls and calls of methods bring their own."""
-        transfer: ReferenceTransfer | None = message.attached.notes.get(NUMBER)
+        transfer: ReferenceTransfer | None = message.attached.notes.get(REFERENCE_EXTRA)
         if transfer is None:
             if not message.attached.references:
                 return
@@ -56,12 +56,12 @@ class ReferenceInterceptor(Interceptor):
         if transfer.created is not None:
             transfer.created.call = message
             message.flags |= Flag.KEEP  # it must run even if it is late: other workers may know of the reference
-        message.keep(NUMBER, transfer)
-        message.tell(NUMBER, encode_transfer(transfer))
+        message.keep(REFERENCE_EXTRA, transfer)
+        message.tell(REFERENCE_EXTRA, encode_transfer(transfer))
 
     def arrived(self, message: Incoming) -> bool:
         """Adopt the references; return False for a message that its sender has cancelled."""
-        extra = message.extras.get(NUMBER)
+        extra = message.extras.get(REFERENCE_EXTRA)
         if extra is None:
             return True
         transfer = decode_transfer(extra, self.context.key(message.connection.number))
@@ -80,7 +80,7 @@ class ReferenceInterceptor(Interceptor):
 
     def delivered(self, message: Outgoing) -> None:
         """Note that the receiver has adopted the references."""
-        transfer: ReferenceTransfer | None = message.take_note(NUMBER)
+        transfer: ReferenceTransfer | None = message.take_note(REFERENCE_EXTRA)
         if transfer is None:
             return
         self.context.handle(p.Delivered(transfer))
@@ -93,7 +93,7 @@ class ReferenceInterceptor(Interceptor):
 
     def not_delivered(self, message: Outgoing) -> None:
         """Take the references back, unless they have arrived."""
-        transfer: ReferenceTransfer | None = message.take_note(NUMBER)
+        transfer: ReferenceTransfer | None = message.take_note(REFERENCE_EXTRA)
         if transfer is None:
             return
         self.context.handle(p.NotDelivered(transfer))
@@ -140,7 +140,7 @@ def _refuse_create(context: RRefContext, call: ServerCall, error: BaseException)
 
 def _value(context: RRefContext, call: ServerCall) -> Future[Any]:
     # If the value is freed already, the function runs nevertheless.
-    return context.created_value(created_by(call.extras[NUMBER])) or Future()
+    return context.created_value(created_by(call.extras[REFERENCE_EXTRA])) or Future()
 
 
 def _complete_later(

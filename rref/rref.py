@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future, in_thread
 from ..rpc.extend import (
-    AHEAD,
+    STREAM_AHEAD,
     UNSET_RPC_TIMEOUT,
     Later,
     Stream,
@@ -234,7 +234,7 @@ class RRef(Generic[T]):
         """
         return Proxy(lambda name, args, kwargs: self._remote(MethodOf(self, name), args, kwargs, timeout))
 
-    def stream(self, timeout: float = UNSET_RPC_TIMEOUT, *, ahead: int = AHEAD) -> Proxy:
+    def stream(self, timeout: float = UNSET_RPC_TIMEOUT, *, ahead: int = STREAM_AHEAD) -> Proxy:
         """Return a proxy: ``for item in rref.stream().method(...)`` runs a generator of the value at its owner.
 
         Args:

@@ -16,7 +16,7 @@ from ..rpc.extend import IntervalSet, Session
 from .forks import Fork
 from .ids import ForkId, GlobalId, RRefId, WorkerKey
 
-HEAD = struct.Struct("<Q")
+TRANSFER_HEAD = struct.Struct("<Q")
 ENTRY = struct.Struct("<IIQIIQIIB")  # reference id, fork id, owner, kind
 
 
@@ -30,7 +30,7 @@ class EntryKind(IntEnum):
     BORROWED = 4  # the receiver is the owner: use the value for this request only. No worker holds the fork
 
 
-KINDS = tuple(EntryKind)  # by number
+ENTRY_KINDS = tuple(EntryKind)  # by number
 
 
 class Entry(NamedTuple):
@@ -174,16 +174,16 @@ class Transfers:
 def encode_transfer(transfer: ReferenceTransfer) -> bytes:
     """Return a transfer's number and entries as bytes, for the extra of its message."""
     rows = [ENTRY.pack(*entry.rref_id, *entry.fork_id, *entry.owner, entry.kind) for entry in transfer.entries]
-    return HEAD.pack(transfer.number) + b"".join(rows)
+    return TRANSFER_HEAD.pack(transfer.number) + b"".join(rows)
 
 
 def decode_transfer(data: bytes, sender: WorkerKey) -> ReferenceTransfer:
     """Return the transfer that ``encode_transfer`` encoded, for its receiver."""
-    (number,) = HEAD.unpack_from(data)
-    rows = ENTRY.iter_unpack(memoryview(data)[HEAD.size :])
+    (number,) = TRANSFER_HEAD.unpack_from(data)
+    rows = ENTRY.iter_unpack(memoryview(data)[TRANSFER_HEAD.size :])
     new = tuple.__new__  # fast, because every call through a proxy has an entry; the classes' own are Python functions
     entries = [
-        new(Entry, (new(GlobalId, row[0:3]), new(GlobalId, row[3:6]), new(WorkerKey, row[6:8]), KINDS[row[8]]))
+        new(Entry, (new(GlobalId, row[0:3]), new(GlobalId, row[3:6]), new(WorkerKey, row[6:8]), ENTRY_KINDS[row[8]]))
         for row in rows
     ]
     return ReferenceTransfer.arriving(sender, number, entries)
@@ -191,4 +191,4 @@ def decode_transfer(data: bytes, sender: WorkerKey) -> ReferenceTransfer:
 
 def created_by(data: bytes) -> RRefId:
     """Return the id of the reference that a creating call creates: that of the first entry of its transfer."""
-    return GlobalId(*ENTRY.unpack_from(data, HEAD.size)[0:3])
+    return GlobalId(*ENTRY.unpack_from(data, TRANSFER_HEAD.size)[0:3])

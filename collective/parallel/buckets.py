@@ -10,7 +10,7 @@ import numpy as np
 from ...core import Tensor
 from ...core.extend import Array
 
-MIB = 1024 * 1024
+MIB = 1 << 20
 FIRST_BYTES = MIB  # the first bucket is small, so that the first all_reduce starts early
 DEFAULT_MIB = 25.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..nodes.options import parse_nodes
-from ..nodes.token import VARIABLE, new_token, read_token
+from ..nodes.token import TOKEN_VARIABLE, new_token, read_token
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class ClusterJob:
         Raises:
             TokenError: others can read the file, or the text is no token.
         """
-        if self.token_file is None and VARIABLE not in os.environ:
+        if self.token_file is None and TOKEN_VARIABLE not in os.environ:
             return new_token()
         return read_token(self.token_file).decode()
 

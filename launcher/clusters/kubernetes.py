@@ -8,7 +8,7 @@ import re
 from typing import Any, NoReturn
 
 from ..nodes.options import DEFAULT_PORT
-from ..nodes.token import VARIABLE
+from ..nodes.token import TOKEN_VARIABLE
 from .job import Cluster, ClusterJob
 
 LONGEST_NAME = 52  # of a Job: its pods' names are longer
@@ -101,7 +101,7 @@ def _container(job: ClusterJob, name: str, nodes: int) -> dict[str, Any]:
         "command": [*_literal(job.launcher([], "python3")), *options, *_literal(job.command)],
         "env": [
             {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-            {"name": VARIABLE, "valueFrom": {"secretKeyRef": {"name": name, "key": "token"}}},
+            {"name": TOKEN_VARIABLE, "valueFrom": {"secretKeyRef": {"name": name, "key": "token"}}},
         ],
         "resources": {"requests": {"cpu": str(job.workers_of_a_node(nodes))}},
         "volumeMounts": [{"name": "shared-memory", "mountPath": "/dev/shm"}],

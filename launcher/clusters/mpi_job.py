@@ -21,7 +21,7 @@ from ..progress import Progress
 from ..report_file import ReportFile
 from ..root_cause import FailureGraph, WorkerExit
 from ..supervisor import Failed, Joined, Left, Lost
-from .mpi_reports import MARK
+from .mpi_reports import REPORT_MARK
 
 MPI_LOOK_SECONDS = 1.0
 RANKED = re.compile(rb"\[(\d+)\] ?")
@@ -116,7 +116,7 @@ class MpiJob:
             self._own_words += line + b"\n"
             return
         rank = int(found[1])
-        text, mark, report = line[found.end() :].partition(MARK.encode())
+        text, mark, report = line[found.end() :].partition(REPORT_MARK.encode())
         if mark:
             self._note(rank, report, now)
         if text or not mark:

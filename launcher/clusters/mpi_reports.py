@@ -5,7 +5,7 @@ import os
 
 from ...core.worker_reports import Reporter
 
-MARK = "\x1etelegrad-report "
+REPORT_MARK = "\x1etelegrad-report "
 MOST_TRACEBACK_CHARACTERS = 1 << 12  # the end is kept: mpiexec cuts very long lines
 
 
@@ -28,5 +28,5 @@ class LineReporter(Reporter):
         if "traceback" in report:
             report = {**report, "traceback": str(report["traceback"])[-MOST_TRACEBACK_CHARACTERS:]}
         if self.is_own_process:
-            line = f"{MARK}{json.dumps({'rank': self._rank, **report})}\n"
+            line = f"{REPORT_MARK}{json.dumps({'rank': self._rank, **report})}\n"
             os.write(self._descriptor, line.encode())

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..job import log_folder
-from ..nodes.options import DEFAULT_TIMEOUT
+from ..nodes.options import NODES_TIMEOUT
 from ..progress import report
-from ..run_command import INTERRUPTED
+from ..run_command import INTERRUPTED_CODE
 from ..spec import JobSpec
 from .job import Cluster, ClusterJob
 
@@ -33,7 +33,7 @@ class RayCluster(Cluster):
         spec = _spec(job)
         ray = _connected(len(spec.workers))
         spec = replace(spec, log_dir=log_folder(spec))
-        sys.exit(_run(RayJob(ray, spec, os.getcwd(), job.timeout or DEFAULT_TIMEOUT), spec))
+        sys.exit(_run(RayJob(ray, spec, os.getcwd(), job.timeout or NODES_TIMEOUT), spec))
 
 
 def _run(ray_job: "RayJob", spec: JobSpec) -> int:
@@ -45,7 +45,7 @@ def _run(ray_job: "RayJob", spec: JobSpec) -> int:
             ray_job.end("interrupted by SIGINT (2)")
             ray_job.follow()
             report("interrupted by SIGINT (2)")
-            return INTERRUPTED
+            return INTERRUPTED_CODE
     if verdict is None:
         report(
             f"{len(spec.workers)} worker{'s' * (len(spec.workers) > 1)} finished; logs, where each ran: {spec.log_dir}/"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..environment import LOOPBACK
+from ..environment import LOOPBACK_ADDRESS
 from ..nodes.assignment import Placement
 from ..nodes.outcome import VERDICT_SECONDS, Outcome, Outcomes
 from ..spec import JobSpec
@@ -47,7 +47,7 @@ class RayJob:
         """
         spots = self._spots()
         apart = len({spot.machine for spot in spots}) > 1
-        hosts = [spot.host if apart else LOOPBACK for spot in spots]
+        hosts = [spot.host if apart else LOOPBACK_ADDRESS for spot in spots]
         prepared = self._call(lambda rank: self._actors[rank].prepare.remote(hosts[rank]))
         parts = placements(spots, hosts, prepared[0][0], self._spec.workers)
         shown = certificates([public for _, public in prepared]) if apart else [None] * len(parts)

@@ -19,7 +19,7 @@ from ..nodes.outcome import Outcome
 from ..nodes.part import JobPart, worker_files
 from ..spec import JobSpec
 
-MOST_CHUNKS = 16  # of output that the driver has not fetched; each has at most some 64 KiB
+MOST_RAY_CHUNKS = 16  # of output that the driver has not fetched; each has at most some 64 KiB
 
 
 class Spot(NamedTuple):
@@ -55,7 +55,7 @@ class RayWorker:
 
     def __init__(self, folder: str) -> None:
         os.chdir(folder)
-        self._said: Queue[str | Outcome] = Queue(MOST_CHUNKS)
+        self._said: Queue[str | Outcome] = Queue(MOST_RAY_CHUNKS)
         self._key = b""
         self._part: JobPart | None = None
         self._lock = threading.Lock()

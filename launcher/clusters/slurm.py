@@ -9,7 +9,7 @@ import subprocess
 from typing import NoReturn
 
 from ..environment import own_environment
-from ..nodes.token import VARIABLE
+from ..nodes.token import TOKEN_VARIABLE
 from .job import Cluster, ClusterJob, become
 
 FIRST_PORT, PORTS = 20000, 10000  # two jobs on a node have different numbers
@@ -53,7 +53,7 @@ class SlurmCluster(Cluster):
                 f"--nnodes {count} is more than the {len(names)} nodes of this allocation: ask Slurm for more"
             )
         endpoint = job.endpoint or f"{_address(names[0])}:{FIRST_PORT + int(number) % PORTS}"
-        become(srun(job, count, endpoint, names), {**own_environment(), VARIABLE: job.token()})
+        become(srun(job, count, endpoint, names), {**own_environment(), TOKEN_VARIABLE: job.token()})
 
 
 def srun(job: ClusterJob, nodes: int, endpoint: str, names: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from ..nodes.options import LISTEN_SECONDS
 from ..progress import report
 from .finding import Finding, ok, problem, warning
 
-ANSWER_SECONDS = 30.0
+PAIR_SECONDS = 30.0
 NOTED_SKEW_SECONDS = 5.0
 NOBODY_CAME = "run `telegrad doctor HOST:PORT` there, which says whether the way here is open"
 NO_JOB = (
@@ -38,7 +38,7 @@ def ask(host: str, port: int, token: bytes) -> Iterator[Finding]:
         OSError: the connection broke.
     """
     with closing(prove(connect(host, port), token, json.dumps(facts()).encode())) as connection:
-        yield from compare(facts(), connection.receive(time.monotonic() + ANSWER_SECONDS))
+        yield from compare(facts(), connection.receive(time.monotonic() + PAIR_SECONDS))
 
 
 def listen(host: str, port: int, token: bytes, timeout: float = LISTEN_SECONDS) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def listen(host: str, port: int, token: bytes, timeout: float = LISTEN_SECONDS) 
     except Empty:
         yield problem("the other machine", f"it did not come within {timeout:g} s", NOBODY_CAME)
     finally:
-        listener.close(ANSWER_SECONDS)
+        listener.close(PAIR_SECONDS)
 
 
 def compare(own: dict[str, Any], other: dict[str, Any]) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .finding import Finding, ok, problem
 
-CONNECT_SECONDS = 5.0
+DOCTOR_CONNECT_SECONDS = 5.0
 
 
 def check_way(host: str, port: int) -> Iterator[Finding]:
@@ -26,7 +26,7 @@ def check_way(host: str, port: int) -> Iterator[Finding]:
 def _connection(family: int, address: tuple[Any, ...]) -> Finding:
     at = f"{address[0]} port {address[1]}"
     with socket.socket(family) as stream:
-        stream.settimeout(CONNECT_SECONDS)
+        stream.settimeout(DOCTOR_CONNECT_SECONDS)
         try:
             stream.connect(address)
         except ConnectionRefusedError:
@@ -38,7 +38,7 @@ def _connection(family: int, address: tuple[Any, ...]) -> Finding:
         except TimeoutError:
             return problem(
                 at,
-                f"no answer within {CONNECT_SECONDS:g} s",
+                f"no answer within {DOCTOR_CONNECT_SECONDS:g} s",
                 "a firewall drops the packets, or the machine is off: open the port",
             )
         except OSError as error:

@@ -11,8 +11,8 @@ from typing import Any
 
 from . import fork_server
 
-ANSWER_SECONDS = 120.0  # it may have to import first, on a machine that starts many jobs
-CLOSE_SECONDS = 5.0
+FORK_SECONDS = 120.0  # it may have to import first, on a machine that starts many jobs
+FORK_SERVER_END_SECONDS = 5.0
 UNKNOWN = 255  # exit code of a worker whose fork server has ended: nobody else can know it
 
 
@@ -36,7 +36,7 @@ class ForkServer:
         self, interpreter: str, program: Sequence[str], environment: Mapping[str, str], descriptor: int
     ) -> None:
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._connection.settimeout(ANSWER_SECONDS)
+        self._connection.settimeout(FORK_SECONDS)
         with theirs:
             self._process = subprocess.Popen(
                 [interpreter, fork_server.__file__, str(theirs.fileno()), *program],
@@ -81,7 +81,7 @@ class ForkServer:
         self._connection.close()
         with self._process as process:
             try:
-                process.wait(CLOSE_SECONDS)
+                process.wait(FORK_SERVER_END_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
 

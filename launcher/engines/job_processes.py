@@ -17,18 +17,18 @@ import time
 from collections.abc import Collection
 from contextlib import suppress
 
-MARK = "TELEGRAD_JOB"
+JOB_MARK = "TELEGRAD_JOB"
 HELPERS = (b"from multiprocessing.resource_tracker import main", b"from multiprocessing.forkserver import main")
 """First arguments of processes that Python starts for itself and that end a moment after their worker."""
-GRACE_SECONDS = 0.5
+JOB_GRACE_SECONDS = 0.5
 """Time between TERM and KILL: enough for helpers that clean up after their worker, like multiprocessing's."""
 MOST_ROUNDS = 10
 
 
 def mark(job: str) -> dict[str, str]:
     """Return the environment variable that marks a job's processes; a job inside a job's worker carries both marks."""
-    outer = os.environ.get(MARK)
-    return {MARK: f"{outer}/{job}" if outer else job}
+    outer = os.environ.get(JOB_MARK)
+    return {JOB_MARK: f"{outer}/{job}" if outer else job}
 
 
 def find(job: str, sessions: Collection[int]) -> list[int]:
@@ -49,18 +49,18 @@ def end(job: str, sessions: Collection[int]) -> list[int]:
     """
     found = find(job, sessions)
     to_tell = [pid for pid in found if not _is_helper(pid)]
-    _signal_and_wait(found, job, sessions, signal.SIGTERM, GRACE_SECONDS)
+    _signal_and_wait(found, job, sessions, signal.SIGTERM, JOB_GRACE_SECONDS)
     for _ in range(MOST_ROUNDS):  # again, because a process may fork during the search
         survivors = find(job, sessions)
         if not survivors:
             break
-        _signal_and_wait(survivors, job, sessions, signal.SIGKILL, GRACE_SECONDS)
+        _signal_and_wait(survivors, job, sessions, signal.SIGKILL, JOB_GRACE_SECONDS)
     return to_tell
 
 
 def _is_helper(pid: int) -> bool:
     """Return whether it is one of Python's helpers, or has ended by itself."""
-    until = time.monotonic() + GRACE_SECONDS
+    until = time.monotonic() + JOB_GRACE_SECONDS
     try:
         while not (command := _read(pid, "cmdline")) and time.monotonic() < until:
             time.sleep(0.01)  # it has none for a moment while it starts, and for good when it has ended
@@ -82,7 +82,7 @@ def _belongs(pid: int, job: str, sessions: Collection[int]) -> bool:
 def _is_marked(pid: int, job: str) -> bool:
     for variable in _read(pid, "environ").split(b"\0"):
         name, _, value = variable.partition(b"=")
-        if name == MARK.encode():
+        if name == JOB_MARK.encode():
             return job.encode() in value.split(b"/")
     return False
 

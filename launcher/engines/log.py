@@ -6,7 +6,7 @@ from pathlib import Path
 from ..errors import LogDirError
 from ..progress import report
 
-MOST_BYTES = 128 << 20  # of each of the two files
+MOST_LOG_BYTES = 128 << 20  # of each of the two files
 MIB = 1 << 20
 
 
@@ -40,7 +40,7 @@ class WorkerLog:
         if self._file is None:
             return
         try:
-            if self._size >= MOST_BYTES:
+            if self._size >= MOST_LOG_BYTES:
                 self._turn()
             self._size += len(data)
             while data:
@@ -66,7 +66,7 @@ class WorkerLog:
         self._files += 1
         if self._files == 3:
             self._tell(
-                f"is longer than {2 * MOST_BYTES // MIB} MiB: only its end is kept, in this file and in "
+                f"is longer than {2 * MOST_LOG_BYTES // MIB} MiB: only its end is kept, in this file and in "
                 f"{earlier(self._path).name}; write more to a file of your own"
             )
 

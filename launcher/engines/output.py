@@ -8,8 +8,8 @@ from pathlib import Path
 from ..console import WorkerConsole
 from .log import WorkerLog
 
-CHUNK_BYTES = 1 << 16
-MOST_CHUNKS = 16  # that are read at the exit of a worker; what it started may go on writing
+OUTPUT_READ_BYTES = 1 << 16
+MOST_OUTPUT_CHUNKS = 16  # that are read at the exit of a worker; what it started may go on writing
 
 
 class WorkerOutput:
@@ -40,7 +40,7 @@ class WorkerOutput:
         if self._pipe is None:
             return False
         try:
-            data = os.read(self._pipe, CHUNK_BYTES)
+            data = os.read(self._pipe, OUTPUT_READ_BYTES)
         except BlockingIOError:
             return False
         if data:
@@ -51,7 +51,7 @@ class WorkerOutput:
 
     def drain(self) -> None:
         """Take all that is in the pipe now, and show an incomplete last line."""
-        for _ in range(MOST_CHUNKS):
+        for _ in range(MOST_OUTPUT_CHUNKS):
             if not self.read():
                 break
         self._console.finish(self._rank)

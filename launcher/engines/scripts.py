@@ -29,7 +29,7 @@ from ..environment import (
     shared_cores,
 )
 from ..nodes.part import JobPart
-from ..nodes.token import VARIABLE as TOKEN_VARIABLE
+from ..nodes.token import TOKEN_VARIABLE
 from ..progress import Progress
 from ..spec import JobSpec
 from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Joined, Lost

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import NodeError
 
-MOST_BYTES = 1 << 20
+MOST_MESSAGE_BYTES = 1 << 20
 LENGTH_BYTES = 4
 KEEPALIVE = {
     socket.TCP_KEEPIDLE: 15,
@@ -79,7 +79,7 @@ class NodeConnection:
             NodeError: it is no message.
         """
         try:
-            message = json.loads(self.receive_bytes(MOST_BYTES, deadline))
+            message = json.loads(self.receive_bytes(MOST_MESSAGE_BYTES, deadline))
         except ValueError as error:
             raise NodeError(
                 "the other launcher sent no message; install the same version of telegrad on all nodes"

@@ -6,12 +6,12 @@ shows in TLS (RFC 5929 calls this binding ``tls-server-end-point``), so that a p
 """
 
 from ...core.errors import AuthenticationError
-from ...rpc.extend import MESSAGE_BYTES, AcceptorProof, DialerProof, protocol_of
+from ...rpc.extend import PROOF_BYTES, AcceptorProof, DialerProof, protocol_of
 from ..errors import NodeError, TokenError
 from .connection import NodeConnection
 
-PROTOCOL = 1  # of launchers; the facts tell that of workers
-REFUSED = "it does not know the token of this job"
+NODE_PROTOCOL = 1  # of launchers; the facts tell that of workers
+UNKNOWN_TOKEN = "it does not know the token of this job"
 NO_PROOF = "it sent no proof of the token"
 
 
@@ -30,18 +30,18 @@ def prove(connection: NodeConnection, token: bytes, certificate: bytes, facts: b
         NodeError: the host is of another version.
         OSError: the connection broke, or the other end is no launcher.
     """
-    proof = DialerProof(token, PROTOCOL)
+    proof = DialerProof(token, NODE_PROTOCOL)
     connection.send_bytes(proof.hello())
-    challenge = connection.receive_bytes(MESSAGE_BYTES, deadline)
+    challenge = connection.receive_bytes(PROOF_BYTES, deadline)
     if (protocol := protocol_of(challenge)) is None:
         raise ConnectionAbortedError("it does not answer as a launcher does")
-    if protocol != PROTOCOL:
+    if protocol != NODE_PROTOCOL:
         raise NodeError(
-            f"the launcher at --rdzv-endpoint speaks protocol {protocol}, this one {PROTOCOL}; install the same version of "
-            f"telegrad on all nodes"
+            f"the launcher at --rdzv-endpoint speaks protocol {protocol}, this one {NODE_PROTOCOL}; install the same "
+            f"version of telegrad on all nodes"
         )
     connection.send_bytes(proof.prove(challenge, certificate, facts))
-    if proof.content_of(connection.receive_bytes(MESSAGE_BYTES, deadline)) is None:
+    if proof.content_of(connection.receive_bytes(PROOF_BYTES, deadline)) is None:
         raise TokenError(
             "the process at --rdzv-endpoint does not know the token of this job; give all nodes the same one"
         )
@@ -58,7 +58,7 @@ class NodeProof:
 
     def __init__(self, connection: NodeConnection, token: bytes, certificate: bytes) -> None:
         self._connection = connection
-        self._proof = AcceptorProof(token, PROTOCOL)
+        self._proof = AcceptorProof(token, NODE_PROTOCOL)
         self._certificate = certificate
 
     def check(self, deadline: float) -> bytes:
@@ -73,7 +73,7 @@ class NodeProof:
         except AuthenticationError as error:
             raise TokenError(NO_PROOF) from error
         if (facts := self._proof.content_of(self._receive(deadline), self._certificate)) is None:
-            raise TokenError(REFUSED)
+            raise TokenError(UNKNOWN_TOKEN)
         return facts
 
     def answer(self) -> None:
@@ -81,4 +81,4 @@ class NodeProof:
         self._connection.send_bytes(self._proof.welcome(b""))
 
     def _receive(self, deadline: float) -> bytes:
-        return self._connection.receive_bytes(MESSAGE_BYTES, deadline)
+        return self._connection.receive_bytes(PROOF_BYTES, deadline)

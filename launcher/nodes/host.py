@@ -17,12 +17,12 @@ from .assignment import Assignment, NodeFacts, Placement
 from .connection import NodeConnection
 from .inquiry import facts as own_facts
 from .inquiry import inquires
-from .listener import HANDSHAKE_SECONDS, NodeListener
+from .listener import NODE_HANDSHAKE_SECONDS, NodeListener
 from .outcome import VERDICT_SECONDS, Outcome, Outcomes
 
 logger = logging.getLogger("telegrad.launcher")
 CREDENTIAL_SECONDS = 60.0
-CLOSE_SECONDS = 5.0
+HOST_END_SECONDS = 5.0
 BROKEN = (
     OSError,
     NodeError,
@@ -78,12 +78,12 @@ class Host:
         self._connections: dict[int, NodeConnection] = {}  # of nodes, by their place
         self._resources = ExitStack()
         self.listener = NodeListener(listen_host or host, port, token, self._authority, self._serve_node)
-        self._resources.callback(self.listener.close, CLOSE_SECONDS)
+        self._resources.callback(self.listener.close, HOST_END_SECONDS)
         self._reserved = self._resources.enter_context(closing(reserve_port(listen_host or host)))
 
     def close(self) -> None:
         """End: wait until the nodes have heard the verdict, at most some seconds, and free the port."""
-        self.listener.close(CLOSE_SECONDS)
+        self.listener.close(HOST_END_SECONDS)
         for connection in list(self._connections.values()):
             connection.close()
         self._resources.close()
@@ -161,7 +161,7 @@ class Host:
         verdict = self._wait_for_verdict()
         with suppress(OSError):
             connection.send({"verdict": verdict})
-            connection.receive(time.monotonic() + HANDSHAKE_SECONDS)  # until it hangs up
+            connection.receive(time.monotonic() + NODE_HANDSHAKE_SECONDS)  # until it hangs up
 
     def _ended(self, place: int, outcome: Outcome) -> None:
         with self._changed:

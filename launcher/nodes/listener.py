@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ...rpc.certificates import Authority
 
 logger = logging.getLogger("telegrad.launcher")
-HANDSHAKE_SECONDS = 10.0
+NODE_HANDSHAKE_SECONDS = 10.0
 CLOSED_SECONDS = 0.1  # after which it is seen that the listener is closed
 MOST_PENDING = 64  # connections that have not proven the token
-QUEUE = 1024
+MOST_JOINING = 1024
 NO_TLS = "it completed no TLS handshake"
 PROBE = "it hung up before the TLS handshake, as a check of the port does"
 HUNG_UP = (errno.ENOTCONN, errno.ECONNRESET, errno.EPIPE, ssl.SSL_ERROR_EOF)
@@ -138,7 +138,7 @@ class NodeListener:
             plain.getpeername()  # fails if it has hung up; `wrap_socket` would, too, and leave a socket open
             stream = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
             connection = stack.enter_context(closing(NodeConnection(stack.enter_context(stream))))
-            deadline = time.monotonic() + HANDSHAKE_SECONDS
+            deadline = time.monotonic() + NODE_HANDSHAKE_SECONDS
             connection.handshake(deadline)
             try:
                 return connection, self._prove(connection, deadline)
@@ -216,7 +216,7 @@ def listening(host: str, port: int) -> socket.socket:
     problems = []
     for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         try:
-            return socket.create_server(address[:2], family=family, backlog=QUEUE)
+            return socket.create_server(address[:2], family=family, backlog=MOST_JOINING)
         except OSError as error:
             problems.append(f"{address[0]}: {os.strerror(error.errno or 0)}")
     raise OSError("; ".join(problems))

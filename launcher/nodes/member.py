@@ -17,9 +17,9 @@ from .connection import NodeConnection
 from .outcome import Outcome
 from .part import JobPart, worker_files
 
-CONNECT_SECONDS = 10.0
-RETRY_SECONDS = 0.25
-ANSWER_SECONDS = 30.0
+HOST_CONNECT_SECONDS = 10.0
+HOST_RETRY_SECONDS = 0.25
+HOST_ANSWER_SECONDS = 30.0
 
 
 class Membership(JobPart):
@@ -44,7 +44,7 @@ class Membership(JobPart):
         self._connection, self._facts = _join(host, port, token, facts, timeout)
         try:
             # The host gives up by itself, and says who is missing.
-            placement = Placement.from_message(self._answer("placement", timeout + ANSWER_SECONDS))
+            placement = Placement.from_message(self._answer("placement", timeout + HOST_ANSWER_SECONDS))
             super().__init__(placement, *self._fetch(len(placement.workers)), listen_host)
         except BaseException:
             self._connection.close()
@@ -87,7 +87,7 @@ class Membership(JobPart):
 
         keys = [new_key() for _ in range(workers)]
         self._connection.send({"keys": [key.public.decode() for key in keys]})
-        given = self._connection.receive(time.monotonic() + ANSWER_SECONDS)
+        given = self._connection.receive(time.monotonic() + HOST_ANSWER_SECONDS)
         authority = given["authority"].encode()
         return given["secret"], [
             worker_files(own.encode(), key.key, authority) for own, key in zip(given["certificates"], keys)
@@ -128,7 +128,7 @@ def _join(host: str, port: int, token: bytes, facts: NodeFacts, timeout: float) 
                     f"node 0 did not answer at {host}:{port} within {timeout:g} s ({error}); is its launcher running, is the "
                     f"address right, and does a firewall let it through?"
                 ) from error
-            time.sleep(RETRY_SECONDS)
+            time.sleep(HOST_RETRY_SECONDS)
     own = replace(facts, host=facts.host or stream.getsockname()[0])
     try:
         return prove(stream, token, json.dumps(asdict(own)).encode()), own
@@ -158,7 +158,7 @@ def prove(plain: socket.socket, token: bytes, facts: bytes) -> NodeConnection:
     context.verify_mode = ssl.CERT_NONE  # the proof of the token vouches for the certificate
     connection = NodeConnection(context.wrap_socket(plain, do_handshake_on_connect=False))
     try:
-        deadline = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + HOST_ANSWER_SECONDS
         connection.handshake(deadline)
         certificate = connection.stream.getpeercert(binary_form=True)
         assert certificate is not None, "a server shows one"
@@ -183,7 +183,7 @@ def connect(host: str, port: int) -> socket.socket:
     for family, kind, protocol, _, address in found:
         stream = socket.socket(family, kind, protocol)
         try:
-            stream.settimeout(CONNECT_SECONDS)
+            stream.settimeout(HOST_CONNECT_SECONDS)
             stream.connect(address)
             return stream
         except OSError as error:

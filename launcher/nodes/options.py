@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_PORT = 29400  # torchrun's
-DEFAULT_TIMEOUT = 300.0
+NODES_TIMEOUT = 300.0
 DEFAULT_JOIN_SECONDS = 10.0
 LISTEN_SECONDS = 600.0  # of ``telegrad doctor --listen``
 MOST_NODES = 4096
@@ -34,7 +34,7 @@ class NodeOptions:
     token_file: Path | None = None
     own_host: str | None = None
     listen_host: str | None = None
-    timeout: float = DEFAULT_TIMEOUT
+    timeout: float = NODES_TIMEOUT
     join_seconds: float = DEFAULT_JOIN_SECONDS
 
 

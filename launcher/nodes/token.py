@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ..errors import TokenError
 
-VARIABLE = "TELEGRAD_TOKEN"
+TOKEN_VARIABLE = "TELEGRAD_TOKEN"
 DEFAULT_DAYS = 7.0
 MOST_DAYS = 366.0
 _TOKEN = re.compile(r"telegrad-(\d{1,12})-[0-9a-f]{64}")
-_HOW = f"print one with `telegrad token`, and give it to every node in {VARIABLE} or with --token-file"
+_HOW = f"print one with `telegrad token`, and give it to every node in {TOKEN_VARIABLE} or with --token-file"
 
 
 def new_token(days: float = DEFAULT_DAYS) -> str:
@@ -61,9 +61,9 @@ def _end(token: bytes) -> int:
 
 def _given(file: Path | None) -> tuple[str, str]:
     if file is None:
-        if (text := os.environ.get(VARIABLE)) is None:
+        if (text := os.environ.get(TOKEN_VARIABLE)) is None:
             raise TokenError(f"a job on several nodes needs a token; {_HOW}")
-        return text, VARIABLE
+        return text, TOKEN_VARIABLE
     try:
         text = file.read_text(errors="replace")
         mode = file.stat().st_mode

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import TYPE_CHECKING, TypeVar
 
-from ..links.connections import QUEUE
+from ..links.connections import MOST_DIALS
 from ..wire.control import encode_done, encode_ids
 from ..wire.messages import Outgoing, Topic
 from .replies import Reply
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..links.peer import Peer
     from ..threads.timers import Timers
 
-TOGETHER = 64  # so many answers leave without waiting for more
+MOST_TOGETHER = 64  # so many answers leave without waiting for more
 T = TypeVar("T")
 
 
@@ -45,11 +45,11 @@ class DoneAnswers:
     def send(self, connection: Session, call_id: int) -> None:
         """Answer a call on the connection of its request; with others in one message, while many requests wait."""
         together, waiting = self._together, len(self._waiting)
-        if waiting <= QUEUE and not together.items:
+        if waiting <= MOST_DIALS and not together.items:
             self._send(connection, [call_id])
             return
         together.add((connection, call_id))
-        if not waiting or len(together.items) >= TOGETHER:
+        if not waiting or len(together.items) >= MOST_TOGETHER:
             together.flush()
 
     def send_soon(self, peer: Peer, call_id: int) -> None:

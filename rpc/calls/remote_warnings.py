@@ -18,8 +18,8 @@ from .server_call import WARNINGS, call_variable
 if TYPE_CHECKING:
     from ..links.peers import Peers
 
-MOST = 100  # warnings of one call
-LONGEST = 10_000  # characters of one warning
+MOST_WARNINGS = 100  # warnings of one call
+LONGEST_WARNING = 10_000  # characters of one warning
 
 
 class RemoteWarnings(Interceptor):
@@ -50,8 +50,8 @@ class _Showing:
         self._show = show
 
     def __call__(self, message: Any, category: type[Warning], filename: str, lineno: int, *more: Any) -> None:
-        if (call := call_variable.get()) is not None and len(call.warnings) < MOST:
-            row = (category.__module__, category.__qualname__, str(message)[:LONGEST], filename, lineno)
+        if (call := call_variable.get()) is not None and len(call.warnings) < MOST_WARNINGS:
+            row = (category.__module__, category.__qualname__, str(message)[:LONGEST_WARNING], filename, lineno)
             call.warnings = (*call.warnings, row)
         self._show(message, category, filename, lineno, *more)
 

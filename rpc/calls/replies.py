@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .codec import Codec
 
 COPIED_BYTES = 64 * 1024  # a shorter answer that has no room is copied and queued
-MOST_WAITING = 4  # threads that wait for room with a longer answer; the answer of another thread is queued
+MOST_WAITING_REPLIES = 4  # threads that wait for room with a longer answer; the answer of another thread is queued
 Unsent = Callable[[Outgoing], None]
 
 
@@ -63,7 +63,7 @@ class Replies:
         self._codec = codec
         self._flows = flows
         self._timers = timers
-        self._places = Semaphore(MOST_WAITING)
+        self._places = Semaphore(MOST_WAITING_REPLIES)
 
     def send(self, reply: Reply, connection: Session) -> None:
         """Send an answer on the connection of its request. It waits for room while the caller does not read."""

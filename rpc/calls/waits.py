@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("telegrad.rpc")
 LONG_CALL_SECONDS = 60.0  # a call that waits longer is logged
 SHORT_CALL_SECONDS = 0.5  # calls that wait less are not explained
-ASK_SECONDS = 1.0  # how long a callee may take to say why
+EXPLAIN_SECONDS = 1.0  # how long a callee may take to say why
 MOST_EXPLAINED = 32  # calls to explain at a time
 BUSY_NAMES = 3  # functions to name
 
@@ -74,7 +74,7 @@ class CallWaits:
             peer = self._peers.at(call.to)
             try:
                 answer = self._caller.request(
-                    peer, Method.EXPLAIN, call.call_id, ASK_SECONDS, f"a question to {peer.info.name!r}", _no_labels
+                    peer, Method.EXPLAIN, call.call_id, EXPLAIN_SECONDS, f"a question to {peer.info.name!r}", _no_labels
                 )
             except RpcError as error:
                 reason = f"worker {peer.info.name!r} cannot be asked why ({error})"

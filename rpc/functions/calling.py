@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 Later: TypeAlias = Coroutine[Any, Any, T] | Future[T]  # the callee returns this, and the caller gets its result
-MARK = "_telegrad_async_execution"
+ASYNC_MARK = "_telegrad_async_execution"
 
 
 def async_execution(function: F) -> F:
@@ -31,13 +31,13 @@ def async_execution(function: F) -> F:
     target = getattr(function, "__func__", function)
     if not callable(target):
         raise TypeError(f"async_execution marks a function; you gave {function!r}")
-    setattr(target, MARK, True)
+    setattr(target, ASYNC_MARK, True)
     return function
 
 
 def is_async_execution(function: Any) -> bool:
     """Return whether ``async_execution`` marked it."""
-    return bool(getattr(function, MARK, False))
+    return bool(getattr(function, ASYNC_MARK, False))
 
 
 def call_function(
@@ -166,7 +166,7 @@ def serve_call(worker: str, call: ServerCall) -> None:
     finally:
         role.inside = outer
     del args, kwargs
-    call.reply_with(result, bool(getattr(function, MARK, False)))
+    call.reply_with(result, bool(getattr(function, ASYNC_MARK, False)))
 
 
 def serve_calls(agent: Agent) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 T = TypeVar("T")
 Progress = Callable[[int, "int | None"], object]
-AHEAD = 2  # calls begun whose results were not taken yet, for each call that may be under way
+MAP_AHEAD = 2  # calls begun whose results were not taken yet, for each call that may be under way
 
 
 class Results(Generic[T]):
@@ -50,7 +50,7 @@ class Results(Generic[T]):
         self.done = 0
         self.total = len(items) if isinstance(items, Sized) else None
         self._free = deque(places)
-        self._limit = AHEAD * len(self._free)
+        self._limit = MAP_AHEAD * len(self._free)
         self._call = call
         self._items = enumerate(items)
         self._ordered = ordered

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..wire.payload import Labels
 
 T = TypeVar("T")
-AHEAD = 8
+STREAM_AHEAD = 8
 
 
 class Pulls:
@@ -196,7 +196,7 @@ def stream(
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
     *,
-    ahead: int = AHEAD,
+    ahead: int = STREAM_AHEAD,
 ) -> Stream[T]:
     """Run the generator ``func(*args, **kwargs)`` on the worker ``to``, and return an iterator of its items, as they come.
 

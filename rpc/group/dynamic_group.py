@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ...core.errors import AgentClosedError, RendezvousError
 from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import GroupMessage, WorkerRecord
-from ..rendezvous.group_members import LEAVING_SECONDS
+from ..rendezvous.group_members import GOODBYE_SECONDS
 from ..wire.messages import Topic
 from .admissions import Admissions, Event, Gone, Instruction, JoinAsked, Known, Tell
 
@@ -58,7 +58,7 @@ class DynamicGroup:
 
     async def _until_free(self, worker: WorkerRecord) -> None:
         """Wait while another member has the worker's name or rank and does not answer, or may be about to say goodbye."""
-        late = self._agent.timers.now() + LEAVING_SECONDS
+        late = self._agent.timers.now() + GOODBYE_SECONDS
         while (holder := self._holder(worker)) is not None:
             peer = self._agent.peers.at(holder.number)
             if peer.number == self._agent.number or (peer.linked and self._agent.timers.now() > late):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..links.peer import Peer
 
 logger = logging.getLogger("telegrad.rpc")
-PAUSE_SECONDS = 0.02
+SHUTDOWN_PAUSE_SECONDS = 0.02
 DRAIN_SECONDS = 5.0
 INQUIRY_SECONDS = 1.0
 NOTED_SECONDS = 1.0  # calls that wait less are not named
@@ -136,7 +136,7 @@ class Shutdown:
             peer = self.agent.peers.at(instruction.to)
             self.agent.control.post(peer, Topic.QUIESCENCE, encode_message(instruction.message))
         elif isinstance(instruction, q.Pause):
-            self.agent.timers.after(PAUSE_SECONDS, self._handle, q.PauseEnded())
+            self.agent.timers.after(SHUTDOWN_PAUSE_SECONDS, self._handle, q.PauseEnded())
         else:
             self.agent.threads.run_later(lambda: complete_once(self.finished))
 
@@ -206,7 +206,7 @@ def _wait_for_own_work(agent: Agent, timeout: float) -> None:
                 f"worker {agent.name!r} waited {timeout:g} s in shutdown for {agent.open_work()} calls and messages of its own "
                 f"that are under way; rpc.debug_info() says which, give them longer, or shutdown(graceful=False)"
             )
-        interruptible(time.sleep, PAUSE_SECONDS)
+        interruptible(time.sleep, SHUTDOWN_PAUSE_SECONDS)
     for action in agent.on_leave:
         action()
 

@@ -14,8 +14,8 @@ from ...core.errors import SerializationError
 from ...core.futures import Waiter
 from .frame import HEAD_BYTES, LATE_SECONDS, FrameHandle, new_memory
 
-CHUNK_BYTES = 2 * 1024 * 1024
-MOST_WAITING = 3  # chunks of a frame: so few stay in the processor's cache, and their memory is used again
+BULK_CHUNK_BYTES = 2 * 1024 * 1024
+MOST_BULK_WAITING = 3  # chunks of a frame: so few stay in the processor's cache, and their memory is used again
 BULK_LOOK_SECONDS = 0.05  # a thread that waits for room checks so often whether chunks still leave
 CHUNK = struct.Struct("<QQ")  # number of the frame on its stream, its bytes
 MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -56,12 +56,12 @@ class ChunkedFrame:
         return True
 
     def wait_for_room(self, leaves: Callable[[], bool]) -> None:
-        """Block the thread that adds chunks, while ``MOST_WAITING`` chunks wait.
+        """Block the thread that adds chunks, while ``MOST_BULK_WAITING`` chunks wait.
 
         Args:
             leaves: returns whether chunks still leave; if not, it does not wait.
         """
-        while len(self._chunks) >= MOST_WAITING and leaves():
+        while len(self._chunks) >= MOST_BULK_WAITING and leaves():
             self._sender.sleep(BULK_LOOK_SECONDS)
 
     def take(self) -> bytes | None:
@@ -108,10 +108,10 @@ def _restamp(handle: FrameHandle, chunk: bytes) -> bytes:
 
 
 def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
-    """Yield copies of ``parts`` in messages of up to ``CHUNK_BYTES``, each with the transfer's number and size."""
+    """Yield copies of ``parts`` in messages of up to ``BULK_CHUNK_BYTES``, each with the transfer's number and size."""
     head = CHUNK.pack(transfer, sum(map(len, parts)))
     pending: list[Any] = [head]
-    room = CHUNK_BYTES
+    room = BULK_CHUNK_BYTES
     for part in parts:
         view = memoryview(part)
         while len(view):
@@ -120,7 +120,7 @@ def chunks(transfer: int, parts: list[Any]) -> Iterator[bytes]:
             room -= len(piece)
             if not room:
                 yield b"".join(pending)
-                pending, room = [head], CHUNK_BYTES
+                pending, room = [head], BULK_CHUNK_BYTES
     if len(pending) > 1:
         yield b"".join(pending)
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-MOST = 4
+MOST_DIALING = 4
 PLACE_SECONDS = 0.5  # at the beginning
 LONGEST_SECONDS = 5.0
 
@@ -28,7 +28,9 @@ class DialingPlaces:
         seconds: how long a dial may hold a place now: twice the time of the last dial, within these limits.
     """
 
-    def __init__(self, most: int = MOST, seconds: float = PLACE_SECONDS, longest: float = LONGEST_SECONDS) -> None:
+    def __init__(
+        self, most: int = MOST_DIALING, seconds: float = PLACE_SECONDS, longest: float = LONGEST_SECONDS
+    ) -> None:
         self.seconds = self._least = seconds
         self._longest = max(seconds, longest)
         self._free = asyncio.Semaphore(most)

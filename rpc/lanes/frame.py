@@ -11,7 +11,7 @@ import numpy as np
 
 from ..call_states import ADMITTED, NEW, WRITTEN
 
-LENGTH = struct.Struct("<I")  # length of a small frame, which stands before it
+FRAME_LENGTH = struct.Struct("<I")  # length of a small frame, which stands before it
 HEAD_BYTES = 24  # header of a frame with a handle
 BULK_BYTES = 128 * 1024  # the largest small frame; larger ones are bulk
 BATCH_BYTES = 512 * 1024  # of small frames that leave together: well under gRPC's limit of a message

@@ -28,7 +28,7 @@ from .grpc_dialing import DialedSession
 from .grpc_handshake import CHALLENGE, WELCOME_KEY, Acceptor
 from .grpc_options import server_options
 from .grpc_server import make_server
-from .grpc_session import BULK, CLOSE_SECONDS, FRAMES, LARGE, SMALL, TOKEN, AcceptedSession
+from .grpc_session import BULK, FRAMES, LARGE, SESSION_CLOSE_SECONDS, SMALL, TOKEN, AcceptedSession
 from .grpc_tls import add_port
 from .lane import LaneListener, ServingLane
 from .large.resources import new_resources
@@ -166,11 +166,11 @@ class GrpcLane(ServingLane):
 
     async def _close(self) -> None:
         # First the sessions, then the server: gRPC logs an error for a stream that is open when its server has stopped.
-        await self._end_tasks(CLOSE_SECONDS)
+        await self._end_tasks(SESSION_CLOSE_SECONDS)
         if self._server is not None:
             self._acceptor.tls_handshakes.close()
             await self._socket_acceptor.close()
-            await self._server.stop(CLOSE_SECONDS)
+            await self._server.stop(SESSION_CLOSE_SECONDS)
         await self._end_tasks(0)  # sessions that were dialed or accepted meanwhile
         self.poller.close()
 

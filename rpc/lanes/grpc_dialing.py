@@ -13,7 +13,7 @@ from ..threads.ioloop import call_on_loop, first_of
 from .grpc_channel import connect, open_channel
 from .grpc_handshake import introduce, translate
 from .grpc_options import options_for
-from .grpc_session import BULK, CLOSE_SECONDS, FRAMES, LARGE, NO_SOCKET, SMALL, TOKEN, GrpcSession, SessionLane
+from .grpc_session import BULK, FRAMES, LARGE, NO_SOCKET, SESSION_CLOSE_SECONDS, SMALL, TOKEN, GrpcSession, SessionLane
 from .socket_setup import open_socket
 from .sockets import choose
 
@@ -85,7 +85,7 @@ class DialedSession(GrpcSession):
         await bulk.wait_for_connection()  # here, because the threads that write to it cannot wait
         await self._pump_bulk(bulk.read, bulk.write)
         # The acceptor ends both streams, and on the other one there may still be frames to read.
-        await asyncio.sleep(CLOSE_SECONDS)
+        await asyncio.sleep(SESSION_CLOSE_SECONDS)
 
     async def _open_socket(self, handshake: DialerHandshake) -> str:
         """Open a socket for small frames, and use it; return why there is none, or an empty text."""

@@ -38,7 +38,7 @@ FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
 TOKEN = "telegrad-session"
 SMALL, LARGE = "small frames", "large frames"  # purposes of the sockets of a session
-CLOSE_SECONDS = 2.0
+SESSION_CLOSE_SECONDS = 2.0
 NO_SOCKET = b""  # the dialer's first message, if there is no socket
 Finish = Callable[[], Awaitable[Any]]
 
@@ -168,10 +168,10 @@ class GrpcSession(Session):
         await self._frames.write_to(write)  # if a socket carries the frames, this only waits for the end
         for pipe in (self.large, self.small):
             # ``wait_for`` of Python before 3.12 is deaf to a cancellation that comes as the pipe finishes.
-            await first_of(pipe.finish(), asyncio.sleep(CLOSE_SECONDS))
+            await first_of(pipe.finish(), asyncio.sleep(SESSION_CLOSE_SECONDS))
         if done_writing is not None:
             await done_writing()
-            await asyncio.sleep(CLOSE_SECONDS)  # the acceptor then ends the stream, which ends ``_read_frames``
+            await asyncio.sleep(SESSION_CLOSE_SECONDS)  # the acceptor then ends the stream, which ends ``_read_frames``
 
     async def _read_frames(self, read: Read) -> None:
         while (batch := await read()) is not grpc.aio.EOF:
@@ -181,7 +181,7 @@ class GrpcSession(Session):
                 self._received(frame)
         ends = [pipe.over for pipe in (self.small, self.large) if pipe.over is not None]
         if ends:  # frames that were sent before the end are still to be read
-            await asyncio.wait(ends, timeout=CLOSE_SECONDS)
+            await asyncio.wait(ends, timeout=SESSION_CLOSE_SECONDS)
 
     async def _watch_pipe(self) -> None:
         """End the session when the pipe of its small frames breaks, or has ended for a while."""
@@ -190,7 +190,7 @@ class GrpcSession(Session):
             await asyncio.Event().wait()
             return
         if (error := await self.small.over) is None:
-            await asyncio.sleep(CLOSE_SECONDS)
+            await asyncio.sleep(SESSION_CLOSE_SECONDS)
         raise ConnectionResetError(f"its socket broke: {error or 'the peer closed it'}")
 
 

@@ -17,7 +17,7 @@ import grpc
 from ..security.joiners import HANDSHAKE_SECONDS
 from ..security.tls import NO_CERTIFICATE, PeerCertificate, Tls, fingerprint
 
-MOST_WAITING = 10_000
+MOST_TLS_WAITING = 10_000
 STREAM_SECONDS = HANDSHAKE_SECONDS  # time from the beginning of a connection to its first stream
 NO_STREAM = "it opened no stream: it has no certificate of this job, or one that is not valid now, or speaks no TLS"
 
@@ -82,7 +82,7 @@ class TlsHandshakes:
     def _add(self) -> None:
         if self._closed:
             return
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= MOST_TLS_WAITING:
             self._refused()
         else:
             self._waiting.append(self._loop.call_later(STREAM_SECONDS, self._late))

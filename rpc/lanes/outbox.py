@@ -15,7 +15,7 @@ from typing import Any
 from ...core.errors import SerializationError
 from ...core.futures import raised_by_handler
 from ..threads.ioloop import call_on_loop
-from .frame import BATCH_BYTES, LENGTH
+from .frame import BATCH_BYTES, FRAME_LENGTH
 
 Write = Callable[[bytes], Coroutine[Any, Any, Any]]
 
@@ -170,7 +170,7 @@ def next_batch(items: deque[Any]) -> bytes:
     size = 0
     while items and size <= BATCH_BYTES:
         if (frame := items.popleft().take()) is not None:
-            pieces += (LENGTH.pack(len(frame)), frame)
+            pieces += (FRAME_LENGTH.pack(len(frame)), frame)
             size += len(frame)
     return b"".join(pieces)
 
@@ -188,8 +188,8 @@ def split_batch(batch: bytes) -> Iterator[bytes]:
     """
     position = 0
     while position < len(batch):
-        start = position + LENGTH.size
-        position = start + (LENGTH.unpack_from(batch, position)[0] if start <= len(batch) else len(batch))
+        start = position + FRAME_LENGTH.size
+        position = start + (FRAME_LENGTH.unpack_from(batch, position)[0] if start <= len(batch) else len(batch))
         if position > len(batch):
             raise SerializationError("a batch of frames ends in the middle of one")
         yield batch[start:position]

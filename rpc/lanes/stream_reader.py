@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.errors import SerializationError
-from .frame import BULK_BYTES, LENGTH, new_memory
+from .frame import BULK_BYTES, FRAME_LENGTH, new_memory
 from .tls_socket import TlsSocket
 
 READ_BYTES = 16 * 1024  # of one read: some 300 small requests; if it were more, all their answers would come late
 WIDE_BYTES = 64 * 1024  # of one read while longer frames come: then one read suffices, not two or three
-HEAD = LENGTH.size
+STREAM_HEAD_BYTES = FRAME_LENGTH.size
 
 
 class StreamReader:
@@ -53,17 +53,19 @@ class StreamReader:
         if not size:
             raise EOFError
         end += size
-        if end >= HEAD and LENGTH.unpack_from(self._buffer)[0] + HEAD == end:  # exactly one frame: the usual case
+        if (
+            end >= STREAM_HEAD_BYTES and FRAME_LENGTH.unpack_from(self._buffer)[0] + STREAM_HEAD_BYTES == end
+        ):  # exactly one frame: the usual case
             self._end = 0
-            return (self._buffer[HEAD:end],)
+            return (self._buffer[STREAM_HEAD_BYTES:end],)
         return self._split(end)
 
     def _split(self, end: int) -> list[Any]:
         frames: list[Any] = []
         buffer, position = self._buffer, 0
-        while end - position >= HEAD:
-            start = position + HEAD
-            stop = start + LENGTH.unpack_from(buffer, position)[0]
+        while end - position >= STREAM_HEAD_BYTES:
+            start = position + STREAM_HEAD_BYTES
+            stop = start + FRAME_LENGTH.unpack_from(buffer, position)[0]
             if stop > end:
                 self._check_size(stop - start)
                 if stop - position > len(buffer):
@@ -87,7 +89,7 @@ class StreamReader:
         self._large, self._filled = new_memory(size), end - start
         self._large[: self._filled] = self._view[start:end]
         self._end = 0
-        if size + HEAD <= WIDE_BYTES:  # more such frames may follow
+        if size + STREAM_HEAD_BYTES <= WIDE_BYTES:  # more such frames may follow
             self._make_buffer(WIDE_BYTES)
 
     def _read_large(self, large: memoryview) -> Sequence[Any]:

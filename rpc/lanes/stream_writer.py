@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..call_states import WRITTEN
-from .frame import BATCH_BYTES, LENGTH, FrameHandle, WaitingFrame
+from .frame import BATCH_BYTES, FRAME_LENGTH, FrameHandle, WaitingFrame
 
 if TYPE_CHECKING:
     from .tls_socket import TlsSocket
 
 TOGETHER = 64  # frames that wait without need are written when they are so many
-SMALL_BYTES = 8 * 1024  # to join the parts of a frame up to this takes less time than to tell the system of each
+SMALL_WRITE_BYTES = 8 * 1024  # to join the parts of a frame up to this takes less time than to tell the system of each
 MOST_PARTS = 512  # of one write; the system takes 1024
 
 
@@ -87,15 +87,15 @@ class StreamWriter:
                 return None
             if handle is not None:
                 handle.waiting, handle.state = None, WRITTEN
-            data = (LENGTH.pack(size), *parts)
+            data = (FRAME_LENGTH.pack(size), *parts)
             try:
-                if size <= SMALL_BYTES or len(data) > MOST_PARTS:
+                if size <= SMALL_WRITE_BYTES or len(data) > MOST_PARTS:
                     sent = self._target.send(b"".join(data))
                 else:
                     sent = self._target.sendmsg(data)
             except BlockingIOError:
                 sent = 0
-            if sent < size + LENGTH.size:
+            if sent < size + FRAME_LENGTH.size:
                 self._rest = memoryview(b"".join(data))[sent:]
                 self._wait_for_room(True)
         return True
@@ -202,7 +202,7 @@ class StreamWriter:
         # lock held
         pieces: list[bytes] = []
         size = 0
-        waiting, length_of = self.waiting, LENGTH.pack
+        waiting, length_of = self.waiting, FRAME_LENGTH.pack
         while waiting and size < BATCH_BYTES:
             if (frame := waiting.popleft().take()) is not None:
                 pieces += (length_of(len(frame)), frame)

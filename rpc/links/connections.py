@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .peers import Peers
 
 CROWD = 64  # calls under way; if there are more, frames may wait to be written together
-QUEUE = 8  # requests that have not begun; if there are more, answers may wait to be written together
+MOST_DIALS = 8  # requests that have not begun; if there are more, answers may wait to be written together
 PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Session, Any, bool], None]
 
@@ -234,7 +234,7 @@ class Connections(LaneListener):
 
     def crowded(self) -> bool:
         calls, requests = self.under_way
-        return len(calls) > CROWD or len(requests) > QUEUE
+        return len(calls) > CROWD or len(requests) > MOST_DIALS
 
     def progress(self, connection: Session) -> int:
         return self._flows.of(connection).receipts.messages

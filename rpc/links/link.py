@@ -1,6 +1,6 @@
 """Link to a worker: its states, the table of its transitions, and all retries of connections.
 
-``TRANSITIONS`` is the whole behaviour of a link. ``docs/design/rpc.md`` has the same table, and a test compares the two.
+``LINK_TRANSITIONS`` is the whole behaviour of a link. ``docs/design/rpc.md`` has the same table, and a test compares the two.
 Three things are tried again, and nothing else is:
 
 * A connection that ended is dialed again after a pause (``Link.redial_at``), which grows with each failure.
@@ -61,7 +61,7 @@ class LinkAction(Enum):
 START, ANNOUNCE, KEEP = LinkAction.START, LinkAction.ANNOUNCE, LinkAction.KEEP
 REDIAL, FAIL, DROP = LinkAction.REDIAL, LinkAction.FAIL, LinkAction.DROP
 Actions = tuple[LinkAction, ...]
-TRANSITIONS: dict[tuple[LinkState, LinkEvent], tuple[LinkState, Actions]] = {
+LINK_TRANSITIONS: dict[tuple[LinkState, LinkEvent], tuple[LinkState, Actions]] = {
     (LinkState.UNDIALED, LinkEvent.DIAL): (LinkState.DIALING, (START,)),
     (LinkState.UNDIALED, LinkEvent.OTHER_ENDED): (LinkState.BROKEN, (REDIAL,)),
     (LinkState.UNDIALED, LinkEvent.CUT_OFF): (LinkState.CUT, (FAIL, REDIAL)),
@@ -126,7 +126,7 @@ class Link:
         Raises:
             IllegalEventError: the event cannot happen in this state.
         """
-        transition = TRANSITIONS.get((self.state, event))
+        transition = LINK_TRANSITIONS.get((self.state, event))
         if transition is None:
             raise IllegalEventError(
                 f"a link is {self.state.value}, which does not allow the event {event.value!r}; report this, with what "

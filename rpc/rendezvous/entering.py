@@ -20,9 +20,9 @@ from ..lanes.addresses import join_address
 from ..links.worker_records import WorkerRecords
 from ..threads.ioloop import acquire_loop, release_loop
 from ..threads.notices import WaitNotices
-from .file import GRACE_SECONDS, FileLog
+from .file import FILE_GRACE_SECONDS, FileLog
 from .group_log import GroupLog
-from .group_members import LEAVING_SECONDS, GroupMembers
+from .group_members import GOODBYE_SECONDS, GroupMembers
 from .tcp import SILENT, Admit, Joining, RendezvousHost, failure_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Entering:
         self._timeout = timeout
         self._keepalive = keepalive
         self._deadline = time.monotonic() + timeout
-        self._free_at = time.monotonic() + LEAVING_SECONDS  # a worker that has left has said so by then
+        self._free_at = time.monotonic() + GOODBYE_SECONDS  # a worker that has left has said so by then
         self._notices = WaitNotices(time.monotonic())
         self._number: int | None = None
         self._asked: dict[int, Future[WorkerRecords]] = {}  # by member's number: the question that is under way
@@ -100,7 +100,7 @@ class _Entering:
             return records
         finally:
             if self._number is not None and not entered:
-                self._log.leave(self._number, GRACE_SECONDS)
+                self._log.leave(self._number, FILE_GRACE_SECONDS)
             for question in self._asked.values():
                 question.cancel()
             release_loop()

@@ -17,11 +17,11 @@ from typing import Any
 
 from ...core.errors import RendezvousError
 
-POLL_SECONDS = 0.1
-RETRY_SECONDS = 0.2
-ANSWER_SECONDS = 5.0
+ETCD_POLL_SECONDS = 0.1
+ETCD_RETRY_SECONDS = 0.2
+ETCD_SECONDS = 5.0
 LEASE_SECONDS = 600  # added to the timeout of the rendezvous
-PREFIX = "telegrad/"
+ETCD_PREFIX = "telegrad/"
 
 
 class EtcdLog:
@@ -34,13 +34,13 @@ class EtcdLog:
         tls: use TLS.
     """
 
-    pause = POLL_SECONDS
+    pause = ETCD_POLL_SECONDS
     remedy = "name another rendezvous, as in etcd://host:2379/job-2"
 
     def __init__(self, servers: list[str], name: str, timeout: float, tls: bool = False) -> None:
         self.name = f"the rendezvous {name!r} in etcd at {', '.join(servers)}"
         self._bases = [f"{'https' if tls else 'http'}://{server}/v3/" for server in servers]
-        self._prefix = f"{PREFIX}{name}/"
+        self._prefix = f"{ETCD_PREFIX}{name}/"
         self._next = 1  # revision of etcd from which lines have not been read
         self._lease_seconds = int(timeout) + LEASE_SECONDS
         self._deadline = time.monotonic() + timeout
@@ -77,7 +77,7 @@ class EtcdLog:
             problems = []
             for base in self._bases:
                 try:
-                    with self._opener.open(base + what, content, timeout=ANSWER_SECONDS) as answer:
+                    with self._opener.open(base + what, content, timeout=ETCD_SECONDS) as answer:
                         found: dict[str, Any] = json.load(answer)
                         return found
                 except (OSError, ValueError) as error:  # urllib's errors are subclasses of OSError
@@ -87,7 +87,7 @@ class EtcdLog:
                     f"etcd did not answer ({'; '.join(problems)}); is it running there, version 3.4 or newer, and does it want "
                     f"TLS (etcds://)?"
                 )
-            time.sleep(RETRY_SECONDS)
+            time.sleep(ETCD_RETRY_SECONDS)
 
 
 def _encoded(text: str) -> str:

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from ...core.errors import RendezvousError
 from ..security.private_file import open_private
 
-POLL_SECONDS = 0.02
-GRACE_SECONDS = 1.0  # time after the deadline to write into the file that this worker gave up
-MOST_BYTES = 64 * 1024 * 1024
+FILE_POLL_SECONDS = 0.02
+FILE_GRACE_SECONDS = 1.0  # time after the deadline to write into the file that this worker gave up
+MOST_FILE_BYTES = 64 * 1024 * 1024
 
 
 class FileLog:
@@ -28,7 +28,7 @@ class FileLog:
         timeout: seconds of the whole rendezvous.
     """
 
-    pause = POLL_SECONDS
+    pause = FILE_POLL_SECONDS
     remedy = "delete it, or name a new file"
 
     def __init__(self, path: str, timeout: float) -> None:
@@ -56,7 +56,7 @@ class FileLog:
         if not os.path.lexists(self._path):
             return []
         with self._locked(0, fcntl.LOCK_SH) as file:
-            content = os.pread(file, MOST_BYTES, self._read_bytes)
+            content = os.pread(file, MOST_FILE_BYTES, self._read_bytes)
         self._read_bytes += len(content)
         return content.decode(errors="replace").splitlines()
 
@@ -69,11 +69,11 @@ class FileLog:
             raise self._error(f"cannot be used: {error.strerror}", "name a new file in a folder of your own") from error
         try:
             while not _try_lock(file, lock):
-                if time.monotonic() > self._deadline + GRACE_SECONDS:
+                if time.monotonic() > self._deadline + FILE_GRACE_SECONDS:
                     raise self._error(
                         f"was locked by another process for {self._timeout:g} s", "end that process, or name a new file"
                     )
-                time.sleep(POLL_SECONDS)
+                time.sleep(FILE_POLL_SECONDS)
             yield file
         finally:
             os.close(file)

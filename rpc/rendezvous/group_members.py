@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
 
 MOST_NUMBERS = 1 << 16  # ids of references, contexts and messages have 16 bits for a worker
-LEAVING_SECONDS = 3.0  # time for the goodbye of a worker that has just left to be read
+GOODBYE_SECONDS = 3.0  # time for the goodbye of a worker that has just left to be read
 
 
 class GroupMembers:

@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from ..security.tls import TlsFiles
     from .group_log import GroupLog
 
-VARIABLE = "TELEGRAD_INIT_METHOD"
+INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
 ETCD_PORT = 2379
 IN_URL = "the host of init_method="
-MOST_WORKERS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
+MOST_RANKS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 
 
 class Rendezvous(Protocol):
@@ -243,7 +243,7 @@ def plan_rendezvous(
     url = _parsed(init_method)
     if url.scheme == "env":
         _check_not_a_workers_child()
-        url = _parsed(init_method := os.environ.get(VARIABLE) or init_method)
+        url = _parsed(init_method := os.environ.get(INIT_METHOD_VARIABLE) or init_method)
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
     if url.scheme == "mpi" or (url.scheme == "env" and "MASTER_ADDR" not in os.environ and mpi.started_by_mpi()):
         return _mpi_plan(timeout, rank, world_size)
@@ -252,7 +252,7 @@ def plan_rendezvous(
         world_size = _number(
             "world_size", query.get("world_size", "0" if "WORLD_SIZE" not in os.environ else None), "WORLD_SIZE"
         )
-    _check_numbers(rank, world_size or MOST_WORKERS)
+    _check_numbers(rank, world_size or MOST_RANKS)
     rendezvous = _rendezvous(init_method, url, purpose, served)
     if world_size == 0:
         rendezvous = _dynamic(rendezvous, url, init_method)
@@ -282,8 +282,8 @@ def _check_numbers(rank: int, world_size: int) -> None:
         raise RendezvousError(
             f"rank={rank} with world_size={world_size} is impossible; ranks go from 0 to world_size - 1"
         )
-    if world_size > MOST_WORKERS:
-        raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_WORKERS}")
+    if world_size > MOST_RANKS:
+        raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_RANKS}")
 
 
 def _dynamic(rendezvous: Rendezvous, url: SplitResult, init_method: str) -> Rendezvous:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..lanes.lane import Lane
 
 logger = logging.getLogger("telegrad.rpc")
-POLL_SECONDS = 0.001
+MPI_POLL_SECONDS = 0.001
 TELLING = 2  # ranks that say for what they wait: one of them may be what the others wait for
 
 
@@ -107,7 +107,7 @@ class MpiRendezvous:
                     f"not all {self.world_size} processes of mpiexec called init_rpc within {timeout:g} s; MPI does not say "
                     f"which: let each call it, or start them with `telegrad run`, which names those that are missing"
                 )
-            time.sleep(POLL_SECONDS)
+            time.sleep(MPI_POLL_SECONDS)
 
 
 @cache  # the files exist for as long as the process

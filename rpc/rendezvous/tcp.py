@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("telegrad.rpc")
 JOIN = "/telegrad.Rendezvous/Join"
-RETRY_SECONDS = 0.05
+TCP_RETRY_SECONDS = 0.05
 SILENT = "it took the connection, and said nothing in time"
 Admit = Callable[[WorkerRecord], Awaitable[list[WorkerRecord]]]  # lets a worker join, and returns the records of all
 ANSWERS = 64  # answers that may be on their way at the same time: each is as long as the member list
 ANY_WORKER = WorkerRecord()
-GRACE_SECONDS = 2.0  # a joiner waits longer by this, for the host's answer: it says which workers are missing
+TCP_GRACE_SECONDS = 2.0  # a joiner waits longer by this, for the host's answer: it says which workers are missing
 
 
 class OpenRendezvous:
@@ -301,14 +301,14 @@ class Joining:
         reason = ""
         while (left := self._deadline - time.monotonic()) > 0:
             try:
-                return await within(left + GRACE_SECONDS, self.attempt())
+                return await within(left + TCP_GRACE_SECONDS, self.attempt())
             except AuthenticationError:
                 raise  # waiting does not help
             except (OSError, TimeoutError, asyncio.TimeoutError) as error:
                 reason = failure_of(error)
             if self._notices.due(time.monotonic()):
                 self._notice(f"it does not answer ({reason})")
-            await asyncio.sleep(min(RETRY_SECONDS, max(left, 0)))
+            await asyncio.sleep(min(TCP_RETRY_SECONDS, max(left, 0)))
         raise RendezvousError(
             f"rank 0 did not answer at {self._address} within {self._timeout:g} s ({reason}); is it running, and are "
             f"MASTER_ADDR and MASTER_PORT (or init_method=) the same for all?"

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 HANDSHAKE_SECONDS = 60.0
-MOST = 1024  # in all
+MOST_JOINERS = 1024  # in all
 MOST_PER_ADDRESS = 512  # must not be less than the workers of one host that start at the same time
 LATE = f"it did not answer the challenge within {HANDSHAKE_SECONDS:g} s"
 CROWDED = "too many joiners had not answered their challenge; the oldest made room"
@@ -21,7 +21,7 @@ CROWDED = "too many joiners had not answered their challenge; the oldest made ro
 class Joiners(Generic[T]):
     """Handshakes under way at the acceptor, by the nonce of their challenge."""
 
-    def __init__(self, most: int = MOST, most_per_address: int = MOST_PER_ADDRESS) -> None:
+    def __init__(self, most: int = MOST_JOINERS, most_per_address: int = MOST_PER_ADDRESS) -> None:
         self._most = most
         self._most_per_address = most_per_address
         self._waiting: dict[str, dict[bytes, tuple[float, T]]] = {}  # by address, the oldest first

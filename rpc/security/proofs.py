@@ -26,8 +26,8 @@ from ...core.errors import AuthenticationError
 
 NONCE_BYTES = 32
 MAC_BYTES = 32
-MESSAGE_BYTES = 6 * 1024  # no message is longer
-MOST_CONTENT_BYTES = MESSAGE_BYTES - NONCE_BYTES - MAC_BYTES
+PROOF_BYTES = 6 * 1024  # no message is longer
+MOST_CONTENT_BYTES = PROOF_BYTES - NONCE_BYTES - MAC_BYTES
 GREETING = struct.Struct(f"<H{NONCE_BYTES}s")  # hello and challenge: protocol, nonce
 
 
@@ -81,7 +81,7 @@ class DialerProof(Proof):
     def content_of(self, welcome: bytes) -> bytes | None:
         """Return the content of the acceptor's welcome; ``None`` if the acceptor does not know the secret."""
         mac, content = welcome[:MAC_BYTES], welcome[MAC_BYTES:]
-        known = len(welcome) <= MESSAGE_BYTES and hmac.compare_digest(mac, self.sign(b"acceptor", content))
+        known = len(welcome) <= PROOF_BYTES and hmac.compare_digest(mac, self.sign(b"acceptor", content))
         return content if known else None
 
 
@@ -118,7 +118,7 @@ class AcceptorProof(Proof):
         nonce, mac, content = proof[:NONCE_BYTES], proof[NONCE_BYTES:][:MAC_BYTES], proof[NONCE_BYTES + MAC_BYTES :]
         self._transcript += (certificate, content)
         known = hmac.compare_digest(mac, self.sign(b"dialer"))
-        return content if known and nonce == self.nonce and len(proof) <= MESSAGE_BYTES else None
+        return content if known and nonce == self.nonce and len(proof) <= PROOF_BYTES else None
 
     def welcome(self, content: bytes) -> bytes:
         """Return this end's proof, with a content."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .timers import Timers
 
 CALLBACK_THREADS = 4
-CLOSE_SECONDS = 2.0
+THREADS_END_SECONDS = 2.0
 
 
 class AgentThreads:
@@ -74,4 +74,4 @@ class AgentThreads:
     def close(self) -> list[str]:
         """End the threads; return which functions of the user's still run after a while."""
         pools = (self._coroutines, self.functions, self._callbacks)
-        return [name for pool in pools for name in pool.close(CLOSE_SECONDS)]
+        return [name for pool in pools for name in pool.close(THREADS_END_SECONDS)]

@@ -15,9 +15,9 @@ from ...core.extend import Tensor
 from .header import Flag
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 
-PLAIN_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
-LONGEST = 4096  # characters or bytes of a plain value; longer ones are not copied
-MOST = 64  # parts of a body or of a list in it; one with more is left to the pickler
+BARE_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
+LONGEST_BARE = 4096  # characters or bytes of a plain value; longer ones are not copied
+MOST_BARE = 64  # parts of a body or of a list in it; one with more is left to the pickler
 PICKLE = 0x80  # first byte of a pickle, and of no name
 Content: TypeAlias = tuple[bytes, "tuple[Any, ...] | None"]
 
@@ -101,13 +101,13 @@ def _pack_tensors(message: Outgoing, tensors: tuple[Any, ...], limit: int) -> bo
 
 
 def _are_plain(values: Sequence[Any], lists: bool = True) -> bool:
-    """Return whether all are plain: of ``PLAIN_TYPES``, or lists or tuples of such, and neither long nor many."""
-    if len(values) > MOST:
+    """Return whether all are plain: of ``BARE_TYPES``, or lists or tuples of such, and neither long nor many."""
+    if len(values) > MOST_BARE:
         return False
     for value in values:
         kind = type(value)
-        if kind in PLAIN_TYPES:
-            if (kind is str or kind is bytes) and len(value) > LONGEST:
+        if kind in BARE_TYPES:
+            if (kind is str or kind is bytes) and len(value) > LONGEST_BARE:
                 return False
         elif not (lists and (kind is list or kind is tuple) and _are_plain(value, False)):
             return False

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.errors import SerializationError
-from .header import HEAD, Flag, FrameKind
+from .header import FRAME_HEAD, Flag, FrameKind
 
 if TYPE_CHECKING:
     from .frames import Parts
 
 AMOUNT = struct.Struct("<qq")  # bytes, messages; signed, because a goal may be negative
 ITEM = struct.Struct("<QHI")  # id, topic, bytes
-DONE_HEAD = HEAD.pack(FrameKind.DONE, 0, 0, 0, 0.0)
-LENGTH = struct.Struct("<I")
+DONE_HEAD = FRAME_HEAD.pack(FrameKind.DONE, 0, 0, 0, 0.0)
+CONTROL_LENGTH = struct.Struct("<I")
 RELAY = struct.Struct("<IIB")  # ranks of author and receiver, how many more workers may pass it on
 
 
@@ -60,7 +60,7 @@ def encode_control(messages: Iterable[ControlMessage]) -> Parts:
 
 def decode_control(frame: Any) -> Iterator[tuple[int, int, bytes]]:
     """Yield the (id, topic, payload) of each message in a frame."""
-    view, position = memoryview(frame), HEAD.size
+    view, position = memoryview(frame), FRAME_HEAD.size
     while position < len(view):
         number, topic, length = ITEM.unpack_from(view, position)
         position += ITEM.size
@@ -85,7 +85,7 @@ def encode_done(call_ids: list[int]) -> bytes:
 
 def decode_done(frame: Any) -> tuple[int, ...]:
     """Return the ids of the calls that were answered."""
-    return struct.unpack(f"<24x{(len(frame) - HEAD.size) // 8}Q", frame)  # raises if bytes are left over
+    return struct.unpack(f"<24x{(len(frame) - FRAME_HEAD.size) // 8}Q", frame)  # raises if bytes are left over
 
 
 def encode_ids(ids: list[int]) -> bytes:
@@ -110,7 +110,7 @@ def encode_ask(goal: Amount) -> Parts:
 
 def decode_amount(frame: Any) -> Amount:
     """Return the amount in a credit, or in a request for a credit."""
-    return Amount(*AMOUNT.unpack_from(frame, HEAD.size))
+    return Amount(*AMOUNT.unpack_from(frame, FRAME_HEAD.size))
 
 
 def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
@@ -127,8 +127,8 @@ def encode_relay(author: int, receiver: int, hops: int, frame: Any) -> Parts:
 
 def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
     """Return author, receiver, hops left and the frame inside."""
-    author, receiver, hops = RELAY.unpack_from(frame, HEAD.size)
-    return author, receiver, hops, bytes(memoryview(frame)[HEAD.size + RELAY.size :])
+    author, receiver, hops = RELAY.unpack_from(frame, FRAME_HEAD.size)
+    return author, receiver, hops, bytes(memoryview(frame)[FRAME_HEAD.size + RELAY.size :])
 
 
 def encode_goodbye(reason: str, agreed: bool, report: bytes) -> Parts:
@@ -140,17 +140,17 @@ def encode_goodbye(reason: str, agreed: bool, report: bytes) -> Parts:
         report: its last report about other workers.
     """
     text = reason.encode()
-    return _frame(FrameKind.GOODBYE, LENGTH.pack(len(text)) + text + report, Flag.AGREED if agreed else 0)
+    return _frame(FrameKind.GOODBYE, CONTROL_LENGTH.pack(len(text)) + text + report, Flag.AGREED if agreed else 0)
 
 
 def decode_goodbye(frame: Any) -> tuple[str, bool, bytes]:
     """Return the reason, whether all workers leave, and the last report of the sender of a goodbye."""
     body = _body(frame)
-    (length,) = LENGTH.unpack_from(body)
-    end = LENGTH.size + length
+    (length,) = CONTROL_LENGTH.unpack_from(body)
+    end = CONTROL_LENGTH.size + length
     if end > len(body):
         raise SerializationError(f"the reason in a goodbye has {length} bytes, its frame {len(frame)}")
-    return bytes(body[LENGTH.size : end]).decode(), bool(frame[1] & Flag.AGREED), bytes(body[end:])
+    return bytes(body[CONTROL_LENGTH.size : end]).decode(), bool(frame[1] & Flag.AGREED), bytes(body[end:])
 
 
 def expelled(reason: str) -> Parts:
@@ -164,10 +164,10 @@ def read_reason(frame: Any) -> str:
 
 
 def _body(frame: Any) -> memoryview:
-    if len(frame) < HEAD.size:
+    if len(frame) < FRAME_HEAD.size:
         raise SerializationError(f"a frame of {len(frame)} bytes ends in its header")
-    return memoryview(frame)[HEAD.size :]
+    return memoryview(frame)[FRAME_HEAD.size :]
 
 
 def _frame(kind: int, body: bytes, flags: int = 0) -> Parts:
-    return [HEAD.pack(kind, flags, 0, 0, 0.0), body]
+    return [FRAME_HEAD.pack(kind, flags, 0, 0, 0.0), body]

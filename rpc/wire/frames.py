@@ -17,17 +17,17 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
-from .header import HEAD, Flag
+from .header import FRAME_HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
 from .messages import Attachments, Incoming, Outgoing
-from .tables import ALIGNMENT, LENGTH, Row, encode_row, read_tables, with_place
+from .tables import TABLE_ALIGNMENT, TABLE_LENGTH, Row, encode_row, read_tables, with_place
 
 # Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle
 TABLES = struct.Struct("<IIIIQQ")
-EXTRA = struct.Struct("<BQ")  # interceptor, bytes
-SMALL_BYTES = 4096  # a frame up to this size may be one part; an array up to this size is copied, not viewed
-BODY = HEAD.size  # position of the first byte after the header
-AFTER_TABLES = HEAD.size + TABLES.size
+EXTRA_HEAD = struct.Struct("<BQ")  # interceptor, bytes
+SMALL_FRAME_BYTES = 4096  # a frame up to this size may be one part; an array up to this size is copied, not viewed
+BODY = FRAME_HEAD.size  # position of the first byte after the header
+AFTER_TABLES = FRAME_HEAD.size + TABLES.size
 
 M = TypeVar("M", bound=Incoming)
 Parts = list[Any]  # bytes-like objects; a lane sends them one after another
@@ -40,23 +40,23 @@ def encode(message: Outgoing) -> Parts:
     """
     attached = message.attached
     if not (attached.tensors or attached.references or attached.buffers or attached.extras):
-        head = HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
+        head = FRAME_HEAD.pack(message.kind, message.flags, message.method, message.call_id, message.timeout)
         size = message.size = BODY + sum(map(len, message.pickled))
         whole = [head, *message.pickled]
-        return [b"".join(whole)] if size <= SMALL_BYTES else whole
+        return [b"".join(whole)] if size <= SMALL_FRAME_BYTES else whole
     rows, buffers = _tensor_rows(attached.tensors)
     buffers += attached.buffers
     lengths = list(map(len, buffers))
-    tables = b"".join([*rows, *map(LENGTH.pack, lengths)])
+    tables = b"".join([*rows, *map(TABLE_LENGTH.pack, lengths)])
     extras = _extras(attached.extras) if attached.extras else b""
     pickle_bytes = sum(map(len, message.pickled))
-    head = HEAD.pack(message.kind, message.flags | Flag.TABLES, message.method, message.call_id, message.timeout)
+    head = FRAME_HEAD.pack(message.kind, message.flags | Flag.TABLES, message.method, message.call_id, message.timeout)
     counts = TABLES.pack(len(rows), len(attached.references), len(buffers), len(extras), len(tables), pickle_bytes)
     start = b"".join((head, counts, tables, extras))
     parts: Parts = [start, *message.pickled]
     position = len(start) + pickle_bytes
     for buffer, length in zip(buffers, lengths):
-        if padding := -position % ALIGNMENT:
+        if padding := -position % TABLE_ALIGNMENT:
             parts.append(bytes(padding))
         parts.append(buffer)
         position += padding + length
@@ -75,7 +75,7 @@ def decode(frame: Any, owned: bool, message: M) -> M:
     """
     scattered = type(frame) is ScatteredFrame
     front = frame.front if scattered else frame
-    _, message.flags, message.method, message.call_id, message.timeout = HEAD.unpack_from(front)
+    _, message.flags, message.method, message.call_id, message.timeout = FRAME_HEAD.unpack_from(front)
     problem = frame.problem if scattered else ""
     message.size = len(frame)
     if problem or message.flags & Flag.TABLES:
@@ -123,7 +123,7 @@ def _decode_tables(message: Incoming, made: Attachments, frame: Any, view: memor
 
 
 def _extras(extras: dict[int, bytes]) -> bytes:
-    return b"".join([EXTRA.pack(number, len(data)) + data for number, data in extras.items()])
+    return b"".join([EXTRA_HEAD.pack(number, len(data)) + data for number, data in extras.items()])
 
 
 def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
@@ -139,7 +139,7 @@ def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
         if not array.flags.c_contiguous:
             gaps = True
     if not gaps and (len(arrays) < 2 or not may_share(arrays)):
-        return rows, [array.tobytes() if array.nbytes <= SMALL_BYTES else raw_bytes(array) for array in arrays]
+        return rows, [array.tobytes() if array.nbytes <= SMALL_FRAME_BYTES else raw_bytes(array) for array in arrays]
     places, buffers = lay_out(arrays)
     return list(map(with_place, rows, places)), list(buffers)
 
@@ -149,8 +149,8 @@ def _read_extras(message: Incoming, view: memoryview) -> None:
         return
     message.extras, position = {}, 0
     while position < len(view):
-        number, length = EXTRA.unpack_from(view, position)
-        position += EXTRA.size
+        number, length = EXTRA_HEAD.unpack_from(view, position)
+        position += EXTRA_HEAD.size
         message.extras[number] = bytes(view[position : position + length])
         position += length
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-HEAD = struct.Struct("<BBH4xQd")  # kind, flags, method, call id, seconds left (0: no deadline)
+FRAME_HEAD = struct.Struct("<BBH4xQd")  # kind, flags, method, call id, seconds left (0: no deadline)
 
 
 class FrameKind:
@@ -35,5 +35,5 @@ class Flag:
 
 def restamp(head: bytes, seconds: float) -> bytes:
     """Return the header of a message with ``seconds`` left now; without a deadline it does not change."""
-    kind, flags, method, call_id, timeout = HEAD.unpack(head)
-    return HEAD.pack(kind, flags, method, call_id, seconds) if timeout else head
+    kind, flags, method, call_id, timeout = FRAME_HEAD.unpack(head)
+    return FRAME_HEAD.pack(kind, flags, method, call_id, seconds) if timeout else head

@@ -17,7 +17,7 @@ import numpy as np
 from ...core.extend import memory_address
 from ...core.extend import memory_owner as storage
 
-HEAD = struct.Struct("<IQ")  # number of the earlier array of the same buffer (or 0), offset in bytes
+LAYOUT_HEAD = struct.Struct("<IQ")  # number of the earlier array of the same buffer (or 0), offset in bytes
 # Largest span of a buffer, as a multiple of the bytes of its elements; smaller ones are sent in any case. PyTorch's limits.
 LARGEST_SPAN = 2
 SMALL_SPAN = 8192
@@ -168,7 +168,7 @@ def raw_bytes(array: Any) -> memoryview:
 
 def encode_place(place: Place) -> bytes:
     """Return a place as bytes."""
-    return HEAD.pack(place.shared or 0, place.offset) + struct.pack(f"<{len(place.strides)}q", *place.strides)
+    return LAYOUT_HEAD.pack(place.shared or 0, place.offset) + struct.pack(f"<{len(place.strides)}q", *place.strides)
 
 
 def decode_place(view: memoryview, position: int, dimensions: int, shared: bool) -> tuple[Place, int]:
@@ -180,9 +180,9 @@ def decode_place(view: memoryview, position: int, dimensions: int, shared: bool)
         dimensions: number of dimensions of the array.
         shared: whether the array is in the buffer of an earlier one.
     """
-    earlier, offset = HEAD.unpack_from(view, position)
-    strides = struct.unpack_from(f"<{dimensions}q", view, position + HEAD.size)
-    return Place(earlier if shared else None, offset, strides), position + HEAD.size + 8 * dimensions
+    earlier, offset = LAYOUT_HEAD.unpack_from(view, position)
+    strides = struct.unpack_from(f"<{dimensions}q", view, position + LAYOUT_HEAD.size)
+    return Place(earlier if shared else None, offset, strides), position + LAYOUT_HEAD.size + 8 * dimensions
 
 
 def _check_inside(shape: tuple[int, ...], itemsize: int, memory: Any, place: Place) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from .dtypes import dtype_name, find_dtype
 from .layout import Place, decode_place, encode_place
 
-ALIGNMENT = 16  # of each buffer's position in the frame
-LENGTH = struct.Struct("<Q")
+TABLE_ALIGNMENT = 16  # of each buffer's position in the frame
+TABLE_LENGTH = struct.Struct("<Q")
 PLACED, SHARED = 2, 4  # flags of a row: a place follows it; its buffer is that of an earlier row
 LARGEST_KEPT = 512  # bytes of tables that are kept
 MOST_KEPT = 1024  # tables
@@ -107,7 +107,7 @@ known = lru_cache(maxsize=MOST_KEPT)(_parse)
 def _spans(lengths: tuple[int, ...], position: int) -> tuple[tuple[int, int], ...]:
     spans: list[tuple[int, int]] = []
     for length in lengths:
-        position += -position % ALIGNMENT
+        position += -position % TABLE_ALIGNMENT
         spans.append((position, position + length))
         position += length
     return tuple(spans)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import TracebackType
 
 PACKAGE = __name__.partition(".rpc.")[0]
-SERVING = tuple(f"{PACKAGE}.{name}." for name in ("rpc", "rref", "core.futures"))
+SERVING_MODULES = tuple(f"{PACKAGE}.{name}." for name in ("rpc", "rref", "core.futures"))
 """Modules between the network and the called function, or between a value and the code that waits for it."""
-FINDING = (*SERVING, "importlib", "_frozen_importlib", "cloudpickle.")
+FINDING = (*SERVING_MODULES, "importlib", "_frozen_importlib", "cloudpickle.")
 """Modules that find the function or class of a name."""
 
 
 def users_frames(frames: TracebackType | None) -> TracebackType | None:
     """Return the traceback from the called function on. None if no function was reached."""
-    return _from(frames, SERVING)
+    return _from(frames, SERVING_MODULES)
 
 
 def users_error(error: Exception) -> Exception | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...launcher.environment import LOOPBACK
+from ...launcher.environment import LOOPBACK_ADDRESS
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.extend import LaneListener, register_lane
 from ...rpc.lanes.grpc import GrpcLane
@@ -19,10 +19,10 @@ class RelayedLane(GrpcLane):
         self._relays = relays
 
     def listen(self, listener: LaneListener, address: str | None) -> str:
-        return super().listen(listener, address or f"{LOOPBACK}:{self._port}")
+        return super().listen(listener, address or f"{LOOPBACK_ADDRESS}:{self._port}")
 
     def target(self, peer: WorkerRecord, address: str) -> str:
-        return f"{LOOPBACK}:{self._relays[peer.rank]}"
+        return f"{LOOPBACK_ADDRESS}:{self._relays[peer.rank]}"
 
 
 def use_relays(port: int, relays: Mapping[int, int]) -> None:

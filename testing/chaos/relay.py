@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from ...launcher.environment import LOOPBACK, reserve_port
+from ...launcher.environment import LOOPBACK_ADDRESS, reserve_port
 from ...rpc.threads.ioloop import first_of
 
 CHUNK_BYTES = 1 << 18
@@ -33,7 +33,7 @@ class Relay:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Relay:
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, self.port, limit=CHUNK_BYTES)
+        self._server = await asyncio.start_server(self._serve, LOOPBACK_ADDRESS, self.port, limit=CHUNK_BYTES)
         return self
 
     def silence(self) -> None:
@@ -83,7 +83,7 @@ class Relay:
             return
         await self._flowing.wait()
         try:
-            far_reader, far_writer = await asyncio.open_connection(LOOPBACK, self._target, limit=CHUNK_BYTES)
+            far_reader, far_writer = await asyncio.open_connection(LOOPBACK_ADDRESS, self._target, limit=CHUNK_BYTES)
         except ConnectionRefusedError:
             self._stop_listening()
             return

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ...rpc.extend import FrameKind, Incoming, LaneListener
 from ...rpc.wire.frames import decode
-from ...rref.context import NUMBER as REFERENCES
+from ...rref.context import REFERENCE_EXTRA as REFERENCES
 from .events import Action, EventQueue, Process, State
 
 if TYPE_CHECKING:

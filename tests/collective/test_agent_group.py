@@ -7,13 +7,13 @@ import threading
 import numpy as np
 import pytest
 from telegrad.collective import ReduceOp, agent_group, shared_memory
-from telegrad.collective.agent_group import MOST_AHEAD, SMALL_BYTES
+from telegrad.collective.agent_group import MOST_AHEAD, SMALL_ARRAY_BYTES
 from telegrad.collective.mailbox import Mailbox
 from telegrad.collective.reduction import FUNCTIONS, combine
 from telegrad.collective.shared_memory import open_shared
 from telegrad.core.errors import CollectiveError, CollectiveTimeoutError, WorkerLostError
 
-LARGE = SMALL_BYTES // 8 + 3  # elements of float64
+LARGE = SMALL_ARRAY_BYTES // 8 + 3  # elements of float64
 
 
 def array(index, size, dtype=np.float64):
@@ -237,7 +237,7 @@ def host(request, monkeypatch):
         monkeypatch.setattr(
             agent_group, "open_shared", lambda address: None if next(opened) == 1 else open_shared(address)
         )
-    monkeypatch.setattr(shared_memory, "SLICE_BYTES", 3 * SMALL_BYTES + 32)
+    monkeypatch.setattr(shared_memory, "SLICE_BYTES", 3 * SMALL_ARRAY_BYTES + 32)
     return request.param
 
 
@@ -245,7 +245,7 @@ def host(request, monkeypatch):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8", "complex128", "uint16"])
 def test_large_arrays(ranks, host, dtype):
     op = ReduceOp.SUM if dtype == "uint16" else ReduceOp.AVG if dtype[0] in "fc" else ReduceOp.MAX
-    sizes = [SMALL_BYTES + 1, 3 * SMALL_BYTES + 31, 1_000_003]
+    sizes = [SMALL_ARRAY_BYTES + 1, 3 * SMALL_ARRAY_BYTES + 31, 1_000_003]
     groups = ranks.groups()
 
     def body(group):

@@ -43,7 +43,7 @@ def works(ranks, groups):
 @pytest.mark.parametrize("ranks", [8], indirect=True)
 @pytest.mark.parametrize("absent", [0, 4, 6])
 def test_a_timeout_in_a_tree_names_who_did_not_come(ranks, absent, until, monkeypatch):
-    for name in ("QUIET_SECONDS", "ASK_SECONDS"):  # from one look at the deadline to the next
+    for name in ("QUIET_SECONDS", "WATCH_SECONDS"):  # from one look at the deadline to the next
         monkeypatch.setattr(agent_group, name, 0.1)
     groups = ranks.groups()
     present = [group for group in groups if group.index != absent]

@@ -4,7 +4,7 @@ import io
 import random
 
 import pytest
-from telegrad.launcher.console import COLOURS, MOST_LINE_BYTES, PARTIAL_SECONDS, LineSplitter, WorkerConsole
+from telegrad.launcher.console import MOST_LINE_BYTES, PARTIAL_SECONDS, WORKER_COLOURS, LineSplitter, WorkerConsole
 
 
 def split(*chunks, colours=False):
@@ -96,7 +96,7 @@ def test_colours_appear_only_where_they_are_welcome(monkeypatch):
         shown.write(1, b"\x1b[31mhi\x1b[0m\n", 0.0)
         text = stream.getvalue()
         assert ("\x1b[3" in text) == coloured and "trainer0 |" in text and "hi" in text
-    assert len(set(COLOURS)) == len(COLOURS)
+    assert len(set(WORKER_COLOURS)) == len(WORKER_COLOURS)
 
 
 def test_a_terminal_gets_colours(monkeypatch):

@@ -17,7 +17,7 @@ from helpers.certificates import authority, tls_files
 from helpers.hosts import NEEDS_ROOT, made_hosts
 from helpers.launched import ended, read_until
 from helpers.wiretap import Wiretap
-from telegrad.launcher.nodes.exchange import PROTOCOL
+from telegrad.launcher.nodes.exchange import NODE_PROTOCOL
 from telegrad.launcher.nodes.member import prove
 from telegrad.launcher.nodes.token import new_token
 from telegrad.rpc.lanes.grpc import FRAMES
@@ -287,7 +287,7 @@ class Impostor:
 
     def _answer(self, plain):
         with self._context.wrap_socket(plain, server_side=True) as stream:
-            challenge = GREETING.pack(PROTOCOL, bytes(32))  # a launcher's
+            challenge = GREETING.pack(NODE_PROTOCOL, bytes(32))  # a launcher's
             stream.sendall(len(challenge).to_bytes(4, "little") + challenge)
             for _ in range(2):  # a greeting, and a proof
                 self.heard += stream.recv(1 << 16)

@@ -11,7 +11,7 @@ LIMIT = 1 << 20
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(log_module, "MOST_BYTES", LIMIT)
+    monkeypatch.setattr(log_module, "MOST_LOG_BYTES", LIMIT)
     return tmp_path / "worker0.log"
 
 

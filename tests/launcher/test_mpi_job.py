@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from telegrad.launcher.clusters.mpi_job import MpiJob
-from telegrad.launcher.clusters.mpi_reports import MARK, LineReporter
+from telegrad.launcher.clusters.mpi_reports import REPORT_MARK, LineReporter
 
 NAMES = ("ps", "tr0", "tr1")
 DIED = b"""= BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
@@ -33,7 +33,7 @@ def job(tmp_path, shown):
 
 def said(job, rank, text="", **report):
     """Let mpiexec write a report of a rank, behind text that the rank had begun to write."""
-    job.take(f"[{rank}] {text}{MARK}{json.dumps({'rank': rank, **report})}\n".encode(), 1.0)
+    job.take(f"[{rank}] {text}{REPORT_MARK}{json.dumps({'rank': rank, **report})}\n".encode(), 1.0)
 
 
 def test_lines_go_to_the_terminal_and_to_logs_without_reports(job, tmp_path, shown):
@@ -83,6 +83,8 @@ def test_the_reports_of_a_worker_are_marked_lines(code, told, capfd):
     reporter.failed(ValueError("x" * 10_000))
     reporter.ended(code)
     os.close(reporter._descriptor)
-    began, failed, ended = (json.loads(line.removeprefix(MARK)) for line in capfd.readouterr().err.split("\n")[:3])
+    began, failed, ended = (
+        json.loads(line.removeprefix(REPORT_MARK)) for line in capfd.readouterr().err.split("\n")[:3]
+    )
     assert began["kind"] == "began" and failed["kind"] == "failed" and len(failed["traceback"]) <= 4096
     assert ended == {"rank": 4, "kind": "ended", "code": told}

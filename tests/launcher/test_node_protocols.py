@@ -15,7 +15,7 @@ from helpers.certificates import authority
 from telegrad.launcher.errors import NodeError, TokenError
 from telegrad.launcher.nodes import listener as listener_module
 from telegrad.launcher.nodes.assignment import Assignment, NodeFacts, Placement
-from telegrad.launcher.nodes.exchange import PROTOCOL, NodeProof
+from telegrad.launcher.nodes.exchange import NODE_PROTOCOL, NodeProof
 from telegrad.launcher.nodes.exchange import prove as prove_token
 from telegrad.launcher.nodes.listener import NodeListener
 from telegrad.launcher.nodes.member import connect, prove
@@ -239,7 +239,7 @@ def asked(token, answers):
 
 
 def test_a_host_without_the_token_is_refused():
-    false = AcceptorProof(OTHER, PROTOCOL)
+    false = AcceptorProof(OTHER, NODE_PROTOCOL)
     with pytest.raises(TokenError, match="--rdzv-endpoint does not know the token"):
         asked(TOKEN, [false.challenge, lambda _: false.welcome(b"")])
     with pytest.raises(TokenError):
@@ -248,7 +248,7 @@ def test_a_host_without_the_token_is_refused():
 
 def test_a_host_of_another_version_is_named():
     with pytest.raises(NodeError, match=r"speaks protocol 2, this one 1; install the same version of telegrad"):
-        asked(TOKEN, [lambda _: GREETING.pack(PROTOCOL + 1, bytes(32))])
+        asked(TOKEN, [lambda _: GREETING.pack(NODE_PROTOCOL + 1, bytes(32))])
 
 
 def test_what_answers_no_greeting_is_no_launcher():
@@ -366,7 +366,7 @@ def test_a_connection_that_the_system_gives_no_thread_is_refused_and_the_next_on
 
 def test_a_crowd_that_hangs_up_takes_no_place_and_one_that_says_nothing_a_while(received, monkeypatch):
     monkeypatch.setattr(listener_module, "MOST_PENDING", 2)
-    monkeypatch.setattr(listener_module, "HANDSHAKE_SECONDS", 0.5)
+    monkeypatch.setattr(listener_module, "NODE_HANDSHAKE_SECONDS", 0.5)
     listener, port, told = received()
     for _ in range(10):
         with socket.create_connection(("127.0.0.1", port)) as stranger:
@@ -381,7 +381,7 @@ def test_a_crowd_that_hangs_up_takes_no_place_and_one_that_says_nothing_a_while(
 
 def test_a_crowd_that_says_nothing_displaces_its_own(received, monkeypatch):
     monkeypatch.setattr(listener_module, "MOST_PENDING", 4)
-    monkeypatch.setattr(listener_module, "HANDSHAKE_SECONDS", 3600)
+    monkeypatch.setattr(listener_module, "NODE_HANDSHAKE_SECONDS", 3600)
     _, port, told = received()
     with ExitStack() as stack:
         crowd = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(20)]

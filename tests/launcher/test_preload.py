@@ -116,8 +116,8 @@ def test_a_job_whose_fork_server_was_killed_ends_at_once_and_blames_no_worker(jo
 
 
 def test_a_fork_server_that_was_late_once_is_not_asked_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(forked, "ANSWER_SECONDS", 0.05)
-    monkeypatch.setattr(forked, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(forked, "FORK_SECONDS", 0.05)
+    monkeypatch.setattr(forked, "FORK_SERVER_END_SECONDS", 0.05)
     silent = tmp_path / "silent"
     silent.write_text("#!/bin/sh\nexec sleep 60\n")
     silent.chmod(0o700)

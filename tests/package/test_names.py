@@ -41,3 +41,26 @@ def test_comments_name_the_thread_the_message_or_the_worker():
     lines = [(file, line) for file, text in modules(PACKAGES[:3]) for line in text.split("\n")]
     found = [f"{file}: {line.strip()}" for file, line in lines if RIDDLES.search(line)]
     assert len(found) <= MOST_RIDDLES, "\n".join(found)
+
+
+def constants(sources):
+    """Return the values, as their code, of each constant."""
+    found = defaultdict(set)
+    for _, text in sources:
+        for node in ast.parse(text).body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for name in [target.id for target in targets if isinstance(target, ast.Name)]:
+                    if re.fullmatch(r"[A-Z][A-Z0-9_]+", name):
+                        found[name].add(ast.unparse(node.value))
+    return found
+
+
+def test_the_name_of_a_constant_stands_for_one_value():
+    assert {name: values for name, values in constants(modules(PACKAGES)).items() if len(values) > 1} == {}
+
+
+def test_two_values_of_one_name_are_found():
+    assert constants([("a.py", "WAIT_SECONDS = 1.0"), ("b.py", "WAIT_SECONDS: float = 2.0")]) == {
+        "WAIT_SECONDS": {"1.0", "2.0"}
+    }

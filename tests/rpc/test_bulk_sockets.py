@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from telegrad.rpc.lanes.large import reader, starter
 from telegrad.rpc.lanes.large.reader import BulkReader
-from telegrad.rpc.lanes.large.transfer import HEAD as UNIT
+from telegrad.rpc.lanes.large.transfer import UNIT_HEAD as UNIT
 from telegrad.rpc.lanes.large.transfer import Kind, Offer
 from telegrad.rpc.lanes.large.writer import BulkWriter
 
@@ -68,7 +68,7 @@ class NoThread:
 
 @pytest.mark.parametrize("comes", [False, True])
 def test_a_missing_thread_is_told_once_and_ends_the_connection_after_a_while(loop, until, monkeypatch, caplog, comes):
-    monkeypatch.setattr(reader, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(reader, "READER_RETRY_SECONDS", 0.001)
     monkeypatch.setattr(reader, "GIVE_UP_SECONDS", 20.0 if comes else 0.05)
     monkeypatch.setattr(starter, "threading", SimpleNamespace(Thread=NoThread))
     (near, far), errors = socket.socketpair(), []

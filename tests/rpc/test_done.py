@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from helpers.frames import Frames
 from helpers.interrupts import Interrupter
-from telegrad.rpc.calls.done import TOGETHER, DoneAnswers
+from telegrad.rpc.calls.done import MOST_TOGETHER, DoneAnswers
 from telegrad.rpc.threads.timers import Timers
 from telegrad.rpc.wire.control import decode_done
 from telegrad.rpc.wire.header import FrameKind
@@ -58,9 +58,9 @@ def test_answers_of_a_crowd_leave_with_that_to_the_last_request(answers, waiting
 
 def test_no_more_wait_than_travel_together(answers, waiting, connection):
     waiting[:] = range(1000)
-    for number in range(2 * TOGETHER):
+    for number in range(2 * MOST_TOGETHER):
         answers.send(connection, number)
-    assert ids(connection) == [list(range(TOGETHER)), list(range(TOGETHER, 2 * TOGETHER))]
+    assert ids(connection) == [list(range(MOST_TOGETHER)), list(range(MOST_TOGETHER, 2 * MOST_TOGETHER))]
 
 
 def test_answers_wait_for_a_millisecond_at_most(b, waiting, connection, until):

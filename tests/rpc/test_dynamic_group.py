@@ -149,8 +149,8 @@ def test_gradients_and_profiles_cross_workers_that_joined_late(group):
 
 @pytest.mark.parametrize("name, rank", [("a", 3), ("b", 3), ("x", 1)])
 def test_the_name_or_rank_of_a_live_worker_is_refused_without_harm(group, name, rank, monkeypatch):
-    monkeypatch.setattr(dynamic_group, "LEAVING_SECONDS", 0.1)
-    monkeypatch.setattr(entering, "LEAVING_SECONDS", 0.1)
+    monkeypatch.setattr(dynamic_group, "GOODBYE_SECONDS", 0.1)
+    monkeypatch.setattr(entering, "GOODBYE_SECONDS", 0.1)
     a, _ = group.join("a", 0), group.join("b", 1)
     with pytest.raises(RendezvousError, match="has not left"):
         group.join(name, rank)

@@ -100,7 +100,7 @@ def test_an_agent_that_closes_on_the_io_loop_waits_for_nothing(until):
 
 def test_a_connection_that_is_dialed_while_its_lane_closes_ends_with_it(monkeypatch):
     """The lane has not waited for it, and watches its socket until it ends."""
-    monkeypatch.setattr("telegrad.rpc.lanes.grpc.CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("telegrad.rpc.lanes.grpc.SESSION_CLOSE_SECONDS", 0.1)
 
     async def dials_at_the_end():
         try:

@@ -401,7 +401,7 @@ def test_what_the_peer_still_reads_is_sent_before_the_end(ends, until):
 
 def test_a_thread_that_reads_and_cannot_be_started_is_tried_again(ends, no_first_thread, monkeypatch, caplog):
     near, far = ends
-    monkeypatch.setattr(reader, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(reader, "READER_RETRY_SECONDS", 0.001)
     far.open()
     near.send(HEAD, bytes(MIB))
     far.until(lambda: bool(far.frames))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.links.link import (
+    LINK_TRANSITIONS,
     REDIAL_CAP_SECONDS,
     REDIAL_SECONDS,
     ROUTES,
-    TRANSITIONS,
     Link,
     LinkAction,
     LinkEvent,
@@ -21,9 +21,9 @@ LENGTH = 5  # of the sequences of events: some 4,000
 
 
 def cell(state, event):
-    if (state, event) not in TRANSITIONS:
+    if (state, event) not in LINK_TRANSITIONS:
         return " "
-    then, actions = TRANSITIONS[state, event]
+    then, actions = LINK_TRANSITIONS[state, event]
     words = ", ".join(action.value for action in actions)
     return f" {then.value}: {words} " if words else f" {then.value} "
 
@@ -37,7 +37,7 @@ def test_the_page_has_the_table_of_the_code():
 
 def test_the_page_has_the_arrows_of_the_code():
     arrows: dict[tuple[LinkState, LinkState], list[str]] = {}
-    for (state, event), (then, _) in TRANSITIONS.items():
+    for (state, event), (then, _) in LINK_TRANSITIONS.items():
         if state is not then:
             arrows.setdefault((state, then), []).append(event.value)
     lines = [f"    {one.name} --> {other.name}: {', '.join(events)}" for (one, other), events in arrows.items()]
@@ -45,7 +45,7 @@ def test_the_page_has_the_arrows_of_the_code():
 
 
 @pytest.mark.parametrize(
-    ("state", "event"), [each for each in product(LinkState, LinkEvent) if each not in TRANSITIONS]
+    ("state", "event"), [each for each in product(LinkState, LinkEvent) if each not in LINK_TRANSITIONS]
 )
 def test_an_event_that_is_not_in_the_table_raises_and_changes_nothing(state, event):
     link = Link()

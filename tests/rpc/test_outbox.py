@@ -7,12 +7,12 @@ from contextlib import suppress
 
 import pytest
 from telegrad.rpc.lanes import bulk, frame
-from telegrad.rpc.lanes.bulk import CHUNK, CHUNK_BYTES, MOST_WAITING, Assembly, ChunkedFrame, chunks
+from telegrad.rpc.lanes.bulk import BULK_CHUNK_BYTES, CHUNK, MOST_BULK_WAITING, Assembly, ChunkedFrame, chunks
 from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle, WaitingFrame
 from telegrad.rpc.lanes.outbox import Outbox, next_batch, split_batch
 from telegrad.rpc.threads.ioloop import LoopThread
 from telegrad.rpc.wire.frames import decode, encode
-from telegrad.rpc.wire.header import HEAD, restamp
+from telegrad.rpc.wire.header import FRAME_HEAD, restamp
 from telegrad.rpc.wire.messages import Incoming, Outgoing
 
 
@@ -34,7 +34,7 @@ def transfer(number, parts, handle=None):
 
 
 def test_a_header_has_the_length_that_lanes_know():
-    assert HEAD.size == HEAD_BYTES
+    assert FRAME_HEAD.size == HEAD_BYTES
 
 
 def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
@@ -42,17 +42,20 @@ def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
         for module in (bulk, frame):
             monkeypatch.setattr(module, "LATE_SECONDS", late)
         small = WaitingFrame(b"".join(request(10)), Stamp()).take()
-        assert decode(small, False, Incoming(None)).timeout == seconds and len(small) == HEAD.size + 10
-        large, assembly, whole = transfer(1, request(CHUNK_BYTES + 9), Stamp()), Assembly(), None
+        assert decode(small, False, Incoming(None)).timeout == seconds and len(small) == FRAME_HEAD.size + 10
+        large, assembly, whole = transfer(1, request(BULK_CHUNK_BYTES + 9), Stamp()), Assembly(), None
         while whole is None:
             whole = assembly.add(large.take())
-        assert decode(whole, True, Incoming(None)).timeout == seconds and len(whole) == HEAD.size + CHUNK_BYTES + 9
+        assert (
+            decode(whole, True, Incoming(None)).timeout == seconds
+            and len(whole) == FRAME_HEAD.size + BULK_CHUNK_BYTES + 9
+        )
 
 
 def test_no_deadline_stays_no_deadline():
-    head = HEAD.pack(1, 2, 3, 4, 0.0)
+    head = FRAME_HEAD.pack(1, 2, 3, 4, 0.0)
     assert restamp(head, 7.0) == head
-    assert HEAD.unpack(restamp(HEAD.pack(1, 2, 3, 4, 9.0), 7.0)) == (1, 2, 3, 4, 7.0)
+    assert FRAME_HEAD.unpack(restamp(FRAME_HEAD.pack(1, 2, 3, 4, 9.0), 7.0)) == (1, 2, 3, 4, 7.0)
 
 
 def test_a_small_frame_is_taken_or_withdrawn():
@@ -62,23 +65,23 @@ def test_a_small_frame_is_taken_or_withdrawn():
 
 
 def test_a_transfer_that_has_not_begun_leaves_nothing():
-    waits = transfer(1, [bytes(3 * CHUNK_BYTES)])
+    waits = transfer(1, [bytes(3 * BULK_CHUNK_BYTES)])
     assert waits.withdraw() and not waits.withdraw()
     assert waits.take() is None and not waits.add(b"more")
 
 
 def test_the_receiver_forgets_a_transfer_that_was_cut_short():
-    waits, assembly = transfer(1, [bytes(2 * CHUNK_BYTES)]), Assembly(2 * CHUNK_BYTES)
+    waits, assembly = transfer(1, [bytes(2 * BULK_CHUNK_BYTES)]), Assembly(2 * BULK_CHUNK_BYTES)
     assert assembly.add(waits.take()) is None
     assert waits.withdraw()
     assert assembly.add(waits.take()) is None and not assembly._under_way
     assert waits.take() is None
-    whole = transfer(2, [bytes(2 * CHUNK_BYTES)])  # there is room again
+    whole = transfer(2, [bytes(2 * BULK_CHUNK_BYTES)])  # there is room again
     assert assembly.add(whole.take()) is None and assembly.add(whole.take()) is not None
 
 
 def test_a_transfer_whose_last_chunk_has_left_cannot_be_withdrawn():
-    waits = transfer(1, [bytes(CHUNK_BYTES + 1)])
+    waits = transfer(1, [bytes(BULK_CHUNK_BYTES + 1)])
     assert struct.calcsize("<QQ") == CHUNK.size
     waits.take()
     waits.take()
@@ -104,7 +107,7 @@ def adding(made, parts, full):
 
 
 def test_chunks_of_a_transfer_wait_for_those_before_them():
-    parts, full = [bytes(CHUNK_BYTES * (MOST_WAITING + 2))], threading.Event()
+    parts, full = [bytes(BULK_CHUNK_BYTES * (MOST_BULK_WAITING + 2))], threading.Event()
     made = ChunkedFrame(1, len(parts[0]), None, lambda made: None)
     thread, assembly = adding(made, parts, full), Assembly()
     assert full.wait(30)
@@ -118,7 +121,7 @@ def test_chunks_of_a_transfer_wait_for_those_before_them():
 
 
 def test_a_thread_that_adds_chunks_waits_no_longer_when_none_leaves():
-    parts, full = [bytes(CHUNK_BYTES * (MOST_WAITING + 2))], threading.Event()
+    parts, full = [bytes(BULK_CHUNK_BYTES * (MOST_BULK_WAITING + 2))], threading.Event()
     made = ChunkedFrame(1, len(parts[0]), None, lambda made: None)
     thread = adding(made, parts, full)
     assert full.wait(30)

@@ -160,7 +160,7 @@ async def test_sockets_are_accepted_again_after_the_system_gave_no_socket(monkey
 
 @pytest.mark.parametrize("closes_far", [False, True])
 def test_a_broken_socket_breaks_its_connection(closes_far, monkeypatch):
-    monkeypatch.setattr("telegrad.rpc.lanes.grpc_session.CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr("telegrad.rpc.lanes.grpc_session.SESSION_CLOSE_SECONDS", 0.2)
     with pair(partial(GrpcLane, ["unix"])) as both:
         far_end = both.talk()
         both.acceptor.until(lambda: far_end._stream is not None)

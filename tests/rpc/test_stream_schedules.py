@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 from telegrad.rpc.lanes import stream_writer
-from telegrad.rpc.lanes.stream_writer import LENGTH, StreamWriter
+from telegrad.rpc.lanes.stream_writer import FRAME_LENGTH, StreamWriter
 
 SECONDS = 20
 FIRST, SECOND, THIRD = b"first", b"second", b"third"
@@ -76,7 +76,7 @@ def run_with_break(action, after, then):
     return bool(others)
 
 
-@pytest.mark.parametrize("room", [0, 3, len(FIRST) + LENGTH.size, 1000])
+@pytest.mark.parametrize("room", [0, 3, len(FIRST) + FRAME_LENGTH.size, 1000])
 @pytest.mark.parametrize("way", ["put", "leave"])
 @pytest.mark.parametrize("loop_first", [True, False])
 def test_no_frame_waits_without_anybody_who_will_write_it(room, way, loop_first):
@@ -103,7 +103,7 @@ def frames_of(data):
     """Return the frames in some bytes, sorted."""
     frames = []
     while data:
-        end = LENGTH.size + LENGTH.unpack_from(data)[0]
-        frames.append(data[LENGTH.size : end])
+        end = FRAME_LENGTH.size + FRAME_LENGTH.unpack_from(data)[0]
+        frames.append(data[FRAME_LENGTH.size : end])
         data = data[end:]
     return sorted(frames)

@@ -108,7 +108,7 @@ WAITS = "the call of later on worker 'b' has waited for 0 s"
 
 
 def test_a_callee_that_does_not_say(workers, gate, monkeypatch):
-    monkeypatch.setattr(waits, "ASK_SECONDS", 0.05)
+    monkeypatch.setattr(waits, "EXPLAIN_SECONDS", 0.05)
     call = rpc.rpc_async("b", hold)
     entered(1)
     monkeypatch.setitem(workers[1].server.handlers, Method.EXPLAIN, lambda question: question.park())

@@ -9,9 +9,9 @@ import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.rpc.calls.codec import Codec
-from telegrad.rpc.lanes.bulk import CHUNK_BYTES, Assembly, chunks
+from telegrad.rpc.lanes.bulk import BULK_CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.wire.frames import TABLES, decode, encode
-from telegrad.rpc.wire.header import HEAD, FrameKind
+from telegrad.rpc.wire.header import FRAME_HEAD, FrameKind
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 
 ARRAYS = [np.array(1.5), np.zeros((0, 3)), np.arange(3, dtype=">f8"), np.ones(2, np.float16)]
@@ -63,7 +63,7 @@ def test_arrays_of_one_kind_are_found_in_every_frame_that_has_them(count):
 
 
 def test_chunks_of_several_transfers_may_be_interleaved():
-    payloads = [bytes([number]) * size for number, size in enumerate((1, CHUNK_BYTES, 3 * CHUNK_BYTES + 5))]
+    payloads = [bytes([number]) * size for number, size in enumerate((1, BULK_CHUNK_BYTES, 3 * BULK_CHUNK_BYTES + 5))]
     queues = [list(chunks(number, [payload[:7], payload[7:]])) for number, payload in enumerate(payloads)]
     assembly, received = Assembly(), []
     while any(queues):
@@ -78,13 +78,15 @@ CORRUPT = {
     "empty": b"",
     "one byte": b"\x01",
     "half a header": REQUEST[:11],
-    "half a table": REQUEST[: HEAD.size + 5],
+    "half a table": REQUEST[: FRAME_HEAD.size + 5],
     "half an array": REQUEST[:-5],
     "a kind that there is not": b"\x6e" + REQUEST[1:],
     "a method that there is not": frame_of(*encode(message(method=999, pickled=[b"p"]))),
-    "a huge shape": REQUEST[: HEAD.size + TABLES.size] + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60) + REQUEST[-30:],
-    "control of half a message": HEAD.pack(FrameKind.CONTROL, 0, 0, 0, 0.0) + b"abc",
-    "half an acknowledgement": HEAD.pack(FrameKind.ACKNOWLEDGE, 0, 0, 0, 0.0)[:9],
+    "a huge shape": REQUEST[: FRAME_HEAD.size + TABLES.size]
+    + struct.pack("<BBB3sQ", 0, 3, 1, b"<f8", 2**60)
+    + REQUEST[-30:],
+    "control of half a message": FRAME_HEAD.pack(FrameKind.CONTROL, 0, 0, 0, 0.0) + b"abc",
+    "half an acknowledgement": FRAME_HEAD.pack(FrameKind.ACKNOWLEDGE, 0, 0, 0, 0.0)[:9],
     "an extra of an interceptor that is cut off": frame_of(*encode(message(pickled=[b"p"], extras={1: b"cut"}))),
 }
 

@@ -156,7 +156,7 @@ def test_a_pickle_of_more_than_32_bits_can_be_framed():
     out.attached.tensors = [tg.ones(1)]
     parts = frames.encode(out)
     assert parts[2] is huge
-    assert frames.TABLES.unpack_from(parts[0], frames.HEAD.size)[-1] == len(huge) + 1
+    assert frames.TABLES.unpack_from(parts[0], frames.FRAME_HEAD.size)[-1] == len(huge) + 1
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, None])

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 from telegrad.core.errors import IllegalEventError
-from telegrad.rref.forks import TRANSITIONS, Fork, ForkEvent, State
+from telegrad.rref.forks import FORK_TRANSITIONS, Fork, ForkEvent, State
 from telegrad.rref.ids import GlobalId, WorkerKey
 
 PROTOCOL = Path(__file__).resolve().parents[2] / "rref" / "PROTOCOL.md"
 
 
 def cell(state, event):
-    if (state, event) not in TRANSITIONS:
+    if (state, event) not in FORK_TRANSITIONS:
         return " "
-    then, actions = TRANSITIONS[state, event]
+    then, actions = FORK_TRANSITIONS[state, event]
     words = ", ".join(action.value for action in actions)
     return f" {then.value}: {words} " if words else f" {then.value} "
 
@@ -26,7 +26,9 @@ def test_the_description_has_the_table_of_the_code():
     assert "\n".join(lines) in PROTOCOL.read_text(), "the table in PROTOCOL.md must be:\n" + "\n".join(lines)
 
 
-@pytest.mark.parametrize(("state", "event"), [each for each in product(State, ForkEvent) if each not in TRANSITIONS])
+@pytest.mark.parametrize(
+    ("state", "event"), [each for each in product(State, ForkEvent) if each not in FORK_TRANSITIONS]
+)
 def test_an_event_that_is_not_in_the_table_raises(state, event):
     fork = Fork(GlobalId(0, 0, 1), GlobalId(0, 0, 2), WorkerKey(0), state)
     with pytest.raises(IllegalEventError, match=f"is {state.value}.*{event.value}"):

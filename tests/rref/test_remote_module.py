@@ -10,7 +10,7 @@ import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.core.errors import UnknownWorkerError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rref.remote_module import REFUSED, parse_remote_device
+from telegrad.rref.remote_module import LOCAL_METHODS, parse_remote_device
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")
 
@@ -125,7 +125,7 @@ def test_train_and_eval(workers):
         module.train("yes")
 
 
-@pytest.mark.parametrize("name", [*REFUSED, "named_modules", "state_dict"])
+@pytest.mark.parametrize("name", [*LOCAL_METHODS, "named_modules", "state_dict"])
 def test_what_is_refused(workers, name):
     module = tg.RemoteModule("b", Scale)
     with pytest.raises(ValueError, match=rf"method '{name}' is not supported for RemoteModule: .* lives on worker 'b'"):

@@ -25,7 +25,7 @@ from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.bulk import CHUNK, Assembly
 from telegrad.rpc.lanes.grpc import BULK, FRAMES, GrpcLane
 from telegrad.rpc.lanes.grpc_handshake import CHALLENGE
-from telegrad.rpc.lanes.outbox import LENGTH, split_batch
+from telegrad.rpc.lanes.outbox import FRAME_LENGTH, split_batch
 from telegrad.rpc.rendezvous.meeting import TcpRendezvous
 from telegrad.rpc.rendezvous.tcp import JOIN, join
 from telegrad.rpc.threads import notices
@@ -202,9 +202,9 @@ def test_what_a_chunk_claims_is_checked_before_memory_is_taken():
 
 
 def test_a_batch_that_ends_too_early():
-    good = LENGTH.pack(3) + b"abc"
+    good = FRAME_LENGTH.pack(3) + b"abc"
     assert list(split_batch(good + good)) == [b"abc", b"abc"]
-    for wrong in (good[:-1], good + b"\0", good + LENGTH.pack(2**32 - 1)):
+    for wrong in (good[:-1], good + b"\0", good + FRAME_LENGTH.pack(2**32 - 1)):
         with pytest.raises(SerializationError, match="in the middle"):
             list(split_batch(wrong))
 

@@ -13,7 +13,7 @@ from typing import Any
 from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.bulk import Assembly, chunks
-from ...rpc.lanes.frame import LENGTH
+from ...rpc.lanes.frame import FRAME_LENGTH
 from ...rpc.lanes.outbox import split_batch
 from ...rpc.security.handshake import AcceptorHandshake, DialerHandshake
 from ...rpc.wire.control import decode_acknowledgement, decode_control
@@ -106,7 +106,7 @@ class Mutations:
         attached.extras = {1: b"words"}
         full = b"".join(encode(message))
         control = plain[:16] + struct.pack("<QHI", 1, 1, 5) + b"words"
-        batch = b"".join(LENGTH.pack(len(frame)) + frame for frame in (plain, full, control))
+        batch = b"".join(FRAME_LENGTH.pack(len(frame)) + frame for frame in (plain, full, control))
         [chunk] = chunks(1, [full])
         return [
             (plain, lambda text: decode(text, False, Incoming(None))),

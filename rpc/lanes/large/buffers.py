@@ -21,7 +21,7 @@ from .heap import HEAP
 from .lender import IDLE_SECONDS, class_size
 
 WARM_BYTES = 1 << 20  # smaller blocks are left to the allocator
-KEPT_BYTES = 256 << 20  # most bytes that are kept idle
+KEPT_BUFFER_BYTES = 256 << 20  # most bytes that are kept idle
 
 
 class Buffers:
@@ -31,7 +31,7 @@ class Buffers:
         most: most bytes that are kept idle.
     """
 
-    def __init__(self, most: int = KEPT_BYTES) -> None:
+    def __init__(self, most: int = KEPT_BUFFER_BYTES) -> None:
         self._most = most
         self._numbers = count()
         self._idle: dict[int, tuple[mmap.mmap, float]] = {}  # blocks, and since when they are idle; the latest last

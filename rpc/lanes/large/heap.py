@@ -16,7 +16,7 @@ from typing import Any
 from .lender import IDLE_SECONDS
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of malloc.h
-KEPT_BYTES = 256 << 20  # most bytes that are kept at the end of the heap
+KEPT_HEAP_BYTES = 256 << 20  # most bytes that are kept at the end of the heap
 # Larger blocks are mapped one by one. glibc sets the same value by itself when blocks of that size are freed.
 MAPPED_BYTES = 32 << 20
 
@@ -62,4 +62,4 @@ def _set_thresholds() -> bool:
     if chosen or not hasattr(_libc(), "mallopt"):
         return False
     mallopt = _libc().mallopt
-    return bool(mallopt(MMAP_THRESHOLD, MAPPED_BYTES) and mallopt(TRIM_THRESHOLD, KEPT_BYTES))
+    return bool(mallopt(MMAP_THRESHOLD, MAPPED_BYTES) and mallopt(TRIM_THRESHOLD, KEPT_HEAP_BYTES))

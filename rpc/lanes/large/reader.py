@@ -19,10 +19,10 @@ from ..frame import new_memory
 from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .starter import ThreadStarter
-from .transfer import DESCRIPTOR, HEAD, Kind
+from .transfer import DESCRIPTOR, UNIT_HEAD, Kind
 
 LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer, and then ends
-RETRY_SECONDS = 0.2  # until the thread is started again, if the system has given none
+READER_RETRY_SECONDS = 0.2  # until the thread is started again, if the system has given none
 GIVE_UP_SECONDS = 10.0  # the connection ends if the system gives no thread for so long
 Begin = Callable[[memoryview], Arrival]
 Offered = Callable[[int, "int | None"], object]
@@ -94,7 +94,7 @@ class BulkReader:
         if self._latest is None:
             self._latest = now + GIVE_UP_SECONDS
         if now < self._latest:
-            self._loop.call_later(RETRY_SECONDS, self._watch)
+            self._loop.call_later(READER_RETRY_SECONDS, self._watch)
         else:
             seconds = f"{GIVE_UP_SECONDS:g} s"
             self._ended(MemoryError(f"the system has given no thread to read large frames for {seconds}"))
@@ -176,10 +176,10 @@ class BulkReader:
         """Read a unit's header and return its two fields; take the segment if the unit is an offer."""
         data = b""
         descriptors: list[int] = []
-        while len(data) < HEAD.size:
+        while len(data) < UNIT_HEAD.size:
             try:
                 piece, ancillary, _, _ = self._source.recvmsg(
-                    HEAD.size - len(data), self._rights, socket.MSG_CMSG_CLOEXEC
+                    UNIT_HEAD.size - len(data), self._rights, socket.MSG_CMSG_CLOEXEC
                 )
             except BlockingIOError:
                 self._wait()
@@ -188,7 +188,7 @@ class BulkReader:
                 raise EOFError
             data += piece
             descriptors += [DESCRIPTOR.unpack(sent[: DESCRIPTOR.size])[0] for _, _, sent in ancillary]
-        kind, size = HEAD.unpack(data)
+        kind, size = UNIT_HEAD.unpack(data)
         if kind == Kind.OFFER:
             self._offered(size, descriptors[0] if descriptors else None)
         return kind, size

@@ -22,10 +22,10 @@ from ..frame import HEAD_BYTES, LATE_SECONDS, FrameHandle
 if TYPE_CHECKING:
     from ..tls_socket import TlsSocket
 
-HEAD = struct.Struct("<BQ")  # kind of the unit; its size in bytes, or the number of an offered segment
+UNIT_HEAD = struct.Struct("<BQ")  # kind of the unit; its size in bytes, or the number of an offered segment
 DESCRIPTOR = struct.Struct("i")
-CHUNK_BYTES = 4 << 20
-MOST_PARTS = 512  # of one write; the system's limit is 1024
+UNIT_BYTES = 4 << 20
+MOST_UNIT_PARTS = 512  # of one write; the system's limit is 1024
 
 
 class Kind(IntEnum):
@@ -93,16 +93,16 @@ class Transfer:
             if self._over or (self._withdrawn and not self._begun):
                 self._unit = place, [], []
             elif self._withdrawn:
-                cut = [HEAD.pack(Kind.CUT, 0)]
+                cut = [UNIT_HEAD.pack(Kind.CUT, 0)]
                 self._unit, self._over = (place, cut, []), True
             elif place < 0:
                 self._restamp()
-                begin = [HEAD.pack(Kind.BEGIN, self._front_bytes)]
+                begin = [UNIT_HEAD.pack(Kind.BEGIN, self._front_bytes)]
                 self._unit, self._begun = (0, begin, []), True
             else:
-                views = self._views(place, min(place + CHUNK_BYTES, self._ends[-1]))
+                views = self._views(place, min(place + UNIT_BYTES, self._ends[-1]))
                 stop = place + sum(map(len, views))
-                chunk = [HEAD.pack(Kind.CHUNK, stop - place), *views]
+                chunk = [UNIT_HEAD.pack(Kind.CHUNK, stop - place), *views]
                 over = stop == self._ends[-1]
                 self._unit, self._last, self._over = (stop, chunk, []), over, over
 
@@ -113,10 +113,10 @@ class Transfer:
             self._parts[0] = memoryview(handle.restamp(bytes(head)) + bytes(rest))
 
     def _views(self, start: int, stop: int) -> list[Any]:
-        """Return views of the bytes from ``start`` to ``stop``, or of fewer if they are in more than ``MOST_PARTS`` parts."""
+        """Return views of the bytes from ``start`` to ``stop``, or of fewer, of ``MOST_UNIT_PARTS`` parts at most."""
         views: list[Any] = []
         index = bisect_right(self._ends, start)
-        while start < stop and len(views) < MOST_PARTS - 1:
+        while start < stop and len(views) < MOST_UNIT_PARTS - 1:
             part = self._parts[index]
             offset = start - (self._ends[index] - len(part))
             view = part[offset : offset + stop - start]
@@ -177,7 +177,7 @@ class Offer:
     def write(self, target: socket.socket | TlsSocket) -> bool:
         """Write it, unless it has left; return True (see ``Transfer.write``)."""
         if not self._counts:
-            data = HEAD.pack(Kind.OFFER, self._number)
+            data = UNIT_HEAD.pack(Kind.OFFER, self._number)
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, DESCRIPTOR.pack(self._descriptor))]
             try:
                 self._counts.append(target.sendmsg([data], rights, socket.MSG_DONTWAIT))
