@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..core.errors import AutogradError, WorkerLostError
+from ..core.errors import AutogradError, RpcError, WorkerLostError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..proto.autograd_dist_pb2 import PassStopped
@@ -67,8 +67,14 @@ class PassRequests:
             )
             self._agent.control.post(peer, GradientTopic.PASS_STOPPED, stopped.SerializeToString())
 
-    def unfed_error(self, unfed: Sequence[tuple[int, Unfed]]) -> AutogradError:
-        """Return the error for messages for which nothing came, each with its sender."""
+    def unfed_error(self, unfed: Sequence[tuple[int, Unfed]]) -> RpcError | AutogradError:
+        """Return the error for messages for which nothing came, each with its sender.
+
+        If one of these workers is lost, that may be why: it cannot tell any more whether the messages take part.
+        """
+        for number in [worker for sender, each in unfed for worker in (sender, each.receiver)]:
+            if (peer := self._agent.peers.at(number)).gone:
+                return peer.lost_error()
         messages = ", ".join(
             f"{each.tensors} tensor{'s' * (each.tensors > 1)} sent to worker {self._name(each.receiver)} from worker "
             f"{self._name(sender)}"

@@ -158,6 +158,9 @@ class Simulation:
         self.faults.end()
         if not self._until(lambda: all(tasks[worker].done() for worker in self.living()), END_SECONDS):
             self._hangs("the workload", tasks)
+        for worker in self.living():
+            if tasks[worker].done() and (error := tasks[worker].exception()) is not None:
+                self.violation(f"the workload of {worker.name} raised {error!r}")
         self._until(self._is_settled, END_SECONDS)
         self._report(check_settled(self))
         self._report(check_verdicts(self))

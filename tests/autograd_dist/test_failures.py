@@ -12,9 +12,11 @@ from helpers.remote import Gate, SlowBackward, weights
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.anomaly import AnomalyOfCall
 from telegrad.autograd_dist.contexts import contexts_of
+from telegrad.autograd_dist.local_pass import Unfed
 from telegrad.autograd_dist.numbers import GradientTopic
+from telegrad.autograd_dist.pass_requests import PassRequests
 from telegrad.core import interception
-from telegrad.core.errors import AutogradError, RpcTimeoutError
+from telegrad.core.errors import AutogradError, RpcTimeoutError, WorkerLostError
 from telegrad.proto.autograd_dist_pb2 import PassStopped
 
 pytestmark = pytest.mark.usefixtures("contexts_end")
@@ -216,3 +218,20 @@ def test_a_stop_that_overtakes_its_pass_stops_it(workers, until):
         until(lambda: stopped(b, context))
         with pytest.raises(AutogradError, match="the backward was stopped by worker 'a': a test"):
             autograd_dist.backward(context, [result])
+
+
+@pytest.mark.parametrize("lost", ["b", "c"])
+def test_messages_that_a_lost_worker_cannot_tell_of_any_more_fail_by_its_name(cluster, until, lost):
+    """The program is not to blame, in smart mode least of all."""
+    with cluster("a", "b", "c") as agents:
+        a, b, c = agents
+        for name in "bc":
+            with a.use():
+                rpc.rpc_sync(name, abs, (-1,))
+        requests = PassRequests(a, 1, (0, 1, 0), False, True)
+        unfed = [(b.number, Unfed(7, c.number, 1))]
+        assert type(requests.unfed_error(unfed)) is AutogradError
+        agents["bc".index(lost) + 1].close()
+        until(lambda: a.peers.find(lost).gone)
+        error = requests.unfed_error(unfed)
+        assert isinstance(error, WorkerLostError) and error.worker == lost
