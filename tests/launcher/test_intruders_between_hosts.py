@@ -33,20 +33,20 @@ JOB = f"""
 import json, os, time
 from telegrad import rpc
 from telegrad.core.errors import RpcError
-from telegrad.rpc.links.connections import Connections
+from telegrad.rpc.receiver import Receiver
 from telegrad.rpc.extend import current_agent
 from telegrad.rpc.lanes import grpc_tls
 
 RANK = os.environ["RANK"]
 grpc_tls.STREAM_SECONDS = 4.0
 print("master", os.environ["MASTER_PORT"], flush=True)
-received, frames = Connections.received, open("frames", "wb", 0)
+received, frames = Receiver.received, open("frames", "wb", 0)
 
 def write_and_receive(self, connection, frame, *rest):
     frames.write(bytes(frame))
     return received(self, connection, frame, *rest)
 
-Connections.received = write_and_receive
+Receiver.received = write_and_receive
 
 ran = []
 

@@ -20,7 +20,7 @@ from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
 from telegrad.launcher.environment import job_environment
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane
-from telegrad.rpc.links.connections import Connections
+from telegrad.rpc.receiver import Receiver
 from telegrad.rpc.rendezvous.meeting import TcpRendezvous
 from telegrad.rpc.rendezvous.members import MemberList
 from telegrad.rpc.rendezvous.tcp import JOIN
@@ -251,8 +251,8 @@ def test_a_secret_that_others_can_read(tmp_path, port):
 def test_nothing_of_a_stranger_is_unpickled(port, monkeypatch, until):
     """Whatever it says before its proof, no frame of it reaches the agent; and the agent goes on."""
     received = []
-    original = Connections.received
-    monkeypatch.setattr(Connections, "received", lambda *args: (received.append(args[2]), original(*args)))
+    original = Receiver.received
+    monkeypatch.setattr(Receiver, "received", lambda *args: (received.append(args[2]), original(*args)))
     start(init_method=f"tcp://127.0.0.1:{port}")
     try:
         for words in ([b"rubbish"], [b""], [b"\x08\x01"], [b"\x01" * 40] * 3, []):
@@ -262,6 +262,7 @@ def test_nothing_of_a_stranger_is_unpickled(port, monkeypatch, until):
                     list(stream)  # it is told off, or hung up on
         assert received == []
         assert rpc.rpc_sync("w", abs, (-1,)) == 1
+        assert received  # so what reaches the agent is seen
     finally:
         rpc.shutdown()
 
