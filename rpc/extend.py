@@ -38,7 +38,7 @@ from .links.worker_info import WorkerInfo, check_name
 from .links.worker_records import WorkerRecords
 from .losses.expulsion import record as record_expulsion
 from .observing.observer import Observer
-from .observing.records import ObservedContext, ObservedReference
+from .observing.records import MOST_ROWS, ObservedContext, ObservedReference, ObservedReferences
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
 from .running import agent_variable
@@ -54,6 +54,7 @@ from .wire.messages import Incoming, Interceptor, Method, Outgoing
 __all__ = [
     "STREAM_AHEAD",
     "DEFAULT_LANES",
+    "MOST_ROWS",
     "PROOF_BYTES",
     "PROTOCOL",
     "UNSET_RPC_TIMEOUT",
@@ -80,6 +81,7 @@ __all__ = [
     "Later",
     "ObservedContext",
     "ObservedReference",
+    "ObservedReferences",
     "Observer",
     "Outgoing",
     "Peer",

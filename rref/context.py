@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, interruptible, run_callbacks
-from ..rpc.extend import Agent, Batch, ObservedReference, Peer, Session
+from ..rpc.extend import Agent, Batch, ObservedReferences, Peer, Session
 from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
@@ -225,7 +225,7 @@ class RRefContext:
         if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
             logger.warning("%s", text)
 
-    def observe(self) -> tuple[list[ObservedReference], list[ObservedReference]]:
+    def observe(self) -> tuple[ObservedReferences, ObservedReferences]:
         """Return the references that this worker owns, and those of other owners that it holds."""
         with self._lock:
             owned, forks = self.ownership.owned.by_id(), list(self.ownership.forks.values())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 import sys
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from ..core import Tensor
-from ..rpc.extend import ObservedReference
+from ..rpc.extend import MOST_ROWS, ObservedReference, ObservedReferences
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .owner_table import Owned
@@ -18,38 +20,44 @@ BUILT_IN = (int, float, complex, bool, str, bytes, bytearray, list, tuple, dict,
 Names = Callable[[WorkerKey], str]
 
 
-def observe_owned(records: Mapping[RRefId, Owned], owner: str, name: Names) -> list[ObservedReference]:
-    """Return the references that this worker owns.
+def observe_owned(records: Mapping[RRefId, Owned], owner: str, name: Names) -> ObservedReferences:
+    """Return the largest references that this worker owns, and how many it owns: there may be many.
 
     Args:
         records: the owner's records, by reference.
         owner: this worker's name.
         name: returns the name of a worker.
     """
-    return [_owned(rref_id, record, owner, name) for rref_id, record in records.items()]
+    largest = heapq.nlargest(MOST_ROWS, records.items(), key=lambda item: _described(item[1])[1] or 0)
+    return ObservedReferences([_owned(rref_id, record, owner, name) for rref_id, record in largest], len(records))
+
+
+def _described(record: Owned) -> tuple[str, int | None]:
+    future = record.value
+    if future is None or not future.done() or future.exception() is not None:
+        return "", None
+    return type_and_size(future.value())
 
 
 def _owned(rref_id: RRefId, record: Owned, owner: str, name: Names) -> ObservedReference:
     made = record.value is not None and record.value.done()
-    kind, size = ("", None)
-    if made and record.value is not None and record.value.exception() is None:
-        kind, size = type_and_size(record.value.value())
+    kind, size = _described(record)
     holders = sorted({name(holder) for holder, _ in list(record.forks.values())})
     return ObservedReference(str(rref_id), owner, kind, size, made, holders)
 
 
-def observe_held(forks: list[Fork], me: WorkerKey, name: Names) -> list[ObservedReference]:
-    """Return the references of other owners that this worker holds, each once.
+def observe_held(forks: list[Fork], me: WorkerKey, name: Names) -> ObservedReferences:
+    """Return references of other owners that this worker holds, each once, and how many it holds.
 
     Args:
         forks: the forks that it holds.
         me: this worker.
         name: returns the name of a worker.
     """
-    held = {str(fork.rref_id): fork for fork in forks if fork.owner != me}
-    return [
-        ObservedReference(rref_id, name(fork.owner), "", None, fork.settled.done()) for rref_id, fork in held.items()
-    ]
+    held = {fork.rref_id: fork for fork in forks if fork.owner != me}
+    shown = islice(held.items(), MOST_ROWS)
+    rows = [ObservedReference(str(each), name(fork.owner), "", None, fork.settled.done()) for each, fork in shown]
+    return ObservedReferences(rows, len(held))
 
 
 def type_and_size(value: Any) -> tuple[str, int | None]:

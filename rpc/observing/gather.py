@@ -23,7 +23,7 @@ from .records import (
     ObservedCall,
     ObservedContext,
     ObservedLink,
-    ObservedReference,
+    ObservedReferences,
     ObservedRequest,
 )
 from .stacks import QUESTIONS, observe_threads
@@ -39,8 +39,8 @@ STATM = Path("/proc/self/statm")
 
 def observe_worker(
     agent: Agent,
-    owned: list[ObservedReference],
-    held: list[ObservedReference],
+    owned: ObservedReferences,
+    held: ObservedReferences,
     contexts: list[ObservedContext],
 ) -> Observation:
     """Return what this worker does now.
@@ -54,13 +54,13 @@ def observe_worker(
     lists: dict[str, list[Any]] = {
         "calls": sorted([_call(agent, call) for call in calls], key=lambda call: -call.seconds),
         "requests": [_request(agent, sender, call) for (sender, _), call in serving],
-        "owned": sorted(owned, key=lambda reference: -(reference.bytes or 0)),
-        "held": held,
+        "owned": owned.rows,
+        "held": held.rows,
         "contexts": contexts,
         "links": [_link(agent, peer) for peer in agent.peers.met() if peer.number != agent.number],
         "threads": observe_threads({id(call.future): call for call in calls}),
     }
-    totals = {name: len(rows) for name, rows in lists.items()}
+    totals = {**{name: len(rows) for name, rows in lists.items()}, "owned": owned.total, "held": held.total}
     shown: dict[str, Any] = {name: rows[:MOST_ROWS] for name, rows in lists.items()}
     return replace(_process(agent), totals=totals, **shown)
 

@@ -13,7 +13,7 @@ from ...core.futures import Future, wait_for_outcomes
 from ..wire.messages import Method
 from .gather import observe_worker
 from .json_records import decode_record, encode_record
-from .records import Observation, ObservedContext, ObservedReference
+from .records import Observation, ObservedContext, ObservedReferences
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -21,19 +21,23 @@ if TYPE_CHECKING:
     from ..links.peer import Peer
 
 MOST_ANSWER_BYTES = 16 << 20
+NO_REFERENCES = ObservedReferences([], 0)
 
 
 class Observer:
     """Part of an agent that answers ``observe`` requests, in a reader's thread, and makes them.
 
     Attributes:
-        references: returns the references that the worker owns, and those that it holds; the layer above sets it.
+        references: returns the references that the worker owns, and those of others that it holds; the layer above sets it.
         contexts: returns the live contexts; the layer above sets it.
     """
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self.references: Callable[[], tuple[list[ObservedReference], list[ObservedReference]]] = lambda: ([], [])
+        self.references: Callable[[], tuple[ObservedReferences, ObservedReferences]] = lambda: (
+            NO_REFERENCES,
+            NO_REFERENCES,
+        )
         self.contexts: Callable[[], list[ObservedContext]] = list
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
 

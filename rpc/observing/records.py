@@ -6,6 +6,7 @@ A list holds at most ``MOST_ROWS`` rows, and a text ``MOST_CHARACTERS``; ``Obser
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 MOST_ROWS = 1000
 MOST_CHARACTERS = 500
@@ -101,6 +102,13 @@ class ObservedReference:
     bytes: int | None
     made: bool
     holders: list[str] = field(default_factory=list)
+
+
+class ObservedReferences(NamedTuple):
+    """References of one kind: the ``rows`` that an observation shows, ``MOST_ROWS`` at most, and how many there are."""
+
+    rows: list[ObservedReference]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
