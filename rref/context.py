@@ -240,7 +240,7 @@ class RRefContext:
         with self._lock:
             owned, forks = self.ownership.owned.records(), list(self.ownership.forks.values())
         # As in PyTorch: a value counts from the moment when another worker may know of it, or waits for it to be made.
-        shared = [record for record in owned if _forks_elsewhere(record, self.me) or not _made(record)]
+        shared = [record for record in owned if _forks_elsewhere(record, self.me) or not record.made]
         pending = [fork for fork in forks if fork.owner != self.me and not fork.settled.done()]
         return {
             "num_owner_rrefs": len(shared),
@@ -258,10 +258,6 @@ class RRefContext:
 
 def _forks_elsewhere(record: Owned, me: WorkerKey) -> int:
     return sum(holder != me for holder, _ in record.forks.values())
-
-
-def _made(record: Owned) -> bool:
-    return record.value is not None and record.value.done()
 
 
 def key_of(peer: Peer) -> WorkerKey:

@@ -40,10 +40,9 @@ def _described(record: Owned) -> tuple[str, int | None]:
 
 
 def _owned(rref_id: RRefId, record: Owned, owner: str, name: Names) -> ObservedReference:
-    made = record.value is not None and record.value.done()
     kind, size = _described(record)
     holders = sorted({name(holder) for holder, _ in list(record.forks.values())})
-    return ObservedReference(str(rref_id), owner, kind, size, made, holders)
+    return ObservedReference(str(rref_id), owner, kind, size, record.made, holders)
 
 
 def observe_held(forks: list[Fork], me: WorkerKey, name: Names) -> ObservedReferences:

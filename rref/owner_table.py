@@ -35,6 +35,11 @@ class Owned:
         # By id of a fork: its holder, and the transfer that may be on its way to the holder.
         self.forks: dict[ForkId, tuple[WorkerKey, ReferenceTransfer | None]] = {}
 
+    @property
+    def made(self) -> bool:
+        """Return whether the value is there, or the error that it could not be made with."""
+        return self.value is not None and self.value.done()
+
     def future(self) -> Future[Any]:
         """Return the future of the value, also if the creating call has not arrived yet."""
         if self.value is None:
