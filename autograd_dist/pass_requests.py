@@ -15,7 +15,7 @@ from .local_pass import Entry, PassKind, Unfed
 from .numbers import GradientMethod, GradientTopic
 from .pass_messages import pack_request
 
-MOST_NAME_CHARACTERS = 4096  # of the reason with which a pass is stopped
+MOST_REASON_CHARACTERS = 4096  # of the reason with which a pass is stopped
 
 
 class PassRequests:
@@ -63,7 +63,11 @@ class PassRequests:
         if not (peer.gone or self._agent.closed):
             root, number, oldest = self._pass_id
             stopped = PassStopped(
-                context=self._context_id, root=root, number=number, oldest=oldest, reason=reason[:MOST_NAME_CHARACTERS]
+                context=self._context_id,
+                root=root,
+                number=number,
+                oldest=oldest,
+                reason=reason[:MOST_REASON_CHARACTERS],
             )
             self._agent.control.post(peer, GradientTopic.PASS_STOPPED, stopped.SerializeToString())
 

@@ -1,4 +1,4 @@
-"""Names: a class name stands once among the packages of workers, and comments name the thing instead of "somebody"."""
+"""Names: a class name and a constant stand once among the packages of workers; comments name the thread or the message."""
 
 import ast
 import re

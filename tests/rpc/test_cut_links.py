@@ -159,7 +159,7 @@ def test_a_goodbye_reaches_those_who_have_no_connection(agents, until):
 
 # -- not known to be cut yet
 
-NOBODY = Evidence(LinkFinding.DEAD, "nobody listens there")
+NO_LISTENER = Evidence(LinkFinding.DEAD, "no process listens there")
 SILENCE = Evidence(LinkFinding.SILENT, "it says nothing")
 
 
@@ -183,9 +183,9 @@ def test_a_worker_that_is_lost_by_now_is_not_called_cut_off_when_something_else_
     a, peer, cuts = doubting
 
     def doubt(machine, now):
-        machine.handle(Unreachable(1, NOBODY), now - 1000)
+        machine.handle(Unreachable(1, NO_LISTENER), now - 1000)
         machine._seen = now
-        peer.suspicion.trouble = Trouble(NOBODY, now - 1000)
+        peer.suspicion.trouble = Trouble(NO_LISTENER, now - 1000)
         a.losses._handle(Reached(2, 0))
 
     change(a, doubt)
@@ -259,7 +259,7 @@ def told(doubting, monkeypatch):
     """An agent that was told of a suspicion, and asked the suspected worker; its question does not leave."""
     a, peer, _ = doubting
     monkeypatch.setattr(a.control, "post", lambda *_: None)
-    a.losses._handle(ReportReceived(2, Report(1, {1: NOBODY})))
+    a.losses._handle(ReportReceived(2, Report(1, {1: NO_LISTENER})))
     return a.losses, peer
 
 
