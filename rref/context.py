@@ -107,7 +107,14 @@ class RRefContext:
         with self._lock:
             if (owned := self.ownership.owned.find(rref_id, asker)) is not None:
                 return owned.future()
+            if self.ownership.owned.was_not_created(rref_id):
+                raise self._not_created(rref_id)
         raise RpcError(f"worker {self.agent.name!r} has no value for RRef {rref_id} any more; keep a reference to it")
+
+    def _not_created(self, rref_id: RRefId) -> RpcError:
+        return RpcError(
+            f"RRef {rref_id} of worker {self.agent.name!r} was never created: remote() did not arrive there"
+        )
 
     # -- the machine
 
@@ -156,11 +163,7 @@ class RRefContext:
                 self._fail(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost)))
             case p.NeverCreated(rref_id, future) | p.NeverMade(rref_id, future):
                 if future is not None:
-                    owner = self.agent.name
-                    error = RpcError(
-                        f"RRef {rref_id} of worker {owner!r} was never created: remote() did not arrive there"
-                    )
-                    self._complete(future, error)
+                    self._complete(future, self._not_created(rref_id))
 
     def _fail(self, fork: Fork, error: Exception) -> None:
         if fork.call is not None:

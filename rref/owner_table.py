@@ -62,6 +62,7 @@ class OwnerTable:
         self._emit = emit
         self._owned: dict[RRefId, Owned] = {}
         self._freed: dict[WorkerKey, IntervalSet] = {}  # by creator: numbers of freed references
+        self._not_created: dict[WorkerKey, IntervalSet] = {}  # those of them whose creating call did not arrive
 
     def __len__(self) -> int:
         return len(self._owned)
@@ -98,6 +99,10 @@ class OwnerTable:
     def freed(self, creator: WorkerKey) -> IntervalSet:
         """Return the numbers of a creator's references that are freed."""
         return self._freed.get(creator, _NONE)
+
+    def was_not_created(self, rref_id: RRefId) -> bool:
+        """Return whether it is known that the creating call of a reference did not arrive, and never will."""
+        return rref_id.number in self._not_created.get(rref_id.created_on, _NONE)
 
     def find(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
         """Return the record of a value that ``asker`` may fetch; ``None`` if there is no value and there will be none.
@@ -176,7 +181,8 @@ class OwnerTable:
 
     def never_created(self, rref_id: RRefId) -> list[tuple[WorkerKey, ForkId]]:
         """Note that the creating call will not arrive; return the early forks, which must be rejected."""
-        self._mark_freed(rref_id)
+        self._mark(rref_id, self._freed)
+        self._mark(rref_id, self._not_created)
         owned = self._owned.pop(rref_id, None)
         self._emit(NeverCreated(rref_id, None if owned is None else owned.value))
         return [] if owned is None else [(holder, fork_id) for fork_id, (holder, _) in owned.forks.items()]
@@ -195,12 +201,14 @@ class OwnerTable:
             owned.forks = {fork_id: entry for fork_id, entry in owned.forks.items() if entry[0] != key}
             self._free_if_unused(rref_id, owned)
         self._freed.pop(key, None)
+        self._not_created.pop(key, None)
 
     def clear(self) -> list[Owned]:
         """Forget everything, and return the records."""
         owned = list(self._owned.values())
         self._owned.clear()
         self._freed.clear()
+        self._not_created.clear()
         return owned
 
     def _expected(self, rref_id: RRefId) -> Owned | None:
@@ -213,14 +221,14 @@ class OwnerTable:
             return  # a fetch waits for it
         del self._owned[rref_id]
         if owned.created:
-            self._mark_freed(rref_id)
+            self._mark(rref_id, self._freed)
             self._emit(Free(rref_id, owned.value))
 
-    def _mark_freed(self, rref_id: RRefId) -> None:
+    def _mark(self, rref_id: RRefId, numbers: dict[WorkerKey, IntervalSet]) -> None:
         # Of this worker's ids, and of those of lost workers, all that are not in the table are freed: they need no set.
         creator = rref_id.created_on
         if creator != self._me and creator not in self._lost:
-            self._freed.setdefault(creator, IntervalSet()).add(rref_id.number)
+            numbers.setdefault(creator, IntervalSet()).add(rref_id.number)
 
 
 _NONE = IntervalSet()

@@ -310,7 +310,9 @@ class Ownership:
         if parent_holder in self.lost:
             name = self._name_of(parent_holder)
             return start + f"{name}, which passed it to you, was lost before the owner heard of you"
-        return start + "a worker that passed it on was lost too early, or its creating call never arrived"
+        if self.owned.was_not_created(request.rref_id):
+            return start + "its creating call never arrived"
+        return start + "a worker that passed it on was lost too early, or its creator before its creating call arrived"
 
     # -- losses and the end
 

@@ -140,8 +140,8 @@ def test_a_fetch_waits_also_when_a_request_comes_and_goes(agents):
     assert context.value(GlobalId(0, 0, 6), B) is early
 
 
-@pytest.mark.parametrize("how", ["refused", "lost"])
-def test_a_fetch_whose_creating_call_never_comes_fails(agents, how):
+@pytest.mark.parametrize(("how", "later"), [("refused", "was never created"), ("lost", "has no value")])
+def test_a_fetch_whose_creating_call_never_comes_fails(agents, how, later):
     context = references(agents[1])
     early = context.value(GlobalId(0, 0, 6), A)
     if how == "lost":
@@ -151,8 +151,16 @@ def test_a_fetch_whose_creating_call_never_comes_fails(agents, how):
     with pytest.raises(RpcError, match=r"of worker '.+' was never created"):
         early.wait(10)
     assert not left(agents[1])
-    with pytest.raises(RpcError, match="has no value"):
+    with pytest.raises(RpcError, match=later):
         context.value(GlobalId(0, 0, 6), A)
+
+
+def test_a_fetch_after_the_refusal_of_its_creating_call_is_told_so(agents):
+    context = references(agents[1])
+    receive(agents[1], A, p.Cancel(0, GlobalId(0, 0, 6)))
+    with pytest.raises(RpcError, match=r"of worker '.+' was never created"):
+        context.value(GlobalId(0, 0, 6), A)
+    assert not left(agents[1])
 
 
 def test_a_reference_at_its_owner_before_the_creating_call_waits_for_the_value(agents):
