@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import Blocks
-from .cast import cast
+from .into import cast
 from .values import Kind, Statement, Storage, Value, values_in
 
 # Bytes of one array in a block. Of 8 KiB to 512 KiB this was the fastest, on a processor with 512 KiB of cache a core.
@@ -133,7 +133,8 @@ class Chain:
 
     def independent(self, statement: Statement) -> bool:
         """Return whether a later statement can run before the chain."""
-        small = statement.kind is Kind.VIEW or (statement.result is not None and statement.result.nbytes < _LEAST)
+        small = statement.kind is Kind.VIEW or statement.function is np.empty
+        small = small or (statement.result is not None and statement.result.nbytes < _LEAST)
         pure = statement.kind in (Kind.CALL, Kind.VIEW)
         return pure and small and self._changed.isdisjoint(statement.storages())
 

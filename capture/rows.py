@@ -20,10 +20,11 @@ class TracedRow:
     Args:
         tracer: gets the statements.
         row: the row.
+        by_hand: whether its node holds a function for the gradients that knows stand-ins of the forward pass.
     """
 
-    def __init__(self, tracer: Tracer, row: Any) -> None:
-        self._tracer, self._row = tracer, row
+    def __init__(self, tracer: Tracer, row: Any, by_hand: bool = False) -> None:
+        self._tracer, self._row, self._by_hand = tracer, row, by_hand
         self.name, self.view, self.rules = row.name, row.view, row.rules
 
     def of(self, dtype: Any) -> TracedRow:
@@ -35,20 +36,24 @@ class TracedRow:
         if xp is not ARRAYS:
             raise Unrecordable("gradients of gradients are not recorded")
         tracer = self._tracer
+        if self._by_hand:  # it cannot run on examples; it was verified when the operation was repeated
+            tracer.mark()
+            return self._repeated(grad, arguments, edges)
         examples = self._row.pull(ARRAYS, *tracer.examples((grad, tuple(arguments))), edges)
         examples = [None if each is None or edge is None else np.asarray(each) for each, edge in zip(examples, edges)]
         mark = tracer.mark()
         try:
-            results = [
-                None if edge is None else each
-                for each, edge in zip(self._row.pull(ARRAYS, grad, arguments, edges), edges)
-            ]
+            results = self._repeated(grad, arguments, edges)
             if not all(map(same, results, examples)):
                 raise Unrecordable("its repetition gave something else")
             return results
         except Exception:  # a rule may do anything with what is no array
             tracer.back(mark)
         return tracer.call_many(pull_row, (self._row, grad, tuple(arguments), _needed(edges)), examples)
+
+    def _repeated(self, grad: Any, arguments: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        results = self._row.pull(ARRAYS, grad, arguments, edges)
+        return [None if edge is None else each for each, edge in zip(results, edges)]
 
 
 def pull_row(row: Any, grad: Any, arguments: tuple[Any, ...], edges: Edges) -> Sequence[Any]:
@@ -70,7 +75,7 @@ def trace_rows(tracer: Tracer, results: Sequence[Tensor], seen: set[Node]) -> No
         if node not in seen:
             seen.add(node)
             if hasattr(node, "row"):
-                node.row = TracedRow(tracer, node.row)
+                node.row = TracedRow(tracer, node.row, getattr(node, "computed", None) is not None)
             todo.extend(edge[0] for edge in node.next_edges if edge is not None)
 
 

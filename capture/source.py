@@ -16,6 +16,7 @@ from ..core.extend import Node, Tensor
 from .block_lines import block_lines
 from .blocks import Blocks
 from .fusion import fused
+from .into import FILLS
 from .memory import escaping, plan_memory
 from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
 
@@ -23,6 +24,7 @@ from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
 # operation's node, and of a result, before it gets the node of the replay.
 PENDING = (Node(), 0)
 _NAMED_OUT = (np.maximum, np.minimum)  # NumPy wants out= by its name
+_FILLED = (np.empty, np.zeros, np.ones, np.full)
 _LITERALS = (int, bool, type(None), str)
 _LARGE = 1 << 16  # bytes; larger arrays are dropped at once when they are not needed any more
 
@@ -112,8 +114,18 @@ class Source:
         if isinstance(statement, Blocks):
             self.calls += len(statement.parts)
             return [*block_lines(self, statement), *self._drop(index)]
+        if statement.function in _FILLED and statement.into and statement.result and self.placed(statement.result):
+            return self._filled(statement.result, statement)
         self.calls += 1
         return [self._line(statement), *self._drop(index)]
+
+    def _filled(self, value: Value, statement: Statement) -> list[str]:
+        """Return the line that fills memory that stays in the place of new memory; none if that has no elements yet."""
+        if statement.function is np.empty:
+            return []
+        self.calls += 1
+        fill = statement.args[1] if statement.function is np.full else FILLS[statement.function]
+        return [f"{self.name(value)}.fill({self._expression(fill)})"]
 
     def _drop(self, index: int) -> list[str]:
         """Return the line that drops what is not needed behind a statement: large arrays, and what holds arrays."""

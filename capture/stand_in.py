@@ -17,15 +17,15 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..core.extend import Array, ArrayLike
-from .cast import cast
 from .errors import Unrecordable
+from .into import FRESH, cast, copied, in_order, reshaped, strided
 from .values import Value
 
 # Of shapes and dtypes only: they are called with the examples, and not recorded.
 _QUESTIONS = frozenset([np.shape, np.ndim, np.size, np.result_type, np.iscomplexobj, np.isrealobj, np.can_cast])
 # They take the memory of their result as out=.
-_INTO = frozenset([np.clip, np.concatenate, np.stack])
-_WRITERS = frozenset([np.copyto, np.put, np.putmask, np.place, np.fill_diagonal, np.put_along_axis])
+_INTO = frozenset([np.clip, np.concatenate, np.einsum, np.stack])
+_WRITERS = frozenset([np.put, np.putmask, np.place, np.fill_diagonal, np.put_along_axis])
 _METHODS = frozenset(
     [
         "all",
@@ -38,7 +38,6 @@ _METHODS = frozenset(
         "compress",
         "conj",
         "conjugate",
-        "copy",
         "cumprod",
         "cumsum",
         "diagonal",
@@ -50,7 +49,6 @@ _METHODS = frozenset(
         "prod",
         "ravel",
         "repeat",
-        "reshape",
         "round",
         "squeeze",
         "std",
@@ -127,6 +125,12 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
             return func(*self._tracer.examples(args), **self._tracer.examples(kwargs))
         if func in _WRITERS:
             raise Unrecordable(f"{func.__name__}() writes to an array")
+        if func in FRESH:  # with like=, or one of those that end in _like
+            return self._tracer.fresh(func, args, kwargs)
+        if func is np.copyto:
+            return self._tracer.change(func, args, kwargs, args[0])
+        if func is np.ascontiguousarray:
+            return self._tracer.call(in_order, args, into=True)
         kwargs = dict(kwargs)
         args, out = _without_out(func, args, kwargs)
         if out is not None:
@@ -166,6 +170,20 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
             return self
         return self._tracer.call(cast, (self, np.dtype(dtype)), into=True)
 
+    def copy(self, order: str = "C") -> Any:
+        """Return the elements in memory of their own."""
+        return self._tracer.call(copied, (self, order), into=True)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """Return the elements in another shape: a view, or a copy if they are not in order in memory."""
+        if order != "C":
+            return self._tracer.call(np.ndarray.reshape, (self, *shape), {"order": order})
+        return self._tracer.call(reshaped, (self, shape[0] if len(shape) == 1 else shape), into=True)
+
+    def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """Return a view of the memory with other strides, which cannot be written to."""
+        return self._tracer.call(strided, (self, shape, strides))
+
     def fill(self, value: Any) -> None:
         self[...] = value
 
@@ -204,7 +222,8 @@ def _without_out(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 def _out_at(function: Any) -> int | None:
     """Return the position of ``out`` among the parameters of a function of NumPy; ``None`` if it has none."""
     try:
-        names = list(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters.values()
+        names = [each.name for each in parameters if each.kind is not inspect.Parameter.KEYWORD_ONLY]
     except ValueError:  # NumPy before 2.4 gives none for what is written in C
         names = _SIGNATURES.get(function, [])
     return names.index("out") if "out" in names else None

@@ -8,19 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ..core.extend import Array, Tensor
+from ..core.extend import Array, Tensor, memory_address
 from .errors import Unrecordable
+from .into import FRESH, reshaped, strided
 from .stand_in import StandIn
 from .values import Kind, Statement, Storage, Value, mapped, values_in
 
 # A view by one of these does not depend on the elements, so it can be made once for memory that stays.
 _VIEWS = frozenset(
     [operator.getitem, np.transpose, np.broadcast_to, np.moveaxis, np.expand_dims, np.swapaxes, np.squeeze, np.reshape]
+    + [np.flip, reshaped, strided]
     + [
         getattr(np.ndarray, name)
         for name in ("reshape", "transpose", "swapaxes", "squeeze", "view", "ravel", "diagonal")
     ]
 )
+
+
+_MOST = 10_000  # statements of one operation: more of them gain nothing over the operation itself
 
 
 class Tracer:
@@ -31,16 +36,19 @@ class Tracer:
         keep: whether nodes keep what they saved, because a backward pass may run again.
         closed: whether the recording is over.
         outer: storages that do not belong to the program, which no statement may write to.
+        limit: the number of statements at which an operation, or a node, is too long.
     """
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
         self.outer: set[Storage] = set()
         self.keep = self.closed = False
+        self.limit = _MOST
         self._numbers = 0
 
     def mark(self) -> int:
-        """Return the number of statements, for ``back``."""
+        """Return the number of statements, for ``back``. What follows may have ``_MOST`` statements, up to the next mark."""
+        self.limit = len(self.statements) + _MOST
         return len(self.statements)
 
     def back(self, mark: int) -> None:
@@ -92,7 +100,7 @@ class Tracer:
         value = self.value(result, None if base is None else base._value.storages)
         kind = Kind.VIEW if base is not None and _is_view(function) else Kind.CALL
         given = self._values(args), self._values(kwargs)
-        self.statements.append(Statement(kind, function, *given, result=value, into=into and base is None))
+        self._add(Statement(kind, function, *given, result=value, into=into and base is None))
         return StandIn(self, value, result, None if base is None else base.root)
 
     def write(self, function: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> StandIn:
@@ -109,15 +117,53 @@ class Tracer:
         target = self._writable(out)
         function(*self.examples(args), out=target._example, **self.examples(kwargs))
         given = self._values(args), {**self._values(kwargs), "out": target._value}
-        self.statements.append(Statement(Kind.WRITE, function, *given, target=target._value))
+        self._add(Statement(Kind.WRITE, function, *given, target=target._value))
         return target
 
+    def change(self, function: Callable[..., Any], args: Any, kwargs: Any, changed: Any) -> None:
+        """Record a call that writes to one of its arguments and returns nothing.
+
+        Args:
+            function: of NumPy.
+            args, kwargs: its arguments.
+            changed: the argument that it writes to: a stand-in of memory that belongs to the program.
+
+        Raises:
+            Unrecordable: ``changed`` is something else.
+        """
+        target = self._writable(changed)
+        function(*self.examples(args), **self.examples(kwargs))
+        given = self._values(args), self._values(kwargs)
+        self._add(Statement(Kind.WRITE, function, *given, target=target._value))
+
     def set_item(self, out: StandIn, index: Any, value: Any) -> None:
-        """Record ``out[index] = value``. Arguments and errors: those of ``write``."""
-        target = self._writable(out)
-        target._example[self.examples(index)] = self.examples(value)
-        args = self._values((target, index, value))
-        self.statements.append(Statement(Kind.WRITE, operator.setitem, args, target=target._value))
+        """Record ``out[index] = value``. Arguments and errors: those of ``change``."""
+        if not self._changes_nothing(out, index, value):
+            self.change(operator.setitem, (out, index, value), {}, out)
+
+    def _changes_nothing(self, out: StandIn, index: Any, value: Any) -> bool:
+        """Return whether it writes no element, or each to its own place, as the end of ``out[index] += 1`` does."""
+        part = out._example[self.examples(index)]
+        if type(value) is not StandIn or part.size == 0:
+            return bool(part.size == 0)
+        given = value._example
+        return memory_address(part) == memory_address(given) and _layout(part) == _layout(given)
+
+    def fresh(self, function: Callable[..., Any], args: Any, kwargs: Any) -> StandIn:
+        """Record that new memory is made, and return it.
+
+        Args:
+            function: one of ``FRESH``.
+            args, kwargs: its arguments.
+        """
+        result = function(*self.examples(args), **self.examples(kwargs))
+        plain = FRESH[function]
+        fill = (kwargs["fill_value"] if "fill_value" in kwargs else args[1],) if plain is np.full else ()
+        if not result.flags.c_contiguous or (fill and not np.isscalar(fill[0])):
+            return self.call(function, args, kwargs)
+        value = self.value(result)
+        self._add(Statement(Kind.CALL, plain, (result.shape, *fill, result.dtype), result=value, into=True))
+        return StandIn(self, value, result)
 
     def call_many(
         self,
@@ -173,6 +219,11 @@ class Tracer:
             Statement(Kind.EFFECT, function, args, result=result, uses=uses, escapes=escapes, changes=changes)
         )
 
+    def _add(self, statement: Statement) -> None:
+        self.statements.append(statement)
+        if len(self.statements) > self.limit:
+            raise Unrecordable(f"it takes more than {_MOST:,} calls")
+
     def _writable(self, out: Any) -> StandIn:
         if type(out) is not StandIn or out._value.storages & self.outer:
             raise Unrecordable("an array that does not belong to the recording is written to")
@@ -212,6 +263,10 @@ def _hides_stand_in(each: Any) -> bool:
     held = [getattr(each, name, None) for name in ((slots,) if isinstance(slots, str) else slots)]
     held += getattr(each, "__dict__", {}).values() if not isinstance(each, (type, Tensor)) else ()
     return any(type(part) is StandIn for part in held)
+
+
+def _layout(array: Array) -> tuple[Any, ...]:
+    return array.dtype, array.shape, array.strides
 
 
 def _is_view(function: Any) -> bool:

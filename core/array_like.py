@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 
 class ArrayLike:
@@ -27,3 +28,14 @@ def as_array(x: Any) -> Any:
     Where each microsecond counts, call it for what is no array: ``x if type(x) is _ndarray else as_array(x)``.
     """
     return x if isinstance(x, (np.ndarray, ArrayLike)) else np.asarray(x)
+
+
+def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """Return a view of the memory of an array, or of an ``ArrayLike``, which cannot be written to.
+
+    Args:
+        x: the array.
+        shape: of the view.
+        strides: steps from one element to the next, in bytes. No element may lie outside of the array's memory.
+    """
+    return x.strided(shape, strides) if isinstance(x, ArrayLike) else as_strided(x, shape, strides, writeable=False)

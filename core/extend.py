@@ -4,7 +4,7 @@ Users import from ``telegrad``. Code that adds an operation, cuts the graph (as 
 backward pass imports from here.
 """
 
-from .array_like import ArrayLike, as_array
+from .array_like import ArrayLike, as_array, strided
 from .array_memory import address as memory_address
 from .array_memory import storage as memory_owner
 from .autograd.accumulate import AccumulateGrad, accumulate_grad, divert
@@ -109,6 +109,7 @@ __all__ = [
     "reduced",
     "row_dots",
     "row_sums",
+    "strided",
     "svg_box",
     "svg_curve",
     "svg_page",

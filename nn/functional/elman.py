@@ -70,8 +70,8 @@ class _Layer:
         if self.bias is not None:
             totals += self.bias
         totals = totals.reshape(*self.x.shape[:2], len(self.w_hh))
-        self.former_h, self.y = (self.steps.empty(totals.shape, self.x.dtype) for _ in range(2))
-        h, w_hh = self.h.copy(), np.ascontiguousarray(self.w_hh.T)
+        self.former_h, self.y = (self.steps.empty(totals.shape, self.x) for _ in range(2))
+        h, w_hh = self.h.copy(), np.ascontiguousarray(self.w_hh.T, like=self.w_hh)
         for step, n in self.steps:
             self.former_h[step] = h
             total, h_n = totals[step, :n], h[:n]
@@ -86,7 +86,7 @@ class _Layer:
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """Return the gradients of x, h and the weights."""
         dh = gradient_of(grads[1], self.h)
-        changes = self.steps.empty(self.y.shape, self.x.dtype)
+        changes = self.steps.empty(self.y.shape, self.x)
         for step, n in self.steps.back():
             dh_n, y = dh[:n], self.y[step, :n]
             if grads[0] is not None:

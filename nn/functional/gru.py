@@ -87,8 +87,8 @@ class _Layer:
         """Return the outputs of all steps, and the last states."""
         shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
         self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves, self._bias(halves))
-        self.y, self.new_h = (self.steps.empty(shape, self.x.dtype) for _ in range(2))
-        w_hh, room = forward_planes(self.w_hh) * halves, np.empty((3, *self.h.shape), self.x.dtype)
+        self.y, self.new_h = (self.steps.empty(shape, self.x) for _ in range(2))
+        w_hh, room = forward_planes(self.w_hh) * halves, np.empty((3, *self.h.shape), self.x.dtype, like=self.x)
         h = self.h[:0]
         for step, n in self.steps:
             h = continuing(h, n, self.h)
@@ -117,7 +117,7 @@ class _Layer:
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """Return the gradients of x, h and the weights."""
         dh, former_h = gradient_of(grads[1], self.h), self.steps.former(self.y, self.h)
-        of_h, of_x = (self.steps.empty(self.gates.shape, self.x.dtype) for _ in range(2))
+        of_h, of_x = (self.steps.empty(self.gates.shape, self.x) for _ in range(2))
         for step, n in self.steps.back():
             dh_n, change, (reset, update, new) = dh[:n], of_h[step, :, :n], self.gates[step, :, :n]
             if grads[0] is not None:

@@ -101,8 +101,8 @@ class _Layer:
         shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
         bias = None if self.bias is None else self.bias * halves
         self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves, bias)
-        self.y, self.all_c, self.tanh_c = (self.steps.empty(shape, self.x.dtype) for _ in range(3))
-        w_hh, room = forward_planes(self.w_hh) * halves, np.empty((5, *self.h.shape), self.x.dtype)
+        self.y, self.all_c, self.tanh_c = (self.steps.empty(shape, self.x) for _ in range(3))
+        w_hh, room = forward_planes(self.w_hh) * halves, np.empty((5, *self.h.shape), self.x.dtype, like=self.x)
         h, c = self.h[:0], self.c[:0]
         for step, n in self.steps:
             h, c = continuing(h, n, self.h), continuing(c, n, self.c)
@@ -122,8 +122,8 @@ class _Layer:
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """Return the gradients of x, h, c and the weights."""
         dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
-        changes, former_c = self.steps.empty(self.gates.shape, self.x.dtype), self.steps.former(self.all_c, self.c)
-        room = np.empty((9, *self.h.shape), self.x.dtype)
+        changes, former_c = self.steps.empty(self.gates.shape, self.x), self.steps.former(self.all_c, self.c)
+        room = np.empty((9, *self.h.shape), self.x.dtype, like=self.x)
         for step, n in self.steps.back():
             dh_n, dc_n, products, slopes, of_c = dh[:n], dc[:n], room[:4, :n], room[4:8, :n], room[8, :n]
             gates, change, tanh_c = self.gates[step, :, :n], changes[step, :, :n], self.tanh_c[step, :n]

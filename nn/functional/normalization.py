@@ -93,13 +93,13 @@ def _to_shape(g: Array, a: Array | None, shape: Dims) -> Array:
 
 
 def _affine_weight(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
-    if isinstance(g, np.ndarray):
+    if xp is ARRAYS:
         return _to_shape(g, a, shape).reshape(to).astype(dtype, copy=False)
     return xp.reshape(xp.fit(g * a, shape, dtype), to)
 
 
 def _affine_bias(xp: Any, g: Any, a: Any, weight: Any, shape: Dims, to: Dims, dtype: Any) -> Any:
-    if isinstance(g, np.ndarray):
+    if xp is ARRAYS:
         return _to_shape(g, None, shape).reshape(to).astype(dtype, copy=False)
     return xp.reshape(xp.fit(g, shape, dtype), to)
 

@@ -32,9 +32,10 @@ class Steps:
         """Return the same in the order of the backward pass."""
         return ((step, self.counts[step]) for step in reversed(self.order))
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
-        """Return an array of all steps to write into, with zeros for sequences that have ended."""
-        return np.empty(shape, dtype) if min(self.counts, default=0) == shape[-2] else np.zeros(shape, dtype)
+    def empty(self, shape: tuple[int, ...], like: Array) -> Array:
+        """Return an array of all steps to write into, with zeros for sequences that have ended, of the dtype of ``like``."""
+        whole = min(self.counts, default=0) == shape[-2]
+        return np.empty(shape, like.dtype, like=like) if whole else np.zeros(shape, like.dtype, like=like)
 
     def former(self, states: Array, first: Array) -> Array:
         """Return the state before each step, (T, N, H), from those after each and the first ones, (N, H)."""
@@ -113,7 +114,7 @@ def from_planes(grad: Array, order: Sequence[int]) -> Array:
 
 def forward_planes(gates: Array) -> Array:
     """Return the gates as matrices to multiply with, (gates, I, H): a copy, as products with transposed ones are slower."""
-    return np.ascontiguousarray(gates.swapaxes(1, 2))
+    return np.ascontiguousarray(gates.swapaxes(1, 2), like=gates)
 
 
 def times_inputs(x: Array, weights: Array, bias: Array | None) -> Array:
@@ -169,4 +170,4 @@ def input_gradient(rows: Array, gates: Array, shape: tuple[int, ...]) -> Array:
 
 def gradient_of(grad: Array | None, state: Array) -> Array:
     """Return a gradient of ``state`` to add to: a copy of ``grad``, or zeros."""
-    return np.zeros_like(state) if grad is None else np.array(grad, state.dtype)
+    return np.zeros_like(state) if grad is None else grad.astype(state.dtype)

@@ -29,7 +29,7 @@ def _together(xp: Any, grads: Sequence[Any], arguments: Sequence[Any], edges: Ed
     """Return the joined gradients of the parts; those of unused parts are zeros."""
     regions, shape, dtype = arguments
     if xp is ARRAYS:
-        result = np.empty(shape, dtype)
+        result = np.empty(shape, dtype, like=next(grad for grad in grads if grad is not None))
         for region, grad in zip(regions, grads):
             result[region] = 0 if grad is None else grad
         return (result,)

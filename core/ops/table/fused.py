@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...array_like import as_array
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import GradMode
 from ...autograd.gradients import grad as gradients
@@ -65,7 +66,7 @@ def fused(
     edges = tuple(None if tensor is None else gradient_edge(tensor) for tensor in inputs)
     saved = tuple(None if tensor is None else keep(tensor) for tensor in inputs)
     node = OutputsNode(row, edges, len(outputs), saved)
-    results = tuple(Tensor(np.asarray(output), True, (node, slot)) for slot, output in enumerate(outputs))
+    results = tuple(Tensor(as_array(output), True, (node, slot)) for slot, output in enumerate(outputs))
     node.computed = backward, [keep_result(result) for result in results]
     return results
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from ...array_like import strided
 from ...dtypes import wide_type
 from ...types import Array, DType
 from .window import Window, padded
@@ -36,14 +36,14 @@ def convolve(image: Array, weight: Array, window: Window, bias: Array | None = N
     """
     dtype = wide_type(image.dtype)
     room, length = _rows(window)
-    result = np.empty((len(image) * len(weight), math.prod(room)), dtype)
+    result = np.empty((len(image) * len(weight), math.prod(room)), dtype, like=image)
     rows = np.tile(weight.reshape(len(weight), -1).astype(dtype, copy=False), (len(image), 1))
     for part, runs in _runs(image, window, length, dtype):
         np.einsum("pk,pkl->pl", rows[part], runs, out=result[part, :length])
     values = result.reshape(len(image), len(weight), *room)[_inner(window)]
     if bias is not None:
         values = values + bias.reshape(-1, *(1,) * len(room))
-    return np.ascontiguousarray(values.astype(image.dtype, copy=False))
+    return np.ascontiguousarray(values.astype(image.dtype, copy=False), like=values)
 
 
 def convolve_weight(output: Array, image: Array, window: Window) -> Array:
@@ -56,10 +56,10 @@ def convolve_weight(output: Array, image: Array, window: Window) -> Array:
     dtype = wide_type(image.dtype)
     count, channels = image.shape[:2]
     room, length = _rows(window)
-    rows = np.zeros((count, channels, *room), dtype)
+    rows = np.zeros((count, channels, *room), dtype, like=output)
     rows[_inner(window)] = output
     rows = rows.reshape(count * channels, -1, 1)[:, :length]
-    result = np.empty((count * channels, math.prod(window.kernel_size), 1), dtype)
+    result = np.empty((count * channels, math.prod(window.kernel_size), 1), dtype, like=output)
     for part, runs in _runs(image, window, length, dtype):
         np.matmul(runs, rows[part], out=result[part])
     total = result.reshape(count, -1).sum(axis=0)
@@ -80,13 +80,13 @@ def _rows(window: Window) -> tuple[tuple[int, ...], int]:
 
 def _runs(image: Array, window: Window, length: int, dtype: DType) -> Iterator[tuple[slice, Array]]:
     """Yield slices of the planes with their runs, shape (n, elements of the window, length), in a buffer that is reused."""
-    whole = np.ascontiguousarray(padded(image, window))
+    whole = np.ascontiguousarray(padded(image, window), like=image)
     planes = whole.reshape(-1, math.prod(whole.shape[2:]))
     gaps = [step * gap for step, gap in zip(whole.strides[2:], window.dilation)]
     shape = (len(planes), *window.kernel_size, length)
-    seen = as_strided(planes, shape, (planes.strides[0], *gaps, whole.itemsize), writeable=False)
+    seen = strided(planes, shape, (planes.strides[0], *gaps, whole.itemsize))
     number = max(1, CACHE // (math.prod(shape[1:]) * dtype.itemsize))
-    buffer = np.empty((min(number, len(planes)), *shape[1:]), dtype)
+    buffer = np.empty((min(number, len(planes)), *shape[1:]), dtype, like=image)
     for start in range(0, len(planes), number):
         part = slice(start, min(start + number, len(planes)))
         runs = buffer[: part.stop - start]

@@ -114,8 +114,8 @@ def _first_equal(x: Array, top: Array, window: Window) -> Array:
     """
     image = padded(x, window, _lowest(x))
     count = math.prod(window.kernel_size)
-    result = np.zeros(top.shape, np.int8 if count < 128 else np.int32)
-    before = np.ones(top.shape, np.bool_)
+    result = np.zeros(top.shape, np.int8 if count < 128 else np.int32, like=top)
+    before = np.ones(top.shape, np.bool_, like=top)
     for _, index in zip(range(count - 1), window.slices()):  # the last one need not be compared
         before &= image[index] != top
         result += before.view(np.int8)
@@ -125,7 +125,7 @@ def _first_equal(x: Array, top: Array, window: Window) -> Array:
 def _pick(x: Array, chosen: Array, window: Window) -> Array:
     """Return the element of each window whose number is in ``chosen``, shape (N, C, *output_size)."""
     image = padded(x, window)
-    result = np.zeros(chosen.shape, x.dtype)
+    result = np.zeros(chosen.shape, x.dtype, like=x)
     for number, index in enumerate(window.slices()):
         np.copyto(result, image[index], where=chosen == number)
     return result
@@ -136,7 +136,7 @@ def _put_back(g: Array, shape: tuple[int, ...], chosen: Array, window: Window) -
     if any(k > s or d > 1 for k, s, d in zip(window.kernel_size, window.stride, window.dilation)):
         return overlap_add((masked(chosen == n, g) for n in itertools.count()), shape, g.dtype, window)
     # No pixel is in two windows, so there is nothing to add up.
-    result = np.zeros((*shape[:2], *window.padded_size()), g.dtype)
+    result = np.zeros((*shape[:2], *window.padded_size()), g.dtype, like=g)
     for number, index in enumerate(window.slices()):
         masked(chosen == number, g, out=result[index])
     return cropped(result, window)

@@ -38,7 +38,7 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
         return depthwise.convolve(image, weight, window, bias)
     wide = wide_type(image.dtype)
     matrix = _matrices(weight, groups).astype(wide, copy=False)
-    result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide)
+    result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide, like=image)
     for part, columns in _columns(image, window, groups, wide):
         np.matmul(matrix, columns, out=result[part])
         if bias is not None:  # here, because the part is still in the cache
@@ -59,11 +59,11 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     if depthwise.is_depthwise(image.shape[1], outputs, window, groups):
         return depthwise.convolve_weight(output, image, window)
     rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
-    result = np.zeros((groups, inputs * math.prod(window.kernel_size), outputs // groups), wide)
+    result = np.zeros((groups, inputs * math.prod(window.kernel_size), outputs // groups), wide, like=image)
     for part, columns in _columns(image, window, groups, wide):
         # The small factor is transposed and not the patches: the product then takes two thirds of the time.
-        result += np.matmul(columns, np.ascontiguousarray(rows[part].swapaxes(-1, -2))).sum(axis=0)
-    result = np.ascontiguousarray(result.swapaxes(-1, -2))
+        result += np.matmul(columns, np.ascontiguousarray(rows[part].swapaxes(-1, -2), like=rows)).sum(axis=0)
+    result = np.ascontiguousarray(result.swapaxes(-1, -2), like=result)
     return result.reshape(outputs, inputs, *window.kernel_size).astype(image.dtype, copy=False)
 
 
@@ -99,7 +99,7 @@ def _columns(image: Array, window: Window, groups: int, dtype: DType) -> Iterato
         return
     seen = patches(padded(image, window), window)
     parts = _parts(count, math.prod(shape) * dtype.itemsize)
-    buffer = np.empty((parts[0].stop if parts else 0, *seen.shape[1:]), dtype)
+    buffer = np.empty((parts[0].stop if parts else 0, *seen.shape[1:]), dtype, like=image)
     for part in parts:
         columns = buffer[: part.stop - part.start]
         columns[...] = seen[part]
@@ -110,7 +110,7 @@ def _added_up(output: Array, weight: Array, window: Window, groups: int) -> Arra
     """Return the image: for each element of the window, add its products to the pixels that it covers."""
     wide = wide_type(output.dtype)
     matrix = _matrices(weight, groups).swapaxes(-1, -2).astype(wide, copy=False)
-    image = np.zeros((len(output), weight.shape[1] * groups, *window.padded_size()), wide)
+    image = np.zeros((len(output), weight.shape[1] * groups, *window.padded_size()), wide, like=output)
     target, room, indices, stops = _targets(image, window)
     for part, products in _products(output.astype(wide, copy=False), matrix, groups, room):
         shape = (len(products), image.shape[1])
@@ -148,8 +148,8 @@ def _products(output: Array, matrix: Array, groups: int, room: tuple[int, ...]) 
     size = math.prod(room)
     parts = _parts(count, matrix.shape[0] * matrix.shape[1] * size * output.itemsize)
     largest = parts[0].stop if parts else 0
-    buffer = np.empty((largest, groups, matrix.shape[1], size), output.dtype)
-    wider = None if room == tuple(stops) else np.zeros((largest, channels, *room), output.dtype)
+    buffer = np.empty((largest, groups, matrix.shape[1], size), output.dtype, like=output)
+    wider = None if room == tuple(stops) else np.zeros((largest, channels, *room), output.dtype, like=output)
     inner: tuple[Any, ...] = (..., *map(slice, stops))
     for part in parts:
         number, rows = part.stop - part.start, output[part]

@@ -39,7 +39,7 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
     weight = weight[kept]
     if not _is_small(window, len(image)):
         return products.convolve(image, weight, window, groups, bias)
-    result = np.empty((len(image), len(weight), *window.output_size), image.dtype)
+    result = np.empty((len(image), len(weight), *window.output_size), image.dtype, like=image)
     for part, wide in _parts(window, image.shape, image.dtype):
         result[part] = _samples(products.convolve(_one_image(image[part]), weight[..., None], wide, groups, bias))
     return result
@@ -59,7 +59,7 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
     if not _is_small(window, len(output)):
         return products.convolve_image(output, weight, window, groups, bias)
     shape = (len(output), weight.shape[1] * groups, *window.input_size)
-    result = np.empty(shape, output.dtype)
+    result = np.empty(shape, output.dtype, like=output)
     for part, wide in _parts(window, shape, output.dtype):
         result[part] = _samples(
             products.convolve_image(_one_image(output[part]), weight[..., None], wide, groups, bias)
@@ -88,7 +88,7 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
         result = products.convolve_weight(output, image, window, groups)
     if window.kernel_size == whole:
         return result
-    padded = np.zeros((*result.shape[:2], *whole), result.dtype)
+    padded = np.zeros((*result.shape[:2], *whole), result.dtype, like=result)
     padded[kept] = result
     return padded
 
@@ -124,7 +124,7 @@ def _parts(window: Window, shape: tuple[int, ...], dtype: DType) -> Iterator[tup
 
 
 def _one_image(x: Array) -> Array:
-    return np.ascontiguousarray(np.moveaxis(x, 0, -1))[np.newaxis]
+    return np.ascontiguousarray(np.moveaxis(x, 0, -1), like=x)[np.newaxis]
 
 
 def _samples(x: Array) -> Array:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from ...array_like import strided
 from ...dtypes import wide, wide_type
 from ...types import Array, DType
 
@@ -86,14 +86,14 @@ def padded(x: Array, window: Window, fill: Any = 0) -> Array:
     size = window.padded_size()
     if size == window.input_size:
         return x
-    result = np.full((*x.shape[:2], *size), fill, x.dtype)
+    result = np.full((*x.shape[:2], *size), fill, x.dtype, like=x)
     result[window.image()] = x
     return result
 
 
 def cropped(x: Array, window: Window) -> Array:
     """Return the padded image without its padding."""
-    return x if x.shape[2:] == window.input_size else np.ascontiguousarray(x[window.image()])
+    return x if x.shape[2:] == window.input_size else np.ascontiguousarray(x[window.image()], like=x)
 
 
 def patches(x: Array, window: Window) -> Array:
@@ -102,7 +102,8 @@ def patches(x: Array, window: Window) -> Array:
     within = [step * dilation for step, dilation in zip(steps, window.dilation)]
     between = [step * stride for step, stride in zip(steps, window.stride)]
     shape = (*x.shape[:2], *window.kernel_size, *window.output_size)
-    return as_strided(x, shape, (*x.strides[:2], *within, *between), writeable=False)
+    view: Array = strided(x, shape, (*x.strides[:2], *within, *between))
+    return view
 
 
 def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> Array:
@@ -136,7 +137,7 @@ def spread(x: Array, window: Window) -> Array:
     dtype, x = x.dtype, wide(x)
     size = (*x.shape[:2], *window.padded_size())
     for axis, along in reversed(list(enumerate(window.axes(), 2))):
-        result = np.zeros((*x.shape[:axis], size[axis], *x.shape[axis + 1 :]), x.dtype)
+        result = np.zeros((*x.shape[:axis], size[axis], *x.shape[axis + 1 :]), x.dtype, like=x)
         for index in along:
             result[index] += x
         x = result
@@ -155,7 +156,9 @@ def overlap_add(parts: Iterable[Array], shape: tuple[int, ...], dtype: DType, wi
     Returns:
         Shape (N, C, *input_size).
     """
-    result = np.zeros((*shape[:2], *window.padded_size()), wide_type(dtype))
+    result: Any = None
     for index, part in zip(window.slices(), parts):
+        if result is None:
+            result = np.zeros((*shape[:2], *window.padded_size()), wide_type(dtype), like=part)
         result[index] += part
     return cropped(result, window).astype(dtype, copy=False)

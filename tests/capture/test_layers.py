@@ -1,0 +1,88 @@
+"""Large operations, compiled: they have plans of their own, with the bits of eager calls."""
+
+import pytest
+import telegrad as tg
+from helpers.compiled import array
+from telegrad import nn
+
+IMAGES = {
+    "convolution": lambda: nn.Conv2d(4, 6, 3, padding=1),
+    "strided": lambda: nn.Conv2d(4, 6, 3, stride=2, padding=1, bias=False),
+    "of one pixel": lambda: nn.Conv2d(4, 6, 1),
+    "in groups": lambda: nn.Conv2d(4, 6, 3, groups=2, dilation=2, padding=2),
+    "depthwise": lambda: nn.Conv2d(4, 4, 3, groups=4, padding=1),
+    "transposed": lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1),
+    "max_pool": lambda: nn.MaxPool2d(2),
+    "max_pool, overlapping": lambda: nn.MaxPool2d(3, stride=2, padding=1),
+    "avg_pool": lambda: nn.AvgPool2d(3, stride=2, padding=1),
+    "layer_norm": lambda: nn.LayerNorm((12, 12)),
+    "group_norm": lambda: nn.GroupNorm(2, 4),
+}
+SEQUENCES = {
+    "lstm": lambda: nn.LSTM(6, 8),
+    "lstm, both ways": lambda: nn.LSTM(6, 8, num_layers=2, bidirectional=True),
+    "lstm without bias": lambda: nn.LSTM(6, 8, bias=False, batch_first=True),
+    "gru": lambda: nn.GRU(6, 8),
+    "gru, both ways": lambda: nn.GRU(6, 8, bidirectional=True),
+    "rnn": lambda: nn.RNN(6, 8),
+    "rnn of relu": lambda: nn.RNN(6, 8, nonlinearity="relu", bidirectional=True),
+    "encoder layer": lambda: nn.TransformerEncoderLayer(6, 2, dim_feedforward=8, dropout=0.0),
+}
+
+
+def training(layer, shape):
+    """Return a function that makes a training step of a layer, for ``Sides.run``."""
+
+    def make():
+        module, weight = layer(), tg.nn.Parameter(tg.from_numpy(array(shape[-1])))
+        optimizer = tg.optim.SGD([weight, *module.parameters()], lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            result = module(x * weight)
+            result = result[0] if isinstance(result, tuple) else result
+            result.square().mean().backward()
+            optimizer.step()
+            return result.detach()
+
+        return step, lambda: [weight, *module.parameters()], lambda call: (tg.from_numpy(array(*shape, seed=call)),)
+
+    return make
+
+
+def whole(sides):
+    """Return the names of the operations that run as a whole in a replay."""
+    return {name for entry in sides.compiled._entries.values() for plan in entry.plans for name, _ in plan.whole}
+
+
+@pytest.mark.parametrize("batch", [2, 9])
+@pytest.mark.parametrize("name", IMAGES)
+def test_layers_of_images(name, batch, sides):
+    sides.run(training(IMAGES[name], (batch, 4, 12, 12)), calls=4)
+    assert sides.replays() == 2 and not whole(sides) and not sides.reasons()
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_layers_of_sequences(name, sides):
+    sides.run(training(SEQUENCES[name], (5, 3, 6)), calls=4)
+    assert sides.replays() == 2 and not whole(sides) - {"zeros", "chunk"} and not sides.reasons()
+
+
+def test_sequences_of_different_lengths(sides):
+    def make():
+        module = nn.LSTM(6, 8, bidirectional=True)
+
+        def step(x):
+            module.zero_grad()
+            packed = nn.utils.rnn.pack_padded_sequence(x, tg.tensor([5, 3, 2]))
+            module(packed)[0].data.square().mean().backward()
+
+        return step, lambda: list(module.parameters()), lambda call: (tg.from_numpy(array(5, 3, 6, seed=call)),)
+
+    sides.run(make, calls=4)
+
+
+def test_a_layer_with_too_many_calls_runs_as_a_whole(sides, monkeypatch):
+    monkeypatch.setattr("telegrad.capture.tracer._MOST", 40)
+    sides.run(training(SEQUENCES["lstm"], (5, 3, 6)), calls=4)
+    assert sides.replays() == 2 and "lstm_layer" in whole(sides)
