@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from .amp import set_autocast_enabled as set_autocast_enabled
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
     from .capture import compile as compile  # noqa: A004 - PyTorch's name
+    from .capture import load_plan as load_plan
     from .core import allocator as allocator
     from .core import cuda as cuda
     from .core import errors as errors
@@ -171,6 +172,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "save": ".core.serialization",
         "DistributedOptimizer": ".autograd_dist",
         "compile": ".capture",
+        "load_plan": ".capture",
         "RRef": ".rref",
         "vmap": ".func",
         "RemoteModule": ".rref",

@@ -99,12 +99,17 @@ class Compiled:
         with self._lock:
             entries = list(self._entries.values())
         if path is not None:
-            plans = [plan for entry in entries for plan in entry.plans]
+            plans = self.plans()
             if not plans:
                 raise ValueError(f"{self._name}() has no plan to draw; call it three times first")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(picture(plans[-1].source))
         return report(self._name, entries)
+
+    def plans(self) -> list[Plan]:
+        """Return the plans, for ``Plan.save``: those of each kind of arguments, the kind that was used last at the end."""
+        with self._lock:
+            return [plan for entry in self._entries.values() for plan in reversed(entry.plans)]
 
     @property
     def _name(self) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ..core.extend import Array, Tensor
+from ..core.serialization import save
 from .differentiable import Lease, ReplayNode
+from .recorded import Input
+from .saved import saved
 from .source import PENDING, Source
 from .state import State
 from .trees import tensors_of
@@ -28,11 +32,19 @@ class Plan:
         label: a name for readers.
         pure: whether a replay changes nothing outside.
         whole: names of the operations that run as a whole, with the reasons.
+        inputs: descriptions of the tensors among the arguments.
     """
 
     def __init__(
-        self, source: Source, found: Sequence[Tensor], state: State, label: str, whole: Sequence[tuple[str, str]]
+        self,
+        source: Source,
+        found: Sequence[Tensor],
+        state: State,
+        label: str,
+        whole: Sequence[tuple[str, str]],
+        inputs: Sequence[Input],
     ) -> None:
+        self.inputs = inputs
         self.source, self.label, self.state, self.whole = source, label, state, whole
         self.replays = 0
         self.pure = not any(statement.changes for statement in source.statements)
@@ -55,6 +67,18 @@ class Plan:
             slots: for each result that requires grad, in order, its place among the gradients of the node.
         """
         self._backward = name, inputs, read, slots
+
+    def save(self, f: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write the plan to a file, with the tensors that it uses. ``load_plan`` reads it where the function's source is not.
+
+        Args:
+            f: a path, or an open binary file.
+
+        Raises:
+            ArgumentTypeError: it does something that is no data: a step of an optimizer, a call of another worker, ...
+        """
+        tensors = [tensor for tensor, _ in self._found]
+        save(saved(self.source.recorded, self.inputs, tensors, self.label, self._backward), f)
 
     def fits(self) -> bool:
         """Return whether the tensors and objects that it uses are as they were."""
@@ -101,6 +125,14 @@ class Plan:
     def memory(self) -> int:
         """Bytes of one set of memory."""
         return sum(self.source.sizes)
+
+    def prepare(self) -> None:
+        """Make the memory of the first replay.
+
+        Raises:
+            ValueError: an array does not fit its memory.
+        """
+        self._frames.append(self._frame())
 
     def _frame(self) -> FunctionType:
         source = self.source

@@ -14,6 +14,7 @@ from .errors import Unrecordable
 from .memory import check_second_half
 from .plan import Plan
 from .program import Program
+from .recorded import Input
 from .recorder import Recorder
 from .source import Source
 from .state import State
@@ -83,6 +84,7 @@ def record(
         recorder = Recorder(tensors, program)
     except Unrecordable as error:
         return Recording(None, None, str(error)), function(*args, **kwargs)
+    inputs = [Input.of(tensor) for tensor in tensors]  # before the call changes them
     try:
         with recorder, Calls(recorder):
             result = function(*args, **kwargs)
@@ -90,7 +92,7 @@ def record(
         recording = Recording(recorder, form, recorder.reason or _effects(state), None, state)
         if recording.reason is None and recorder.program is not None:
             try:
-                recording.plan = _plan(recorder, recorder.program, result, name, len(tensors), state)
+                recording.plan = _plan(recorder, recorder.program, result, name, inputs, state)
             except Exception as error:  # a program that cannot be written is no error of the caller
                 recording.reason = str(error)
         return recording, result
@@ -105,7 +107,7 @@ def _effects(state: State) -> str | None:
     return None if change is None else f"the call changes what it reads: {change}"
 
 
-def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: int, state: State) -> Plan:
+def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: list[Input], state: State) -> Plan:
     statements = program.tracer.statements
     returned = [
         each for each in tensors_of(result) if each._requires_grad and type(program.argument(each)) is not Outer
@@ -122,11 +124,12 @@ def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: i
         program.arrays(),
         mapped(result, lambda each: _returned(program, each)),
         recorder.names.found,
-        given,
+        len(given),
         backwards,
         inputs,
     )
-    plan = Plan(source, recorder.names.found, state, f"{name}, {len(recorder.events)} operations", program.whole)
+    label = f"{name}, {len(recorder.events)} operations"
+    plan = Plan(source, recorder.names.found, state, label, program.whole, given)
     if recorded:
         slots = [next(slot for slot, other in enumerate(recorded) if other is each) for each in returned]
         plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]), slots)

@@ -18,6 +18,7 @@ from .blocks import Blocks
 from .fusion import fused
 from .into import FILLS
 from .memory import escaping, plan_memory
+from .recorded import Recorded
 from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
 
 # The edge of a tensor that requires grad in a replay: of an operation's input, whose gradient is taken from the
@@ -52,6 +53,7 @@ class Source:
         halves: whether the function returns its backward passes beside the result, by their masks.
         renamed: names of values in the place of the usual ones.
         calls: the number of calls that a replay makes; those of blocks count once.
+        recorded: the program as it was recorded.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Source:
         self._arrays, self._found, self._given = arrays, found, given
         self._results, self._backwards = results, backwards
         self._gradients = [_in_order(each, inputs) for each in backwards]
+        self.recorded = Recorded(statements, half, arrays, results, backwards, self._gradients)
         self._kept = escaping(statements, list(values_in((results, self._gradients))))
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
         self.statements, self._cuts = statements, _ = fused(statements, cuts, self._kept)

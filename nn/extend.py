@@ -1,5 +1,6 @@
-"""Names for extenders: functions that ``compile`` records as one call."""
+"""Names for extenders: functions that ``compile`` records as one call, and classes of their arguments."""
 
+from .functional.recurrence import Steps, Weights
 from .utils.clipping import clip_norm, clip_values
 
-__all__ = ["clip_norm", "clip_values"]
+__all__ = ["Steps", "Weights", "clip_norm", "clip_values"]
