@@ -235,7 +235,7 @@ class RRefContext:
         return observe_owned(owned, self.agent.name, self._worker), observe_held(forks, self.me, self._worker)
 
     def _counts(self) -> dict[str, int]:
-        self.agent.timers.run_soon()
+        self.agent.timers.run_waiting()
         with self._lock:
             return self.ownership.counts()
 

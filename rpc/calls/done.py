@@ -39,7 +39,7 @@ class DoneAnswers:
         self._flows = flows
         self._control = control
         self._waiting = waiting
-        self._together = timers.together(self._send_together)
+        self._together = timers.together(self._send_together, hurried=True)
         self._soon = timers.together(self._send_soon)
 
     def send(self, connection: Session, call_id: int) -> None:
@@ -53,7 +53,7 @@ class DoneAnswers:
             together.flush()
 
     def send_soon(self, peer: Peer, call_id: int) -> None:
-        """Answer a call within a millisecond, by a control message: no thread waits for the answer, and it cannot be lost."""
+        """Answer a call later, by a control message with others: no thread waits for the answer, and it cannot be lost."""
         self._soon.add((peer, call_id))
 
     def _send(self, connection: Session, call_ids: list[int]) -> None:

@@ -251,7 +251,7 @@ class ServerCall(Incoming):
         self._send(reply)
 
     def done_soon(self) -> None:
-        """Answer with ``None`` within a millisecond, by a control message with others: no thread waits for the answer."""
+        """Answer with ``None`` later, by a control message with others: no thread waits for the answer."""
         if not self._server.codec.answering.isdisjoint(self.extras):
             self.reply(None)  # may be lost with its connection; the control message cannot
         self.state = self.state.answer

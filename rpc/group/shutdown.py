@@ -50,7 +50,7 @@ class Shutdown:
     def begin(self) -> None:
         """Begin: user code here has called shutdown."""
         self.begun = True
-        self.agent.timers.run_soon()  # references that were dropped just now are no leak
+        self.agent.timers.run_waiting()  # references that were dropped just now are no leak
         self._handle(q.ShutdownCalled(self._counts))
 
     def inquire(self) -> None:

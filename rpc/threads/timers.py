@@ -1,9 +1,11 @@
 """Clock of one agent: actions that run later on the thread of an event loop, and take no time of the thread that adds them.
 
 * ``soon``: within a millisecond. The loop is woken once for all of a busy time.
+* ``unhurried``: the same for what no thread waits for. In a busy time it is done more and more rarely, because each wake-up
+  of the loop's thread takes the interpreter from the thread that calls.
 * ``at``, ``after``: at a time, unless the timer is cancelled before.
 * ``alarm``: at the earliest of several times.
-* ``together``: items that are handled together, within a millisecond.
+* ``together``: items that are handled together, as ``soon`` or as ``unhurried``.
 * ``Ticker``: again and again, in growing intervals, until there is nothing more to do.
 
 The loop's own timers are not used, because nearly every timer is the deadline of a call and is cancelled within a
@@ -30,6 +32,7 @@ NEVER = float("inf")
 FEW_TIMERS = 1000  # cancelled ones beside them are swept out when there are more
 IN_A_ROW = 100  # timers that run before the loop does its other work
 TICK_SECONDS = 1e-3  # between two runs of the actions of ``soon``
+UNHURRIED_SECONDS = 16e-3  # at most, between two runs of those of ``unhurried``
 Action = Callable[..., object]
 T = TypeVar("T")
 
@@ -81,8 +84,7 @@ class Timers:
         self._numbers = itertools.count()
         self._most_added = self._sweep_at = FEW_TIMERS
         self._wake_at = NEVER  # when the loop looks at them next
-        self._soon: SimpleQueue[Action] = SimpleQueue()
-        self._ticker: Ticker | None = None  # runs those; made with the loop
+        self._soon, self._unhurried = _Waiting(TICK_SECONDS), _Waiting(UNHURRIED_SECONDS)
         self._over = False  # an action that was kept from here on would keep the agent, and what the action is about
         self._next_look: asyncio.TimerHandle | None = None  # used on the loop's thread only
         # An empty context: the loop must not keep objects to which a caller's context variables refer.
@@ -119,39 +121,34 @@ class Timers:
 
         The loop is woken only if it has found no such actions in the last millisecond. So in a busy time it is not woken.
         """
-        if self._over:
-            return
-        self._soon.put(action)
-        if (ticker := self._ticker) is not None and not ticker.ticking:
-            ticker.start()
+        if not self._over:
+            self._soon.add(action)
+
+    def unhurried(self, action: Callable[[], object]) -> None:
+        """Run ``action``, for which no thread waits, on the loop's thread: within 16 ms, or 1 ms if little goes on."""
+        if not self._over:
+            self._unhurried.add(action)
 
     def alarm(self, action: Callable[[], object]) -> Alarm:
         """Return an alarm, to be set, that runs ``action`` on the loop's thread."""
         return Alarm(self, action)
 
-    def together(self, handle: Callable[[list[T]], object]) -> Batch[T]:
-        """Return a batch, to be filled, whose items ``handle`` takes."""
-        return Batch(self, handle)
+    def together(self, handle: Callable[[list[T]], object], hurried: bool = False) -> Batch[T]:
+        """Return a batch, to be filled, whose items ``handle`` takes: as ``soon`` if ``hurried``, else as ``unhurried``."""
+        return Batch(self.soon if hurried else self.unhurried, handle)
 
-    def run_soon(self) -> bool:
-        """Run the actions of ``soon`` that wait, in this thread; return whether there were any."""
-        found = False
-        while True:
-            try:
-                action = self._soon.get_nowait()
-            except Empty:
-                return found
-            found = True
-            run_logged(action)
+    def run_waiting(self) -> bool:
+        """Run the actions of ``soon`` and ``unhurried`` that wait, in this thread; return whether there were any."""
+        return self._soon.run() | self._unhurried.run()
 
     # -- the loop
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run timers on ``loop`` from here on."""
         self._loop = loop
-        self._ticker = Ticker(loop, self.run_soon)
         self._wake()
-        self._ticker.start()
+        self._soon.start(loop)
+        self._unhurried.start(loop)
 
     def close(self) -> None:
         """Run no more timers."""
@@ -162,8 +159,10 @@ class Timers:
     def abandon(self) -> None:
         """Forget the loop, in a forked child: its thread is the parent's."""
         self._over = True
-        self._loop = self._ticker = None
-        self._heap, self._added, self._soon = [], deque(), SimpleQueue()
+        self._loop = None
+        self._heap, self._added = [], deque()
+        self._soon.abandon()
+        self._unhurried.abandon()
 
     def _wake(self) -> None:
         if (loop := self._loop) is None:
@@ -257,21 +256,60 @@ class Ticker:
             self.start()
 
 
-class Batch(Generic[T]):
-    """Items that are handled together, on the loop's thread, within a millisecond.
+class _Waiting:
+    """Actions that wait for the next tick.
 
     Args:
-        timers: the agent's timers.
+        longest: most seconds between two ticks.
+    """
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+        self._actions: SimpleQueue[Action] = SimpleQueue()
+        self._ticker: Ticker | None = None  # made with the loop
+
+    def add(self, action: Action) -> None:
+        self._actions.put(action)
+        if (ticker := self._ticker) is not None and not ticker.ticking:
+            ticker.start()
+
+    def run(self) -> bool:
+        """Run the actions that wait, in this thread; return whether there were any."""
+        found = False
+        while True:
+            try:
+                action = self._actions.get_nowait()
+            except Empty:
+                return found
+            found = True
+            run_logged(action)
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Tick on ``loop`` from here on."""
+        self._ticker = Ticker(loop, self.run, self._longest)
+        self._ticker.start()
+
+    def abandon(self) -> None:
+        """Forget the loop and the actions."""
+        self._ticker = None
+        self._actions = SimpleQueue()
+
+
+class Batch(Generic[T]):
+    """Items that are handled together, on the loop's thread.
+
+    Args:
+        later: lets a function run on the loop's thread, later (``Timers.soon`` or ``Timers.unhurried``).
         handle: takes the items. It must be quick, and no user code.
 
     Attributes:
         items: those that wait; read only.
     """
 
-    __slots__ = ("_handle", "_timers", "_waiting", "items")
+    __slots__ = ("_handle", "_later", "_waiting", "items")
 
-    def __init__(self, timers: Timers, handle: Callable[[list[T]], object]) -> None:
-        self._timers = timers
+    def __init__(self, later: Callable[[Callable[[], object]], None], handle: Callable[[list[T]], object]) -> None:
+        self._later = later
         self._handle = handle
         self.items: deque[T] = deque()
         self._waiting = False
@@ -281,7 +319,7 @@ class Batch(Generic[T]):
         self.items.append(item)
         if not self._waiting:
             self._waiting = True
-            self._timers.soon(self.flush)
+            self._later(self.flush)
 
     def flush(self) -> None:
         """Handle the items that wait, in this thread."""

@@ -11,7 +11,7 @@ import weakref
 import pytest
 from helpers.loops import ManualLoop
 from telegrad.rpc.threads.ioloop import LoopThread
-from telegrad.rpc.threads.timers import FEW_TIMERS, TICK_SECONDS, Timers
+from telegrad.rpc.threads.timers import FEW_TIMERS, TICK_SECONDS, UNHURRIED_SECONDS, Timers
 
 
 @pytest.fixture
@@ -170,6 +170,23 @@ def test_what_is_asked_for_soon_wakes_the_loop_once_in_a_busy_time(timers, loop)
     loop.advance()
     loop.advance(TICK_SECONDS)
     assert loop.wake_ups == before + 2 and ran[-1] == "again"
+
+
+def test_what_no_thread_waits_for_is_done_more_and_more_rarely_in_a_busy_time(timers, loop):
+    ran = []
+    loop.advance(1)
+    before = loop.wake_ups
+    timers.unhurried(lambda: ran.append(0.0))
+    loop.advance()
+    loop.advance(TICK_SECONDS)
+    assert ran == [0.0]  # little goes on: as soon
+    busy, start = 8 * UNHURRIED_SECONDS, loop.time
+    while loop.time < start + busy:
+        timers.unhurried(lambda now=loop.time: ran.append(loop.time - now))
+        loop.advance(TICK_SECONDS / 4)
+    loop.advance(UNHURRIED_SECONDS)
+    assert TICK_SECONDS < max(ran) < UNHURRIED_SECONDS + 3 * TICK_SECONDS and len(ran) > 4 * 8
+    assert loop.wake_ups == before + 1
 
 
 def test_a_batch_is_handled_together(timers, loop):

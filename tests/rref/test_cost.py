@@ -44,7 +44,7 @@ def step():
 
 def tick(workers):
     for agent in workers:
-        agent.timers.run_soon()
+        agent.timers.run_waiting()
 
 
 def test_a_value_takes_three_messages_and_nothing_else_is_on_its_path(workers, sent):
@@ -63,9 +63,9 @@ def test_confirmations_and_deletes_of_many_references_are_one_message_each(worke
     sent.clear()
     owner = workers[1]
     until(lambda: not owner.server.serving)
-    owner.timers.run_soon()
+    owner.timers.run_waiting()
     assert sent.count(FrameKind.CONTROL) == 1  # that the functions have run
-    workers[0].timers.run_soon()
+    workers[0].timers.run_waiting()
     assert sent.count(FrameKind.CONTROL) == 2 == sent.count(FrameKind.ACKNOWLEDGE)  # that the references are gone
     assert sent.count("task") == 0  # numbers are let go by the thread that reads
     for agent in workers:
@@ -75,10 +75,10 @@ def test_confirmations_and_deletes_of_many_references_are_one_message_each(worke
 def test_confirmations_that_come_after_the_drops_make_one_message_too(workers, sent, until):
     for _ in range(STEPS):
         step()
-    workers[0].timers.run_soon()  # the drops wait for the confirmations
+    workers[0].timers.run_waiting()  # the drops wait for the confirmations
     until(lambda: not workers[1].server.serving)
     sent.clear()
-    workers[1].timers.run_soon()
+    workers[1].timers.run_waiting()
     assert sent.count(FrameKind.CONTROL) == 2 == sent.count(FrameKind.ACKNOWLEDGE)
     for agent in workers:
         assert not any(agent.debug_info()["references"].values())
