@@ -15,6 +15,7 @@ from .api import (
     rpc_sync,
     shutdown,
     shutdown_async,
+    why,
 )
 from .backend_registry import BackendType
 from .calls.current_call import CurrentCall, current_call
@@ -59,6 +60,7 @@ __all__ = [
     "init_rpc",
     "init_rpc_async",
     "observe",
+    "why",
     "remote",
     "rpc_async",
     "rpc_sync",

@@ -11,10 +11,14 @@ from .functions.calling import Later, call_function
 from .group.gathering import collected
 from .group.shutdown import shut_down
 from .links.worker_info import WorkerInfo
+from .observing.causes import explain
 from .observing.observer import Observer
 from .options import UNSET_RPC_TIMEOUT, check_timeout
 
 if TYPE_CHECKING:
+    from .agent import Agent
+    from .links.peer import Peer
+    from .observing.explanation import Explanation
     from .observing.records import Observation
 
 T = TypeVar("T")
@@ -192,12 +196,40 @@ def observe(
     agent = current_agent()
     if check_timeout("timeout=", timeout) == 0:
         raise ValueError("timeout=0 leaves no time to answer; give the seconds that a worker has")
-    if workers is None:
-        chosen = [agent.peers.find(info) for info in agent.peers.live()]
-    else:
-        one = isinstance(workers, (str, int, WorkerInfo))
-        chosen = [agent.peers.find(each) for each in cast("list[Any]", [workers] if one else workers)]
+    chosen = [agent.peers.find(info) for info in agent.peers.live()] if workers is None else _chosen(agent, workers)
     return agent.part(Observer).observe(chosen, timeout)
+
+
+def _chosen(agent: Agent, workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo]) -> list[Peer]:
+    one = isinstance(workers, (str, int, WorkerInfo))
+    return [agent.peers.find(each) for each in cast("list[Any]", [workers] if one else workers)]
+
+
+def why(
+    workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo] | None = None, timeout: float = 2.0
+) -> Explanation:
+    """Return why the job waits: deadlocks, and what calls, threads and workers wait for in the end. ``print`` shows it.
+
+    It observes all workers (``observe``), and joins their waits to one graph.
+
+    Args:
+        workers: tell only what concerns a worker, or some, or keeps them waiting; all by default.
+        timeout: seconds that a worker has to answer, above 0.
+
+    Raises:
+        UnknownWorkerError: there is no such worker.
+        ValueError: the time-out is not above 0.
+
+    Example:
+        >>> import threading
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     print(rpc.why())
+        nothing waits: no call is under way, and no thread waits for a worker
+    """
+    about = [] if workers is None else [peer.info.name for peer in _chosen(current_agent(), workers)]
+    return explain(observe(timeout=timeout), about)
 
 
 def debug_info() -> dict[str, Any]:

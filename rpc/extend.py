@@ -37,6 +37,7 @@ from .links.peer import Peer
 from .links.worker_info import WorkerInfo, check_name
 from .links.worker_records import WorkerRecords
 from .losses.expulsion import record as record_expulsion
+from .observing.completions import ids_of_waits, keys_of_requests
 from .observing.observer import Observer
 from .observing.records import MOST_ROWS, ObservedContext, ObservedReference, ObservedReferences
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
@@ -112,7 +113,9 @@ __all__ = [
     "event_name",
     "find_backend",
     "init_backend",
+    "ids_of_waits",
     "is_async_execution",
+    "keys_of_requests",
     "label_parts",
     "open_agents",
     "open_request",

@@ -20,12 +20,12 @@ from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .leaks import LeakReport
-from .numbers import ReferenceTopic
+from .numbers import ReferenceMethod, ReferenceTopic
 from .observing import observe_held, observe_owned
 from .owner_table import Owned
 from .ownership import Ownership
 from .plain import frees_quietly
-from .transfers import connection_of
+from .transfers import connection_of, created_by
 
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
@@ -232,7 +232,15 @@ class RRefContext:
         """Return the references that this worker owns, and those of other owners that it holds."""
         with self._lock:
             owned, forks = self.ownership.owned.by_id(), list(self.ownership.forks.values())
-        return observe_owned(owned, self.agent.name, self._worker), observe_held(forks, self.me, self._worker)
+        return observe_owned(owned, self.agent.name, self._worker, self._makers()), observe_held(
+            forks, self.me, self._worker
+        )
+
+    def _makers(self) -> dict[RRefId, list[int]]:
+        """Return, by reference, caller's number and id of the request that makes its value here."""
+        serving = list(self.agent.server.serving.values())
+        makers = [call for call in serving if call.method == ReferenceMethod.CREATE and REFERENCE_EXTRA in call.extras]
+        return {created_by(call.extras[REFERENCE_EXTRA]): list(call.key) for call in makers}
 
     def _counts(self) -> dict[str, int]:
         self.agent.timers.run_waiting()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import sys
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
-from ..rpc.extend import MOST_ROWS, ObservedReference, ObservedReferences
+from ..core.futures import direct_dependents
+from ..rpc.extend import MOST_ROWS, ObservedReference, ObservedReferences, ids_of_waits, keys_of_requests
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .owner_table import Owned
@@ -20,16 +22,28 @@ BUILT_IN = (int, float, complex, bool, str, bytes, bytearray, list, tuple, dict,
 Names = Callable[[WorkerKey], str]
 
 
-def observe_owned(records: Mapping[RRefId, Owned], owner: str, name: Names) -> ObservedReferences:
-    """Return the largest references that this worker owns, and how many it owns: there may be many.
+def observe_owned(
+    records: Mapping[RRefId, Owned], owner: str, name: Names, makers: Mapping[RRefId, list[int]]
+) -> ObservedReferences:
+    """Return the references that this worker owns, awaited and then largest ones first, and how many it owns.
 
     Args:
         records: the owner's records, by reference.
         owner: this worker's name.
         name: returns the name of a worker.
+        makers: by reference, caller's number and id of the request that makes its value.
     """
-    largest = heapq.nlargest(MOST_ROWS, records.items(), key=lambda item: _described(item[1])[1] or 0)
-    return ObservedReferences([_owned(rref_id, record, owner, name) for rref_id, record in largest], len(records))
+    largest = heapq.nlargest(MOST_ROWS, records.items(), key=_weight)
+    rows = [_owned(rref_id, record, owner, name, makers.get(rref_id, [])) for rref_id, record in largest]
+    return ObservedReferences(rows, len(records))
+
+
+def _weight(item: tuple[RRefId, Owned]) -> float:
+    """Return the order of a reference in the list: first those whose values are awaited, then the largest."""
+    value = item[1].value
+    if value is not None and not value.done() and direct_dependents(value):
+        return math.inf
+    return _described(item[1])[1] or 0
 
 
 def _described(record: Owned) -> tuple[str, int | None]:
@@ -39,10 +53,12 @@ def _described(record: Owned) -> tuple[str, int | None]:
     return type_and_size(future.value())
 
 
-def _owned(rref_id: RRefId, record: Owned, owner: str, name: Names) -> ObservedReference:
+def _owned(rref_id: RRefId, record: Owned, owner: str, name: Names, maker: list[int]) -> ObservedReference:
     kind, size = _described(record)
+    value = record.value if not record.made else None
+    calls, requests = ([], []) if value is None else (ids_of_waits(value), keys_of_requests(value))
     holders = sorted({name(holder) for holder, _ in list(record.forks.values())})
-    return ObservedReference(str(rref_id), owner, kind, size, record.made, holders)
+    return ObservedReference(str(rref_id), owner, kind, size, record.made, holders, maker, calls, requests)
 
 
 def observe_held(forks: list[Fork], me: WorkerKey, name: Names) -> ObservedReferences:

@@ -2,6 +2,7 @@
 
 from .attempts import attempt
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
+from .dependents import direct_dependents
 from .future import WAIT_CODE, Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
 from .protection import interruptible, sleeps
@@ -23,6 +24,7 @@ __all__ = [
     "complete_once",
     "copy_error",
     "copy_outcome",
+    "direct_dependents",
     "in_thread",
     "interruptible",
     "interrupts_protected",

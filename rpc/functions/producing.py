@@ -61,7 +61,7 @@ class Producer:
     def __init__(self, threads: AgentThreads, call: ServerCall, iterator: Any, forget: Callable[[], object]) -> None:
         self.call = call
         self._threads = threads
-        self._iterator = iterator
+        self.iterator = iterator
         self._forget = forget
         self._asynchronous = hasattr(iterator, "__anext__")
         # For all steps: it has the callee's agent, the call, and the caller's autograd context.
@@ -125,7 +125,7 @@ class Producer:
         """Make items as long as they are asked for. Return a function for the thread to call before it idles."""
         while work is not None:
             if isinstance(work, CloseGenerator):
-                work = self._closed(self._error_of(getattr(self._iterator, "close", None)))
+                work = self._closed(self._error_of(getattr(self.iterator, "close", None)))
                 continue
             try:
                 value = (MORE, self._context.run(self._next, work.pull))
@@ -139,7 +139,7 @@ class Producer:
 
     def _next(self, pull: ServerCall) -> Any:
         with recorded_by(pull.profiles):
-            return next(self._iterator)
+            return next(self.iterator)
 
     def _error_of(self, close: Callable[[], object] | None) -> BaseException | None:
         if close is None:  # only generators have it
@@ -162,7 +162,7 @@ class Producer:
             return self._decide(Stepped())
         try:
             with recorded_by(work.pull.profiles):
-                value = (MORE, await self._iterator.__anext__())
+                value = (MORE, await self.iterator.__anext__())
         except StopAsyncIteration:
             value = (END, None)
         except BaseException as error:
@@ -170,7 +170,7 @@ class Producer:
         return self._answer(work, value)
 
     async def _aclose(self) -> BaseException | None:
-        if (close := getattr(self._iterator, "aclose", None)) is None:
+        if (close := getattr(self.iterator, "aclose", None)) is None:
             return None
         try:
             await close()
@@ -214,6 +214,10 @@ class Producers:
     def count(self) -> int:
         """Return how many generators have not ended."""
         return len(self._open)
+
+    def suspended(self) -> list[tuple[ServerCall, Any]]:
+        """Return the requests of the streams that have not ended, each with its iterator."""
+        return [(each.call, each.iterator) for each in list(self._open.values())]
 
     def _serve_opening(self, call: ServerCall) -> None:
         function, args, kwargs = open_request(call.open(), self._agent.name)

@@ -108,6 +108,10 @@ class Rounds:
         """Return the names of the members without an offer."""
         return [name for name, queue in self._queues.items() if not queue]
 
+    def waiting(self) -> list[Future[dict[str, Any]]]:
+        """Return the future of the first offer of each member that has one."""
+        return [queue[0].done for queue in self._queues.values() if queue]
+
     def __bool__(self) -> bool:
         return self._present > 0
 
@@ -185,6 +189,11 @@ class Gathering:
         if offer is not None:
             _give_up(offer)
         return offer is not None
+
+    def open(self) -> list[tuple[list[str], list[Future[dict[str, Any]]]]]:
+        """Return for each round that is not complete which members are missing, and the futures of those that wait."""
+        with self._lock:
+            return [(rounds.missing(), rounds.waiting()) for rounds in self._rounds.values() if rounds]
 
     def _waiting(self) -> list[tuple[tuple[Group, float], float]]:
         with self._lock:

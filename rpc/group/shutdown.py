@@ -66,9 +66,12 @@ class Shutdown:
                 self.agent.connections.dial_missing(peer)
 
     def missing(self) -> str:
+        """Return a text that names the workers that shutdown waits for."""
+        return ", ".join(map(repr, self.missing_names())) or "no other worker"
+
+    def missing_names(self) -> list[str]:
         """Return the names of the workers that shutdown waits for."""
-        ranks = self._missing()
-        return ", ".join(repr(self.agent.peers.at(rank).info.name) for rank in ranks) or "no other worker"
+        return [self.agent.peers.at(rank).info.name for rank in self._missing()]
 
     def reasons(self) -> str:
         """Return the names of the workers that shutdown waits for, and the calls of this worker that are under way."""
@@ -217,3 +220,9 @@ def _completes(future: Future[None], seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+SHUTDOWN_CODES = (
+    Shutdown.wait.__code__,
+    _wait_for_own_work.__code__,
+)  # a thread that waits in shutdown has a frame of one

@@ -5,6 +5,7 @@ It runs in the thread of a reader, so that it comes also while all threads for u
 
 from __future__ import annotations
 
+import heapq
 import platform
 import resource
 import sys
@@ -14,14 +15,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.futures import Future
+from ..call_states import WAITING
+from ..calls.server_call import CallKey, ServerCall
+from ..group.gathering import Gathering
+from ..group.shutdown import Shutdown
 from ..threads.pool import ThreadPool
 from ..wire.control import Amount
+from .completions import dependents, ids_of_waits, keys_of_requests
 from .records import (
     MOST_CHARACTERS,
     MOST_ROWS,
     Observation,
     ObservedCall,
     ObservedContext,
+    ObservedGathering,
     ObservedLink,
     ObservedReferences,
     ObservedRequest,
@@ -31,9 +39,9 @@ from .stacks import QUESTIONS, observe_threads
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.dispatch import PendingCall
-    from ..calls.server_call import ServerCall
     from ..links.peer import Peer
 
+Ids = dict[int, list[int]]
 STATM = Path("/proc/self/statm")
 
 
@@ -51,18 +59,52 @@ def observe_worker(
     """
     calls = [call for call in list(agent.caller.table.calls.values()) if call.method not in QUESTIONS]
     serving = [item for item in list(agent.server.serving.items()) if item[1].method not in QUESTIONS]
+    oldest = heapq.nlargest(MOST_ROWS, calls, key=agent.caller.table.age)
+    futures, requests = _completed_by(oldest)
     lists: dict[str, list[Any]] = {
-        "calls": sorted([_call(agent, call) for call in calls], key=lambda call: -call.seconds),
-        "requests": [_request(agent, sender, call) for (sender, _), call in serving],
+        "calls": [_call(agent, call, futures) for call in oldest],
+        "requests": [_request(agent, sender, call, requests) for (sender, _), call in serving],
         "owned": owned.rows,
         "held": held.rows,
         "contexts": contexts,
         "links": [_link(agent, peer) for peer in agent.peers.met() if peer.number != agent.number],
-        "threads": observe_threads({id(call.future): call for call in calls}),
+        "threads": observe_threads(agent, futures),
+        "gatherings": [_gathering(*each) for each in agent.part(Gathering).open()],
     }
-    totals = {**{name: len(rows) for name, rows in lists.items()}, "owned": owned.total, "held": held.total}
+    totals = {name: len(rows) for name, rows in lists.items()}
+    totals |= {"calls": len(calls), "owned": owned.total, "held": held.total}
     shown: dict[str, Any] = {name: rows[:MOST_ROWS] for name, rows in lists.items()}
-    return replace(_process(agent), totals=totals, **shown)
+    return replace(_process(agent), totals=totals, **shown, **_shutdown(agent))
+
+
+def _completed_by(calls: list[PendingCall]) -> tuple[Ids, dict[CallKey, list[int]]]:
+    """Return the ids of the calls that complete a future, by its ``id``; and those that answer a request, by its key.
+
+    A wait for a call counts only where no call to a worker is known.
+    """
+    futures: Ids = {}
+    requests: dict[CallKey, list[int]] = {}
+    for call in sorted(calls, key=lambda call: call.to < 0):
+        for each in dependents(call.future):
+            if isinstance(each, ServerCall):
+                ids = requests.setdefault(each.key, [])
+            elif isinstance(each, Future):
+                ids = futures.setdefault(id(each), [])
+            else:
+                continue
+            if call.to >= 0 or not ids:
+                ids.append(call.call_id)
+    return futures, requests
+
+
+def _shutdown(agent: Agent) -> dict[str, Any]:
+    shutdown = agent.part(Shutdown)
+    return {"in_shutdown": shutdown.begun, "shutdown_waits": shutdown.missing_names() if shutdown.begun else []}
+
+
+def _gathering(missing: list[str], offers: list[Future[Any]]) -> ObservedGathering:
+    requests = [key for offer in offers for key in keys_of_requests(offer)]
+    return ObservedGathering(missing[:MOST_ROWS], requests, [each for offer in offers for each in ids_of_waits(offer)])
 
 
 def _process(agent: Agent) -> Observation:
@@ -92,15 +134,18 @@ def resident_bytes() -> int:
         return largest if sys.platform == "darwin" else largest * 1024
 
 
-def _call(agent: Agent, call: PendingCall) -> ObservedCall:
+def _call(agent: Agent, call: PendingCall, futures: Ids) -> ObservedCall:
     to = agent.peers.name(call.to) if call.to >= 0 else ""
     what = str(call.what)[:MOST_CHARACTERS]
-    return ObservedCall(call.call_id, to, what, agent.caller.table.age(call), call.timeout, call.state.name)
+    calls = [each for each in futures.get(id(call.future), []) if each != call.call_id]
+    return ObservedCall(call.call_id, to, what, agent.caller.table.age(call), call.timeout, call.state.name, calls)
 
 
-def _request(agent: Agent, sender: int, call: ServerCall) -> ObservedRequest:
-    what = call.what[:MOST_CHARACTERS]
-    return ObservedRequest(agent.peers.name(sender), sender, call.call_id, what, call.state.name, call.cancelled)
+def _request(agent: Agent, sender: int, call: ServerCall, calls: dict[CallKey, list[int]]) -> ObservedRequest:
+    what, name = call.what[:MOST_CHARACTERS], agent.peers.name(sender)
+    unconfirmed = call.state is WAITING and any(not each.done() for each in call.attached.waits_for)
+    waits_for = calls.get((sender, call.call_id), [])
+    return ObservedRequest(name, sender, call.call_id, what, call.state.name, call.cancelled, waits_for, unconfirmed)
 
 
 def _link(agent: Agent, peer: Peer) -> ObservedLink:

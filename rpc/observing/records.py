@@ -22,15 +22,41 @@ class ObservedFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedThread:
-    """Thread of Python.
+class ObservedWait:
+    """Wait of a thread, a coroutine or a generator, as its frames tell it.
 
     Attributes:
-        ident: number of the thread in its process.
+        kind: "future", "lock", "thread", "queue", "event", "condition", "sleep", "socket", "process", "shutdown", "loop" (of
+            coroutines), "await", "consumer" (of a generator's items) or "observation".
+        name: its text in the program, such as ``self.lock``; empty if it has none.
+        object: the lock's number in its process; 0 for other kinds.
+        calls: ids of this worker's calls under way whose answers it waits for.
+        thread: number of the thread that holds the lock, or that is to end, if the object itself tells it; 0 if not.
+    """
+
+    kind: str
+    name: str = ""
+    object: int = 0
+    calls: list[int] = field(default_factory=list)
+    thread: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedThread:
+    """Thread of Python; or a coroutine or a generator that is suspended, which has a stack as well.
+
+    Attributes:
+        ident: number of the thread in its process; of a coroutine or a generator, that of the object.
         stack: its frames, the innermost last.
         waits: it waits for a future.
         waits_for: id of the call under way whose answer it waits for, if that is known.
         serves: caller's number and id of the request that it serves; empty if it serves none.
+        kind: "thread", "coroutine" or "generator".
+        main: it is the main thread of its process.
+        at: the innermost frame of the program's own code, outside this package and the standard library.
+        wait: its wait; None if it computes, or nothing tells.
+        loop: of a coroutine, the number of the thread that runs its event loop.
+        holds: numbers of the locks that it holds, of those that other threads wait for; inferred from its ``with`` statements.
     """
 
     ident: int
@@ -39,6 +65,12 @@ class ObservedThread:
     waits: bool = False
     waits_for: int | None = None
     serves: list[int] = field(default_factory=list)
+    kind: str = "thread"
+    main: bool = False
+    at: ObservedFrame | None = None
+    wait: ObservedWait | None = None
+    loop: int = 0
+    holds: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +84,7 @@ class ObservedCall:
         seconds: for how long it has waited.
         timeout: its time-out in seconds; 0 for none.
         state: where it is (``docs/design/rpc.md`` has the table).
+        calls: of a wait, ids of the calls whose answers end it.
     """
 
     call_id: int
@@ -60,6 +93,7 @@ class ObservedCall:
     seconds: float
     timeout: float
     state: str
+    calls: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +107,8 @@ class ObservedRequest:
         what: a text that names it; empty until it has started.
         state: where it is (``docs/design/rpc.md`` has the table).
         cancelled: its caller has given up.
+        calls: ids of this worker's calls whose answers it waits for without a thread.
+        unconfirmed: the owners of references in its arguments have not confirmed them, so it has not started.
     """
 
     sender: str
@@ -81,6 +117,8 @@ class ObservedRequest:
     what: str
     state: str
     cancelled: bool
+    calls: list[int] = field(default_factory=list)
+    unconfirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +132,9 @@ class ObservedReference:
         bytes: size of the value; None if it is not known.
         made: the value is there.
         holders: at the owner, names of the workers that hold it.
+        maker: at the owner, caller's number and id of the request that makes the value; empty if it has not arrived or ended.
+        calls: at the owner, ids of its waits for the value.
+        requests: at the owner, caller's number and id of each request that waits for the value without a thread.
     """
 
     rref_id: str
@@ -102,6 +143,9 @@ class ObservedReference:
     bytes: int | None
     made: bool
     holders: list[str] = field(default_factory=list)
+    maker: list[int] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    requests: list[list[int]] = field(default_factory=list)
 
 
 class ObservedReferences(NamedTuple):
@@ -124,6 +168,21 @@ class ObservedContext:
     context_id: int
     creator: str
     workers: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedGathering:
+    """Round of ``_barrier`` or ``_all_gather`` that is not complete, at the worker that leads it.
+
+    Attributes:
+        missing: names of the workers that have not called it.
+        requests: caller's number and id of each request that waits for it.
+        calls: ids of this worker's waits for it.
+    """
+
+    missing: list[str]
+    requests: list[list[int]]
+    calls: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +230,12 @@ class Observation:
         held: references of other owners that it holds.
         contexts: live contexts.
         links: its links to other workers.
-        threads: its threads.
+        threads: its threads, and coroutines and generators that are suspended.
+        gatherings: rounds that it leads.
+        shutdown_waits: names of the workers for which it waits in ``shutdown``; empty if it does not.
+        in_shutdown: it has called ``shutdown``.
+        process_state: of a worker that did not answer and runs on the asker's machine: "stopped", "running", "sleeping",
+            "in the kernel", "dead" or "gone"; empty if it is not known.
     """
 
     worker: str
@@ -196,3 +260,7 @@ class Observation:
     contexts: list[ObservedContext] = field(default_factory=list)
     links: list[ObservedLink] = field(default_factory=list)
     threads: list[ObservedThread] = field(default_factory=list)
+    gatherings: list[ObservedGathering] = field(default_factory=list)
+    shutdown_waits: list[str] = field(default_factory=list)
+    in_shutdown: bool = False
+    process_state: str = ""

@@ -8,46 +8,66 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ...core.futures import WAIT_CODE
 from ..calls.server_call import SERVE_CODE
 from ..wire.messages import Method
-from .records import MOST_CHARACTERS, MOST_ROWS, ObservedFrame, ObservedThread
+from .records import MOST_CHARACTERS, MOST_ROWS, ObservedThread, ObservedWait
+from .suspended import frames_of, observe_generators, observe_task, tasks_of_loops
+from .thread_waits import held_locks, observed, place_of_frames, wait_of
 
 if TYPE_CHECKING:
-    from ..calls.dispatch import PendingCall
+    from ..agent import Agent
 
 MOST_FRAMES = 100
 QUESTIONS = {Method.EXPLAIN, Method.OBSERVE}  # requests that are not the program's: a reader's thread answers them
+OBSERVER = f"{__package__}.observer"
+Stack = list[FrameType]  # the innermost first
 
 
-def observe_threads(calls: dict[int, PendingCall]) -> list[ObservedThread]:
-    """Return the threads of this process.
+def observe_threads(agent: Agent, awaited: Mapping[int, list[int]]) -> list[ObservedThread]:
+    """Return the threads of this process, and its coroutines and generators that are suspended.
 
     Args:
-        calls: the calls under way, by the ``id`` of their futures.
+        agent: the agent whose worker is observed.
+        awaited: ids of the calls that complete a future, by its ``id``.
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    frames = list(sys._current_frames().items())[:MOST_ROWS]
-    return [_thread(ident, names.get(ident, "not of Python"), frame, calls) for ident, frame in frames]
+    stacks = [(ident, list(_frames(frame))) for ident, frame in list(sys._current_frames().items())[:MOST_ROWS]]
+    found = [(_thread(ident, names.get(ident, "not of Python"), each, awaited, agent), each) for ident, each in stacks]
+    for loop, task in tasks_of_loops(stacks):
+        if frames := frames_of(task.get_coro()):
+            found.append((observe_task(loop, task, frames, awaited), frames))
+    found += observe_generators(agent)
+    return _with_locks(found)
 
 
-def _thread(ident: int, name: str, innermost: FrameType, calls: dict[int, PendingCall]) -> ObservedThread:
-    frames = list(_frames(innermost))
-    future = next(_locals(frames, WAIT_CODE), None)
+def _thread(ident: int, name: str, frames: Stack, awaited: Mapping[int, list[int]], agent: Agent) -> ObservedThread:
     request = next((each for each in _locals(frames, SERVE_CODE) if each.method not in QUESTIONS), None)
-    call = calls.get(id(future))
+    # A thread that observes waits for observations: these are no part of the program's waits.
+    wait = ObservedWait("observation") if any(_observers(frames)) else wait_of(frames, awaited, agent)
     return ObservedThread(
         ident,
         name[:MOST_CHARACTERS],
-        [ObservedFrame(each.f_code.co_filename, each.f_lineno or 0, each.f_code.co_name) for each in reversed(frames)],
-        future is not None,
-        None if call is None else call.call_id,
-        [] if request is None else list(request.key),
+        [observed(each) for each in reversed(frames)],
+        waits=wait is not None and wait.kind in ("future", "shutdown"),
+        waits_for=wait.calls[0] if wait and wait.calls else None,
+        serves=[] if request is None else list(request.key),
+        main=ident == threading.main_thread().ident,
+        at=place_of_frames(frames),
+        wait=wait,
     )
+
+
+def _with_locks(found: list[tuple[ObservedThread, Stack]]) -> list[ObservedThread]:
+    """Return the threads, each with the locks that it holds, of those that others wait for."""
+    wanted = frozenset(each.wait.object for each, _ in found if each.wait is not None and each.wait.object)
+    if not wanted:
+        return [each for each, _ in found]
+    return [replace(each, holds=held_locks(frames, wanted)) for each, frames in found]
 
 
 def _frames(innermost: FrameType) -> Iterator[FrameType]:
@@ -59,6 +79,10 @@ def _frames(innermost: FrameType) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _locals(frames: list[FrameType], code: object) -> Iterator[Any]:
+def _observers(frames: Stack) -> Iterator[bool]:
+    return (frame.f_code.co_name == "observe" and frame.f_globals.get("__name__") == OBSERVER for frame in frames)
+
+
+def _locals(frames: Stack, code: object) -> Iterator[Any]:
     """Return ``self`` of each frame that runs a method, the innermost first."""
     return (frame.f_locals["self"] for frame in frames if frame.f_code is code)

@@ -97,3 +97,6 @@ async def _complete(coroutine: Coroutine[Any, Any, Any], outcome: Future[Any]) -
     finally:
         # An error's traceback holds this frame: outcome -> error -> frame -> outcome would be a cycle.
         del coroutine, outcome
+
+
+RUNNER_CODE = _complete.__code__  # the outermost frame of a coroutine, which has its outcome

@@ -59,11 +59,11 @@ LAYERS_OF_RPC = {
     "current": 10,
     "functions": 11,
     "group": 12,
-    "observing": 12,
-    "api": 13,
-    "backend_registry": 13,
-    "extend": 14,
-    "__init__": 15,
+    "observing": 13,
+    "api": 14,
+    "backend_registry": 14,
+    "extend": 15,
+    "__init__": 16,
 }
 """Packages and modules in rpc/. Each imports from those below it."""
 
