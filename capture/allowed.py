@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ..core.extend import OPERATIONS, accumulate_grad
+from ..core.extend import OPERATIONS, Array, accumulate_grad, memory_address
 from ..nn.extend import Steps, Weights
-from .cast import cast
+from .into import cast, copied, in_order, reshaped, strided
 from .mirrors import node_at, run_node
 from .program import array_at, call_whole
 from .recorder import clear_gradient
 from .tracer import array_in
 
 _FUNCTIONS = (
-    "all any argmax argmin argsort broadcast_to clip concatenate copy cumprod cumsum diagonal diff dot einsum expand_dims "
-    "flip fmax full_like matmul max mean min moveaxis ndim nonzero ones_like outer pad prod ravel repeat reshape roll round "
-    "sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose tril triu var where "
-    "zeros_like isclose nan_to_num real imag conj angle flatnonzero searchsorted unique bincount rot90 cross inner vdot kron"
+    "all angle any argmax argmin argsort bincount broadcast_to clip concatenate conj copy copyto cross cumprod "
+    "cumsum diagonal diff dot einsum empty expand_dims flatnonzero flip full full_like imag inner isclose kron "
+    "matmul max mean min moveaxis nan_to_num ndim nonzero ones ones_like outer pad prod ravel real repeat reshape "
+    "roll rot90 round searchsorted sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile "
+    "trace transpose tril triu unique var vdot where zeros zeros_like "
 )
 _METHODS = (
     "all any argmax argmin argsort choose clip compress conj conjugate copy cumprod cumsum diagonal dot flatten max mean min "
@@ -32,7 +33,19 @@ _METHODS = (
 )
 _OF_UFUNCS = ("reduce", "accumulate", "outer")
 _ATTRIBUTES = ("T", "mT", "real", "imag")
-_OURS = (cast, call_whole, array_at, array_in, node_at, run_node, accumulate_grad, clear_gradient)
+_OURS = (
+    cast,
+    copied,
+    in_order,
+    reshaped,
+    call_whole,
+    array_at,
+    array_in,
+    node_at,
+    run_node,
+    accumulate_grad,
+    clear_gradient,
+)
 # Operations that read memory or objects of other libraries, or change what a tensor is.
 _NOT = frozenset(["frombuffer", "from_dlpack", "from_numpy", "resize_", "resize_as_", "set_", "to_sparse"])
 # Classes of arguments: the class, and the function that returns what an object is made of.
@@ -41,7 +54,37 @@ OBJECTS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "Weights": (Weights, tuple),
 }
 # Those whose results may be larger than their arguments by a number among these.
-SIZED = frozenset(["broadcast_to", "full_like", "ndarray.repeat", "pad", "repeat", "tile", "call_whole", "bincount"])
+SIZED = frozenset(
+    [
+        "empty",
+        "full",
+        "ones",
+        "zeros",
+        "broadcast_to",
+        "full_like",
+        "ndarray.repeat",
+        "pad",
+        "repeat",
+        "tile",
+        "call_whole",
+        "bincount",
+    ]
+)
+
+
+def bounded(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """Return what ``strided`` returns.
+
+    Raises:
+        ValueError: an element would lie outside of the array's memory.
+    """
+    low, high = np.lib.array_utils.byte_bounds(array)
+    reach = [(length - 1) * step for length, step in zip(shape, strides)]
+    first = memory_address(array) + sum(each for each in reach if each < 0)
+    last = memory_address(array) + sum(each for each in reach if each > 0) + array.itemsize
+    if len(shape) != len(strides) or min(shape, default=1) < 1 or not array.size or first < low or last > high:
+        raise ValueError(f"a view of shape {shape} with the strides {strides} leaves the memory of its array")
+    return strided(array, shape, strides)
 
 
 @cache
@@ -56,6 +99,7 @@ def functions() -> dict[str, Callable[..., Any]]:
             found[ufunc.__name__] = ufunc
             found.update({f"{ufunc.__name__}.{method}": getattr(ufunc, method) for method in _OF_UFUNCS})
     found.update({each.__name__: each for each in _OURS})
+    found["strided"] = bounded  # a forged plan cannot read other memory
     found.update(getitem=operator.getitem, setitem=operator.setitem)
     found.update({f"operation.{name}": each for name, each in OPERATIONS.items() if name not in _NOT})
     return found
@@ -63,7 +107,8 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 @cache
 def _names() -> dict[Any, str]:
-    return {each: name for name, each in functions().items() if not name.startswith("attribute.")}
+    names = {each: name for name, each in functions().items() if not name.startswith("attribute.")}
+    return {**names, strided: "strided"}
 
 
 def name_of(function: Any) -> str | None:

@@ -157,6 +157,9 @@ class _Reader:
             escapes,
             changes,
         )
+        written = named.get("out", given[0] if function in ("copyto", "setitem") and given else None)
+        if written is not statement.target:
+            raise ValueError(f"a call of {function} writes to something else than it says")
         if function in SIZED:
             self._check_integers(statement)
         if into and (statement.result is None or statement.result.shape is None or len(statement.result.storages) != 1):
@@ -275,6 +278,15 @@ def _check_order(
         or (not backwards and half != len(statements))
     ):
         raise ValueError("its parts are not in order")
+    outside = {
+        storage
+        for each in statements
+        for value in each.values()
+        if value.number in arrays
+        for storage in value.storages
+    }
+    if any(each.target is not None and each.target.storages & outside for each in statements):
+        raise ValueError("it writes to an argument")
     known = _followed(statements[:half], set(arrays))
     _check_known(results, known)
     for place, each in enumerate(backwards):

@@ -163,6 +163,17 @@ def test_integers_that_make_large_arrays_are_refused():
             tg.load_plan(forged(found))
 
 
+def test_views_of_other_memory_are_refused():
+    file, _ = saved(lambda x: x * 2, tg.ones(4, 4))
+    found = tg.load(file)
+    ((number, storages, array),) = [each for each in found["values"] if each[0] == found["arrays"][0][0]]
+    found["values"].append((999, storages, (*array[:2], (1 << 40, 4))))
+    view = ("VIEW", "strided", ({"value": number}, (4, 4), (1 << 40, 4)), {"dict": []}, 999, None, [], (False,) * 3)
+    changed = {**found, "statements": [view, *found["statements"]], "results": {"wrapped": (999, False)}}
+    with pytest.raises(CheckpointError, match="leaves the memory"):
+        tg.load_plan(forged(changed))(tg.ones(4, 4))
+
+
 def test_changed_data_gives_an_error_of_the_library_or_a_plan():
     found, inputs = data()
     errors = [try_forged(found, seed, inputs) for seed in range(60)]
