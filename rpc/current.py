@@ -22,6 +22,7 @@ def abandon() -> None:
     """Forget the parent's agents in a forked child; they and their gRPC objects are neither used nor destroyed in the child."""
     keep_for_ever(running_agents)
     for agent in running_agents:
+        agent.state.closed = "this process was forked from that of the worker"
         agent.timers.abandon()
     _inherited.extend(running_agents)
     running_agents.clear()

@@ -77,7 +77,7 @@ class Receiver:
         try:
             kind = frame[0]
             if kind == FrameKind.REQUEST:
-                self._request(self._peers.at(connection.number), connection, frame, owned)
+                self._request(self._peers.by_number[connection.number], connection, frame, owned)
             elif kind == FrameKind.REPLY:
                 self._reply(connection, frame, owned)
             elif kind == FrameKind.DONE:

@@ -6,16 +6,6 @@ import os
 
 from ..core.errors import AgentClosedError
 
-_process = os.getpid()  # kept, because asking costs a system call
-
-
-def _forked() -> None:
-    global _process
-    _process = os.getpid()
-
-
-os.register_at_fork(after_in_child=_forked)
-
 
 class AgentState:
     """Name, rank, number and phase of one agent.
@@ -29,7 +19,7 @@ class AgentState:
         dynamic: other workers may join and leave at any time.
         process_id: the process that the agent belongs to.
         leaving: all workers agreed to leave: from here on, disconnects are expected.
-        closed: why the agent is closed; empty as long as it is open.
+        closed: why the agent is closed; empty as long as it is open. In a forked child every agent of the parent is closed.
     """
 
     __slots__ = ("closed", "dynamic", "leaving", "name", "number", "process_id", "rank")
@@ -38,7 +28,7 @@ class AgentState:
         self.name = name
         self.rank = self.number = rank
         self.dynamic = False
-        self.process_id = _process
+        self.process_id = os.getpid()
         self.leaving = False
         self.closed = ""
 
@@ -48,10 +38,11 @@ class AgentState:
         Raises:
             AgentClosedError: it was closed, or belongs to the process that this one was forked from.
         """
-        if self.closed:
-            raise AgentClosedError(f"worker {self.name!r} cannot be used: {self.closed}; call rpc.init_rpc(...) again")
-        if self.process_id != _process:
+        if not self.closed:
+            return
+        if self.process_id != os.getpid():
             raise AgentClosedError(
                 f"worker {self.name!r} belongs to process {self.process_id}, not to this forked child; start a process "
                 f"with the spawn method and call rpc.init_rpc(...) there"
             )
+        raise AgentClosedError(f"worker {self.name!r} cannot be used: {self.closed}; call rpc.init_rpc(...) again")

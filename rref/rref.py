@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, overload
@@ -22,11 +21,10 @@ from ..rpc.extend import (
     resolve_timeout,
 )
 from .context import RRefContext
-from .creation import create
 from .forks import Fork, State
 from .methods import call_method
 from .proxy import MethodOf, Proxy, refuse_attribute
-from .values import Fetching, fetch, own_value, text_of, type_of_value, wait_for_value
+from .values import Fetching, create, fetch, own_value, text_of, type_of_value, wait_for_value
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -335,9 +333,7 @@ class RRef(Generic[T]):
     def _check(self) -> None:
         if self._released:
             raise RpcError(f"{self} was released; keep it longer, or create it again")
-        agent = self._context.agent
-        if agent.closed or agent.state.process_id != os.getpid():
-            agent.state.check_open()
+        self._context.agent.state.check_open()
 
     def __reduce__(self) -> Any:
         raise SerializationError(

@@ -126,7 +126,8 @@ class Caller:
         Args:
             peer, method, body, timeout, what, labels, notes: as for ``request``.
         """
-        self._state.check_open()
+        if self._state.closed:
+            self._state.check_open()  # raises
         call = self.table.new_call(method, timeout, peer.number, what)
         call.future.canceller = self
         link = peer.link
@@ -335,7 +336,8 @@ class Caller:
             message.connection.flow.used(message.size)
             if not opened:  # Ctrl-C in the user's code, or a signal handler has raised something
                 self._not_read(call)
-        self._finish(call, value, error)
+        if callbacks := call.future.try_finish(value, error):  # ``_finish``, without a call
+            self._call_back(callbacks)
         if error is not None and raised_by_handler(error):
             raise error
 

@@ -1,31 +1,37 @@
-"""Answers of the callee: how they are sent, answers that carry an exception, and a check of what functions returned."""
+"""Answers of the callee: values and exceptions, each a message, and answers of ``None``, of which one message has several."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from threading import Semaphore
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import ArgumentTypeError, SerializationError
-from ...core.futures import Future, thread_role
+from ...core.errors import SerializationError
+from ...core.futures import thread_role
+from ..links.connections import MOST_DIALS
 from ..threads.pool import ThreadPool
+from ..wire.control import encode_done, encode_ids
 from ..wire.failures import describe_failure
 from ..wire.frames import encode
 from ..wire.header import Flag, FrameKind
-from ..wire.messages import Outgoing
+from ..wire.messages import Outgoing, Topic
 from ..wire.payload import pack
 
 if TYPE_CHECKING:
     from ..flow.flow import Flow
     from ..flow.flows import Flows
     from ..lanes.session import Session
+    from ..links.control_channel import ControlChannel
+    from ..links.peer import Peer
     from ..threads.timers import Timer, Timers
     from .codec import Codec
 
 COPIED_BYTES = 64 * 1024  # a shorter answer that has no room is copied and queued
 MOST_WAITING_REPLIES = 4  # threads that wait for room with a longer answer; the answer of another thread is queued
+MOST_TOGETHER = 64  # so many answers of ``None`` leave without waiting for more
 Unsent = Callable[[Outgoing], None]
+T = TypeVar("T")
 
 
 class Reply(Outgoing):
@@ -74,20 +80,18 @@ class Replies:
             parts = encode(reply)
             flow: Flow = connection.flow or self._flows.of(connection)
             try:
-                sent = self._send(reply, parts, connection, flow)
+                if flow.take(reply):
+                    sent = connection.send(parts)
+                elif reply.size > COPIED_BYTES and self._may_wait():
+                    sent = self._wait(reply, parts, flow)
+                else:
+                    sent = self._queue(reply, parts, flow)
             except MemoryError:  # nothing of it arrives: the room that it took is for the error that is sent instead
                 flow.put_back(reply)
                 raise
         finally:
             if not sent:
                 self._codec.not_delivered(reply)
-
-    def _send(self, reply: Reply, parts: list[Any], connection: Session, flow: Flow) -> bool:
-        if flow.take(reply):
-            return connection.send(parts)
-        if reply.size > COPIED_BYTES and self._may_wait():
-            return self._wait(reply, parts, flow)
-        return self._queue(reply, parts, flow)
 
     def _may_wait(self) -> bool:
         """Return whether this thread may wait for room. If so it has taken a place, which ``_wait`` gives back."""
@@ -124,7 +128,69 @@ def _expire(reply: Reply, flow: Flow, unsent: Unsent) -> None:
 
 
 def _known(reply: Outgoing) -> None:
-    """Do nothing: the thread that waits with the answer learns by ``Flow.send`` that it was not sent."""
+    """Do nothing: a thread that waits with the answer learns by ``Flow.send`` that it was not sent; nothing keeps others."""
+
+
+class DoneAnswers:
+    """Answers of ``None`` of one agent: ids of calls, so that several that leave at the same time are one message.
+
+    An answer for which a thread waits is lost with its connection, as its call then fails: a frame that is not acknowledged is
+    enough. One that no thread waits for must arrive whatever happens to the connection: it is a control message.
+
+    Args:
+        flows: flow control of the connections.
+        control: for answers that no thread waits for.
+        timers: for answers that wait for others.
+        waiting: requests that have not begun. While there are many, answers wait up to a millisecond to leave together.
+    """
+
+    def __init__(self, flows: Flows, control: ControlChannel, timers: Timers, waiting: Sized) -> None:
+        self._flows = flows
+        self._control = control
+        self._waiting = waiting
+        self._together = timers.together(self._send_together, hurried=True)
+        self._soon = timers.together(self._send_soon)
+
+    def send(self, connection: Session, call_id: int) -> None:
+        """Answer a call on the connection of its request; with others in one message, while many requests wait."""
+        together, waiting = self._together, len(self._waiting)
+        if waiting <= MOST_DIALS and not together.items:
+            self._send(connection, [call_id])
+            return
+        together.add((connection, call_id))
+        if not waiting or len(together.items) >= MOST_TOGETHER:
+            together.flush()
+
+    def send_soon(self, peer: Peer, call_id: int) -> None:
+        """Answer a call later, by a control message with others: no thread waits for the answer, and it cannot be lost."""
+        self._soon.add((peer, call_id))
+
+    def _send(self, connection: Session, call_ids: list[int]) -> None:
+        parts = [frame := encode_done(call_ids)]
+        done = Reply(0, 0, 0.0, -1)
+        done.deadline = 0.0
+        done.size = len(frame)
+        flow = connection.flow or self._flows.of(connection)
+        if flow.take(done):
+            connection.send(parts)
+        else:  # the caller does not read; no further request of it starts meanwhile
+            done.timer = None
+            flow.send(done, parts, _known, waits=False)
+
+    def _send_together(self, answers: list[tuple[Session, int]]) -> None:
+        for connection, ids in _grouped(answers).items():
+            self._send(connection, ids)
+
+    def _send_soon(self, answers: list[tuple[Peer, int]]) -> None:
+        for peer, ids in _grouped(answers).items():
+            self._control.post(peer, Topic.DONE, encode_ids(ids))
+
+
+def _grouped(answers: list[tuple[T, int]]) -> dict[T, list[int]]:
+    groups: dict[T, list[int]] = {}
+    for receiver, call_id in answers:
+        groups.setdefault(receiver, []).append(call_id)
+    return groups
 
 
 def label_result(value: Any) -> list[tuple[str, Any]]:
@@ -155,16 +221,3 @@ def _too_large(kind: str) -> SerializationError:
     return SerializationError(
         f"the call raised {kind}, which is larger than GrpcRpcBackendOptions(max_message_bytes=) of the callee; raise it there"
     )
-
-
-def check_future(result: Any) -> Future[Any]:
-    """Return the result of a function marked with ``async_execution``, which must be a future.
-
-    Raises:
-        ArgumentTypeError: it is no future.
-    """
-    if not isinstance(result, Future):
-        raise ArgumentTypeError(
-            f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
-        )
-    return result

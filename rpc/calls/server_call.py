@@ -5,33 +5,27 @@ from __future__ import annotations
 import json
 import logging
 import math
-import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import SerializationError
+from ...core.errors import ArgumentTypeError, SerializationError
 from ...core.futures import Future, attempt, complete_once, run_callbacks
 from ..call_states import ANSWERED, ENDED, PARKED, WAITING
 from ..links.link import LinkState
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, NONE_YET, Incoming, Method
-from .replies import Replies, Reply, check_future, label_result, pack_failure
+from .replies import Reply, label_result, pack_failure
 
 if TYPE_CHECKING:
     from ..lanes.session import Session
     from ..links.peer import Peer
     from ..links.worker_info import WorkerInfo
-    from ..state import AgentState
-    from ..threads.agent_threads import AgentThreads
     from ..threads.pool import Idle
-    from ..threads.timers import Timers
-    from .codec import Codec
-    from .done import DoneAnswers
+    from .serving import Server
 
 logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE
@@ -40,27 +34,6 @@ WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's cl
 CallKey = tuple[int, int]  # number of the caller, id of the call there
 call_variable: ContextVar[ServerCall | None] = ContextVar("telegrad_call", default=None)  # the one that runs
 Handler = Callable[["ServerCall"], None]
-
-
-class CallServer(ABC):
-    """Server of requests, as far as one of them needs it (``serving.py`` has the only one)."""
-
-    state: AgentState
-    codec: Codec
-    timers: Timers
-    threads: AgentThreads
-    replies: Replies
-    done: DoneAnswers
-    handlers: dict[int, Handler]
-    cancellation_lock: threading.Lock
-
-    @abstractmethod
-    def take(self, call: ServerCall) -> bool:
-        """Take a request out of those that wait; return False if another thread did."""
-
-    @abstractmethod
-    def served(self, call: ServerCall) -> None:
-        """Note that a request was answered, or dropped."""
 
 
 class ServerCall(Incoming):
@@ -95,7 +68,7 @@ class ServerCall(Incoming):
     kind = FrameKind.REQUEST
     _cancellation: Future[bool] | None
 
-    def __init__(self, server: CallServer, connection: Session, peer: Peer) -> None:
+    def __init__(self, server: Server, connection: Session, peer: Peer) -> None:
         self.connection = connection
         self.size = 0
         self.pickled: Any = b""
@@ -144,15 +117,43 @@ class ServerCall(Incoming):
         if flow.queued and flow.hold(self):
             return None  # answers to its caller are queued; ``Server.resume`` starts it again when they have left
         server = self._server
-        if not server.take(self):
+        if not self.claim():
             return None
         late = 0.0 < self.deadline < server.timers.now()  # ``_expired``, without a call
         if server.state.closed or ((self._peer.link.state is GONE or late) and not self.must_run):
-            server.served(self)
+            self.finish()
             return None
         self.state = self.state.start
         server.threads.new_context().run(self._serve)
         return None if (reading := self.connection.reading) is None else reading.linger
+
+    def claim(self) -> bool:
+        """Take it out of those that wait, to start or drop it; return False if another thread did.
+
+        It no longer counts as in flight.
+        """
+        connection = self.connection
+        if self._server.waiting.pop((connection.number, self.call_id), None) is not self:
+            return False
+        connection.flow.used(self.size)
+        return True
+
+    def drop(self) -> None:
+        """Drop it, because its answer is not needed any more, unless it has started or must run."""
+        if not self.must_run and self.claim():
+            self.drop_content()
+            self.finish()
+
+    def finish(self) -> None:
+        """Note that it was answered, or dropped because its caller gave up."""
+        key, serving = (self.connection.number, self.call_id), self._server.serving
+        if serving.get(key) is self:
+            del serving[key]
+        self.state = self.state.drop
+        if self.state is ENDED and self._cancellation is not None:
+            self.tell_end()
+        if self.extras:
+            self._server.codec.served(self)
 
     def _expired(self) -> bool:
         return self.deadline > 0 and self._server.timers.now() > self.deadline
@@ -256,7 +257,7 @@ class ServerCall(Incoming):
             self.reply(None)  # may be lost with its connection; the control message cannot
         self.state = self.state.answer
         self._server.done.send_soon(self._peer, self.call_id)
-        self._server.served(self)
+        self.finish()
 
     def park(self) -> None:
         """Note that the handler has returned, and the answer comes later."""
@@ -271,7 +272,7 @@ class ServerCall(Incoming):
             pack_failure(reply, error, self._server.state.name, self._server.codec.limit, not self._peer.versions)
             self._send(reply)
         finally:
-            self._server.served(self)
+            self.finish()
 
     def note(self, error: BaseException) -> None:
         """Log an exception of the function: at level INFO, because the caller gets it too, or as a warning if it is gone."""
@@ -295,7 +296,20 @@ class ServerCall(Incoming):
             else:
                 self._server.replies.send(reply, self.connection)
         self.state = self.state.answer
-        self._server.served(self)
+        self.finish()
+
+
+def check_future(result: Any) -> Future[Any]:
+    """Return the result of a function marked with ``async_execution``, which must be a future.
+
+    Raises:
+        ArgumentTypeError: it is no future.
+    """
+    if not isinstance(result, Future):
+        raise ArgumentTypeError(
+            f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
+        )
+    return result
 
 
 SERVE_CODE = (

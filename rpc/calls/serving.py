@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
 from ...core.futures import collect_all
-from ..call_states import ENDED
 from ..wire.control import decode_ids
 from ..wire.messages import Topic
-from .done import DoneAnswers
-from .replies import Replies
-from .server_call import CallKey, CallServer, Handler, ServerCall
+from .replies import DoneAnswers, Replies
+from .server_call import CallKey, Handler, ServerCall
 
 if TYPE_CHECKING:
     from ..flow.flows import Flows
@@ -30,7 +28,7 @@ REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake
 Refused = Callable[[ServerCall, BaseException], None]
 
 
-class Server(CallServer):
+class Server:
     """Requests that one agent serves.
 
     Args:
@@ -59,7 +57,7 @@ class Server(CallServer):
         self.codec = codec
         self.timers = timers
         self.threads = threads
-        self.handlers = {}
+        self.handlers: dict[int, Handler] = {}
         self.refused: dict[int, Refused] = {}
         self._quick: set[int] = set()
         self.serving: dict[CallKey, ServerCall] = {}  # accepted and not answered
@@ -106,7 +104,7 @@ class Server(CallServer):
         self.serving[key] = self.waiting[key] = call
         self.accepted += 1
         if key in self._cancelled:  # the cancel arrived first
-            self.drop(call)
+            call.drop()
             return
         if call.attached.waits_for:
             collect_all(call.attached.waits_for).add_done_callback(lambda _: self.resume(call))
@@ -120,29 +118,12 @@ class Server(CallServer):
         try:
             self.threads.functions.submit(call.run)
         except RpcError as error:
-            if self.take(call):
+            if call.claim():
                 if refused := self.refused.get(call.method):
                     refused(call, error)
                 call.fail(error)
 
-    # -- requests that wait
-
-    def take(self, call: ServerCall) -> bool:
-        """Take a request out of those that wait, to start or drop it; return False if another thread did.
-
-        It no longer counts as in flight.
-        """
-        connection = call.connection
-        if self.waiting.pop((connection.number, call.call_id), None) is not call:
-            return False
-        connection.flow.used(call.size)
-        return True
-
-    def drop(self, call: ServerCall) -> None:
-        """Drop a request whose answer is not needed any more, unless it has started."""
-        if not call.must_run and self.take(call):
-            call.drop_content()
-            self.served(call)
+    # -- cancels
 
     def _on_cancel(self, peer: Peer, payload: bytes) -> None:
         for call_id in decode_ids(payload):
@@ -155,21 +136,8 @@ class Server(CallServer):
         while len(self._cancelled) > REMEMBERED:
             self._cancelled.popitem(last=False)  # one call, because other threads do this too
         if (call := self.waiting.get(key)) is not None:
-            self.drop(call)
+            call.drop()
         if (call := self.serving.get(key)) is not None:
             call.cancel()
         for listener in self.on_cancel:
             listener(key)
-
-    # -- answers
-
-    def served(self, call: ServerCall) -> None:
-        """Note that a request was answered, or dropped because its caller gave up."""
-        key = (call.connection.number, call.call_id)
-        if self.serving.get(key) is call:
-            del self.serving[key]
-        call.state = call.state.drop
-        if call.state is ENDED and call._cancellation is not None:
-            call.tell_end()
-        if call.extras:
-            self.codec.served(call)

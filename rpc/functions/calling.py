@@ -97,9 +97,9 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
         raise TypeError(f"kwargs must be a dict; you gave {kwargs!r}")
     if kwargs and not all(isinstance(name, str) for name in kwargs):
         raise TypeError(f"kwargs must have names of parameters, which are strings; you gave {list(kwargs)!r}")
-    named = reference(function, peer.same_main)
+    name, named = name_of(function), reference(function, peer.same_main)
     given = args if type(args) is tuple else tuple(args or ())
-    return (function if named is None else named, given, kwargs or {}), name_of(function)
+    return (function if named is None else named, given, kwargs or {}), name
 
 
 def name_of(function: Any) -> str:
@@ -157,7 +157,9 @@ def serve_call(worker: str, call: ServerCall) -> None:
         worker: name of this worker.
         call: the request.
     """
-    function, args, kwargs = open_request(call.open(), worker)
+    function, args, kwargs = call.open()
+    if isinstance(function, str):
+        function = resolve(function, worker)
     call.what = getattr(function, "__qualname__", None) or repr(function)
     role = thread_role
     outer, role.inside = role.inside, False

@@ -22,13 +22,16 @@ class Peers:
     gets a message from it or looks it up. Until then there is only its record, still encoded.
 
     In a dynamic group a name or a rank may be used again; it means the last worker that has it. Numbers are used once.
+
+    Attributes:
+        by_number: the peers; it makes one that is looked up for the first time.
     """
 
     def __init__(self, me: WorkerRecord) -> None:
         self.me = me
         self._records = WorkerRecords.of(())  # a worker's number is its place in them
         self._later: list[int] = []  # numbers of the workers that have no place in the records
-        self._by_number = _ByNumber(self._make)
+        self.by_number = _ByNumber(self._make)
         self._by_rank: dict[int, Peer] = {}
         self._by_name: dict[str, Peer] = {}
         self._gone: dict[int, Peer] = {}
@@ -47,14 +50,14 @@ class Peers:
         if record.number not in self:
             self._later.append(record.number)
             peer = self._peer(record)
-            self._by_number[record.number] = self._by_rank[record.rank] = self._by_name[record.name] = peer
+            self.by_number[record.number] = self._by_rank[record.rank] = self._by_name[record.name] = peer
         return self.at(record.number)
 
     def _make(self, number: int) -> Peer:
         """Make and return the peer of a record. If several threads do so at the same time, all get the first one's."""
         if not 0 <= number < len(self._records):
             raise KeyError(number)
-        peer = self._by_number.setdefault(number, self._peer(self._records[number]))
+        peer = self.by_number.setdefault(number, self._peer(self._records[number]))
         # In a dynamic group another worker may have its name or rank by now.
         self._by_rank.setdefault(peer.info.id, peer)
         self._by_name.setdefault(peer.info.name, peer)
@@ -69,7 +72,7 @@ class Peers:
     # -- all workers, including those that are gone
 
     def __contains__(self, number: object) -> bool:
-        return number in self._by_number or (isinstance(number, int) and 0 <= number < len(self._records))
+        return number in self.by_number or (isinstance(number, int) and 0 <= number < len(self._records))
 
     def __len__(self) -> int:
         return len(self._records) + len(self._later)
@@ -85,7 +88,7 @@ class Peers:
 
     def info(self, number: int) -> WorkerInfo:
         """Return name and rank of the worker of a number."""
-        peer = self._by_number.get(number)
+        peer = self.by_number.get(number)
         return info_of(self._records[number]) if peer is None else peer.info
 
     def name(self, number: int) -> str:
@@ -96,7 +99,7 @@ class Peers:
 
     def met(self) -> list[Peer]:
         """Return the peers that were made so far: those with which this worker communicates."""
-        return list(self._by_number.values())
+        return list(self.by_number.values())
 
     def leave(self, peer: Peer, reason: str) -> bool:
         """Mark a worker as gone; return False if it already was."""
@@ -121,7 +124,7 @@ class Peers:
 
     def at(self, number: int) -> Peer:
         """Return the worker of a number, such as one in a message or a reference."""
-        return self._by_number[number]
+        return self.by_number[number]
 
     def member(self, record: WorkerRecord) -> Peer | None:
         """Return the worker that a record describes; ``None`` if that incarnation is not in the job."""

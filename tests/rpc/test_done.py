@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from helpers.frames import Frames
 from helpers.interrupts import Interrupter
-from telegrad.rpc.calls.done import MOST_TOGETHER, DoneAnswers
+from telegrad.rpc.calls.replies import MOST_TOGETHER, DoneAnswers
 from telegrad.rpc.threads.timers import Timers
 from telegrad.rpc.wire.control import decode_done
 from telegrad.rpc.wire.header import FrameKind
