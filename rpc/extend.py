@@ -3,7 +3,7 @@
 from .agent import Agent
 from .backend_registry import BackendType, find_backend, init_backend
 from .calls.remote_warnings import RemoteWarnings, collect_warnings
-from .calls.server_call import ServerCall, check_future
+from .calls.serving import ServerCall, check_future
 from .current import agents as open_agents
 from .current import current_agent, rpc_agents
 from .functions.calling import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
-from .server_call import ServerCall, call_variable
+from .serving import ServerCall, call_variable
 
 if TYPE_CHECKING:
     from ...core.futures import Future

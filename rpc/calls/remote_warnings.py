@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..wire.messages import Incoming, Interceptor
-from .server_call import WARNINGS, call_variable
+from .serving import WARNINGS, call_variable
 
 if TYPE_CHECKING:
     from ..links.peers import Peers

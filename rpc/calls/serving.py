@@ -1,31 +1,318 @@
-"""Requests that an agent serves: each that arrives waits for a thread, and is then served (``server_call.py``) or dropped."""
+"""Requests that an agent serves, each from its arrival to its answer: it waits for a thread, and is then served or dropped."""
 
 from __future__ import annotations
 
+import json
+import logging
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from contextvars import ContextVar, copy_context
+from functools import partial
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
-from ...core.futures import collect_all
+from ...core.errors import ArgumentTypeError, RpcError, SerializationError
+from ...core.futures import Future, attempt, collect_all, complete_once, run_callbacks
+from ..call_states import ANSWERED, ENDED, PARKED, WAITING
+from ..links.link import LinkState
 from ..wire.control import decode_ids
-from ..wire.messages import Topic
-from .replies import DoneAnswers, Replies
-from .server_call import CallKey, Handler, ServerCall
+from ..wire.failures import traceback_text
+from ..wire.header import Flag, FrameKind
+from ..wire.messages import NO_ATTACHMENTS, NONE_YET, Incoming, Method, Topic
+from .replies import DoneAnswers, Replies, Reply, label_result, pack_failure
 
 if TYPE_CHECKING:
     from ..flow.flows import Flows
+    from ..lanes.session import Session
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
     from ..links.peers import Peers
+    from ..links.worker_info import WorkerInfo
     from ..state import AgentState
     from ..threads.agent_threads import AgentThreads
+    from ..threads.pool import Idle
     from ..threads.timers import Timers
     from .codec import Codec
 
+logger = logging.getLogger("telegrad.rpc")
+GONE = LinkState.GONE
+WARNINGS = 4  # number of the extra of an answer that has the warnings
+WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's class, its text, file and line
+CallKey = tuple[int, int]  # number of the caller, id of the call there
+call_variable: ContextVar[ServerCall | None] = ContextVar("telegrad_call", default=None)  # the one that runs
+Handler = Callable[["ServerCall"], None]
+Refused = Callable[["ServerCall", BaseException], None]
 REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake its call
-Refused = Callable[[ServerCall, BaseException], None]
+
+
+class ServerCall(Incoming):
+    """Request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
+
+    Attributes:
+        deadline: time after which the caller does not wait for the answer, in the agent's seconds; 0 for never.
+        state: where it is in its life (``call_states.py``).
+        what: names it in log messages.
+        cancelled: whether its caller has given up, or is lost.
+        warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
+        profiles: for a request of an item: the profiles that record the step which makes the item.
+
+    Args:
+        server: the server.
+        connection: the connection on which it came and its answer goes.
+        peer: its caller.
+    """
+
+    __slots__ = (
+        "_cancellation",
+        "_peer",
+        "_server",
+        "cancelled",
+        "deadline",
+        "profiles",
+        "state",
+        "warnings",
+        "what",
+    )
+
+    kind = FrameKind.REQUEST
+    _cancellation: Future[bool] | None
+
+    def __init__(self, server: Server, connection: Session, peer: Peer) -> None:
+        self.connection = connection
+        self.size = 0
+        self.pickled: Any = b""
+        self.attached = NO_ATTACHMENTS
+        self.extras = NONE_YET
+        self._server = server
+        self._peer = peer
+        self.deadline = 0.0
+        self.state = WAITING
+        self.cancelled = False
+        self._cancellation = None
+        self.what = ""
+        self.profiles: tuple[Any, ...] = ()
+        self.warnings: tuple[WarningRow, ...] = ()
+
+    @property
+    def key(self) -> CallKey:
+        """Number of the caller, and the id of the call there."""
+        return self.connection.number, self.call_id
+
+    @property
+    def parked(self) -> bool:
+        """Return whether its handler has returned, and the answer comes later."""
+        return self.state is PARKED
+
+    @property
+    def must_run(self) -> bool:
+        """Return whether it must run even if its caller has given up."""
+        return bool(self.flags & Flag.KEEP)
+
+    @property
+    def abandoned(self) -> bool:
+        """Return whether shutdown need not wait for its answer.
+
+        It need not if the call asks for a later item of a stream, or is parked and its caller is gone or its deadline over.
+        """
+        return self.method == Method.PULL or (self.state is PARKED and (self._expired() or bool(self._peer.gone)))
+
+    def run(self) -> Idle | None:
+        """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions.
+
+        Returns:
+            A function for the thread to call before it idles: it reads the connection for a moment.
+        """
+        flow = self.connection.flow
+        if flow.queued and flow.hold(self):
+            return None  # answers to its caller are queued; ``Server.resume`` starts it again when they have left
+        server = self._server
+        if not self.claim():
+            return None
+        late = 0.0 < self.deadline < server.timers.now()  # ``_expired``, without a call
+        if server.state.closed or ((self._peer.link.state is GONE or late) and not self.must_run):
+            self.finish()
+            return None
+        self.state = self.state.start
+        server.threads.new_context().run(self._serve)
+        return None if (reading := self.connection.reading) is None else reading.linger
+
+    def claim(self) -> bool:
+        """Take it out of those that wait, to start or drop it; return False if another thread did.
+
+        It no longer counts as in flight.
+        """
+        connection = self.connection
+        if self._server.waiting.pop((connection.number, self.call_id), None) is not self:
+            return False
+        connection.flow.used(self.size)
+        return True
+
+    def drop(self) -> None:
+        """Drop it, because its answer is not needed any more, unless it has started or must run."""
+        if not self.must_run and self.claim():
+            self.drop_content()
+            self.finish()
+
+    def finish(self) -> None:
+        """Note that it was answered, or dropped because its caller gave up."""
+        key, serving = (self.connection.number, self.call_id), self._server.serving
+        if serving.get(key) is self:
+            del serving[key]
+        self.state = self.state.drop
+        if self.state is ENDED and self._cancellation is not None:
+            self.tell_end()
+        if self.extras:
+            self._server.codec.served(self)
+
+    def _expired(self) -> bool:
+        return self.deadline > 0 and self._server.timers.now() > self.deadline
+
+    def _serve(self) -> None:
+        call_variable.set(self)
+        try:
+            self._server.handlers[self.method](self)
+        except BaseException as error:
+            self.fail(error)
+
+    @property
+    def caller(self) -> WorkerInfo:
+        """The worker that made the call."""
+        return self._peer.info
+
+    @property
+    def left(self) -> float:
+        """Seconds for which the caller still waits; infinite if the call has no deadline."""
+        return max(self.deadline - self._server.timers.now(), 0.0) if self.deadline else math.inf
+
+    def cancellation(self) -> Future[bool]:
+        """Return a future that completes with True when the caller gives up, with False when the call is answered."""
+        future = self._cancellation
+        if future is None:
+            with self._server.cancellation_lock:
+                future = self._cancellation = self._cancellation or Future()
+            # It ended before ``_cancellation`` was set; an end from here on completes the future itself.
+            if self.cancelled or self.state is ENDED:
+                complete_once(future, self.cancelled)
+        return future
+
+    def cancel(self) -> None:
+        """Mark it as cancelled, for the code that runs for it. Any thread: no user code runs here."""
+        self.cancelled = True
+        self.tell_end()
+
+    def ended(self) -> None:
+        """Note that the generator of its stream has ended."""
+        self.state = self.state.end
+        self.tell_end()
+
+    def tell_end(self) -> None:
+        """Complete the future of ``cancellation()``, if there is one."""
+        if (future := self._cancellation) is not None and (callbacks := future.try_finish(self.cancelled)):
+            self._server.threads.run_later(partial(run_callbacks, callbacks))
+
+    def open(self) -> Any:
+        """Return the body, unpickled. Works once: the content is dropped, to free its memory early.
+
+        Raises:
+            SerializationError: it cannot be unpickled here, or was opened before.
+        """
+        if self.pickled is None:
+            raise SerializationError("the body of a request can be opened once")
+        try:
+            return self._server.codec.open(self)
+        finally:
+            self.pickled, self.attached = None, NO_ATTACHMENTS
+
+    def reply_with(self, result: Any, is_future: bool = False) -> None:
+        """Answer with the result of a user function: a value, a coroutine, or (``is_future``) a future."""
+        if is_future:
+            self._reply_later(result)
+        elif isinstance(result, CoroutineType):
+            outcome = self._server.threads.run_coroutine(result, copy_context())
+            self.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
+            self._reply_later(outcome)
+        else:
+            self.reply(result)
+
+    def _reply_later(self, future: Any) -> None:
+        check_future(future).add_done_callback(self._reply_from)
+        self.park()
+
+    def _reply_from(self, future: Future[Any]) -> None:
+        error = future.exception()
+        if error is not None:
+            self.fail(error)
+            return
+        _, problem = attempt(lambda: self.reply(future.value()))
+        if problem is not None:
+            self.fail(problem)
+
+    def reply(self, value: Any) -> None:
+        """Answer with a value.
+
+        Raises:
+            SerializationError: it cannot be sent; nothing was.
+        """
+        codec, reply = self._server.codec, None
+        if value is not None or self.warnings or codec.speaks():
+            reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
+            reply.deadline = self.deadline
+            codec.pack(reply, value, self._peer.same_main, label_result, self._peer.versions)
+        self._send(reply)
+
+    def done_soon(self) -> None:
+        """Answer with ``None`` later, by a control message with others: no thread waits for the answer."""
+        if not self._server.codec.answering.isdisjoint(self.extras):
+            self.reply(None)  # may be lost with its connection; the control message cannot
+        self.state = self.state.answer
+        self._server.done.send_soon(self._peer, self.call_id)
+        self.finish()
+
+    def park(self) -> None:
+        """Note that the handler has returned, and the answer comes later."""
+        self.state = self.state.park
+
+    def fail(self, error: BaseException) -> None:
+        """Answer with an exception. If even that fails, the request still counts as served."""
+        self.note(error)
+        try:
+            reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
+            reply.deadline = self.deadline
+            pack_failure(reply, error, self._server.state.name, self._server.codec.limit, not self._peer.versions)
+            self._send(reply)
+        finally:
+            self.finish()
+
+    def note(self, error: BaseException) -> None:
+        """Log an exception of the function: at level INFO, because the caller gets it too, or as a warning if it is gone."""
+        level = logging.WARNING if self._peer.gone else logging.INFO
+        if logger.isEnabledFor(level):
+            what, caller = self.what or "a request", self._peer.info.name
+            logger.log(level, "%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
+
+    def _send(self, reply: Reply | None) -> None:
+        """Send an answer; ``None`` stands for the answer ``None``, which needs no message of its own."""
+        if self.state is ANSWERED or self.state is ENDED:
+            logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
+            return
+        if self.warnings and reply is not None:
+            reply.tell(WARNINGS, json.dumps(self.warnings).encode())
+            self.warnings = ()
+        late = 0.0 < self.deadline < self._server.timers.now()
+        if not late or self.must_run:  # else its caller has given up
+            if reply is None:
+                self._server.done.send(self.connection, self.call_id)
+            else:
+                self._server.replies.send(reply, self.connection)
+        self.state = self.state.answer
+        self.finish()
+
+
+SERVE_CODE = (
+    ServerCall._serve.__code__
+)  # a thread that serves a request has a frame of it, whose ``self`` is the request
 
 
 class Server:
@@ -141,3 +428,16 @@ class Server:
             call.cancel()
         for listener in self.on_cancel:
             listener(key)
+
+
+def check_future(result: Any) -> Future[Any]:
+    """Return the result of a function marked with ``async_execution``, which must be a future.
+
+    Raises:
+        ArgumentTypeError: it is no future.
+    """
+    if not isinstance(result, Future):
+        raise ArgumentTypeError(
+            f"a function marked with async_execution must return a Future; it returned {type(result).__name__}"
+        )
+    return result

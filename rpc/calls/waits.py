@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from ..threads.agent_threads import AgentThreads
     from .caller import Caller
     from .dispatch import PendingCall
-    from .server_call import ServerCall
-    from .serving import Server
+    from .serving import Server, ServerCall
 
 logger = logging.getLogger("telegrad.rpc")
 LONG_CALL_SECONDS = 60.0  # a call that waits longer is logged

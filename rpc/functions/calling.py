@@ -14,7 +14,7 @@ from ..wire.messages import Method
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.server_call import ServerCall
+    from ..calls.serving import ServerCall
     from ..links.peer import Peer
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -38,7 +38,7 @@ from .item_source import (
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.server_call import CallKey, ServerCall
+    from ..calls.serving import CallKey, ServerCall
     from ..links.peer import Peer
     from ..threads.agent_threads import AgentThreads
     from ..threads.pool import Idle

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future
 from ..call_states import WAITING
-from ..calls.server_call import CallKey, ServerCall
+from ..calls.serving import CallKey, ServerCall
 from ..group.gathering import Gathering
 from ..group.shutdown import Shutdown
 from ..threads.pool import ThreadPool

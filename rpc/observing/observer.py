@@ -17,7 +17,7 @@ from .records import Observation, ObservedContext, ObservedReferences
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.server_call import ServerCall
+    from ..calls.serving import ServerCall
     from ..links.peer import Peer
 
 MOST_ANSWER_BYTES = 16 << 20

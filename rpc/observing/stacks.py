@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..calls.server_call import SERVE_CODE
+from ..calls.serving import SERVE_CODE
 from ..wire.messages import Method
 from .records import MOST_CHARACTERS, MOST_ROWS, ObservedThread, ObservedWait
 from .suspended import frames_of, observe_generators, observe_task, tasks_of_loops

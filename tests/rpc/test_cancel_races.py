@@ -9,7 +9,7 @@ from helpers.interrupts import INSIDE_LOCKS, Interrupter, OpcodeInterrupter
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError, RpcError
 from telegrad.core.futures import thread_role
-from telegrad.rpc.calls.server_call import ServerCall
+from telegrad.rpc.calls.serving import ServerCall
 from telegrad.rpc.lanes.reading import READER
 from telegrad.rpc.wire.control import ControlMessage, encode_control
 from telegrad.rpc.wire.header import Flag
@@ -100,7 +100,7 @@ def test_a_control_message_whose_reader_is_interrupted_is_handled_once(workers, 
         read(frame)  # what was not acknowledged is sent again
         until(lambda payload=payload: payload in handled)
         read(frame)
-        until(lambda: a.timers._soon.empty())
+        until(lambda: a.timers._soon._actions.empty())
         assert handled.count(payload) == 1 and peer.control.received == before + 1, places[-1]
     assert len(places) > 5
 

@@ -13,7 +13,7 @@ from telegrad.core.errors import RpcError, WorkerLostError
 from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.calls.dispatch import CallTable
-from telegrad.rpc.calls.server_call import ServerCall
+from telegrad.rpc.calls.serving import ServerCall
 from telegrad.rpc.flow.credits import Receipts
 from telegrad.rpc.group.gathering import Rounds
 from telegrad.rpc.links.control_channel import ControlChannel
