@@ -169,7 +169,12 @@ def test_views_of_other_memory_are_refused():
     ((number, storages, array),) = [each for each in found["values"] if each[0] == found["arrays"][0][0]]
     found["values"].append((999, storages, (*array[:2], (1 << 40, 4))))
     view = ("VIEW", "strided", ({"value": number}, (4, 4), (1 << 40, 4)), {"dict": []}, 999, None, [], (False,) * 3)
-    changed = {**found, "statements": [view, *found["statements"]], "results": {"wrapped": (999, False)}}
+    changed = {
+        **found,
+        "statements": [view, *found["statements"]],
+        "results": {"wrapped": (999, False)},
+        "half": found["half"] + 1,
+    }
     with pytest.raises(CheckpointError, match="leaves the memory"):
         tg.load_plan(forged(changed))(tg.ones(4, 4))
 
