@@ -9,9 +9,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..core.errors import ArgumentTypeError
 from ..core.extend import Array, Tensor
 from ..core.serialization import save
 from .differentiable import Lease, ReplayNode
+from .onnx_graph import Exported, export
+from .onnx_layers import CONVERTERS
 from .recorded import Input
 from .saved import saved
 from .source import PENDING, Source
@@ -47,6 +50,7 @@ class Plan:
         self.inputs = inputs
         self.source, self.label, self.state, self.whole = source, label, state, whole
         self.replays = 0
+        self.exported: Exported | None = None  # by a recording
         self.pure = not any(statement.changes for statement in source.statements)
         self._backward: tuple[str, Sequence[Outer], Sequence[Outer], Sequence[int]] | None = None
         self._found = [(tensor, _kind(tensor)) for tensor in found]
@@ -79,6 +83,31 @@ class Plan:
         """
         tensors = [tensor for tensor, _ in self._found]
         save(saved(self.source.recorded, self.inputs, tensors, self.label, self._backward), f)
+
+    def to_onnx(self, f: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write the forward pass as a model of ONNX, for the shapes of the recording.
+
+        Its inputs are the tensors among the arguments, ``input0``, ``input1`` and so on; its outputs are those of the result,
+        in order. Its numbers are those of the runtime that runs it: near those of the function, not the same bits.
+
+        Args:
+            f: a path, or an open binary file.
+
+        Raises:
+            ArgumentTypeError: an operation has no form in ONNX, or the plan changes tensors; the message names it.
+            ImportError: the package ``onnx`` is not installed.
+        """
+        if not self.pure or self.exported is None:
+            raise ArgumentTypeError(
+                "the plan cannot be exported to ONNX: it changes tensors from outside, as a backward pass, a step and "
+                "batch_norm() in training do; export the forward pass of a module in eval() mode"
+            )
+        model = export(self.exported, CONVERTERS, self.label).SerializeToString()
+        if isinstance(f, (str, os.PathLike)):
+            with open(f, "wb") as file:
+                file.write(model)
+        else:
+            f.write(model)
 
     def fits(self) -> bool:
         """Return whether the tensors and objects that it uses are as they were."""

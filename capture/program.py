@@ -31,6 +31,7 @@ from .mirrors import mirrored
 from .names import Names
 from .rows import check_traced, trace_rows
 from .stand_in import StandIn
+from .steps import Steps
 from .tracer import Tracer
 from .trees import tensors_of
 from .values import Backward, Outer, Statement, Value, Wrapped, mapped
@@ -73,10 +74,12 @@ class Program:
     Attributes:
         tracer: has the statements.
         whole: names of the operations that run as a whole, with the reasons.
+        steps: the operations.
     """
 
     def __init__(self, names: Names) -> None:
         self.tracer = Tracer()
+        self.steps = Steps()
         self.whole: list[tuple[str, str]] = []
         self._names = names
         self._shadows: dict[int, Tensor] = {}  # by the ids of tensors, those over stand-ins in their places
@@ -106,6 +109,7 @@ class Program:
         Raises:
             Unrecordable: it has changed memory in a way that cannot be repeated.
         """
+        self.steps.add(operation)
         mark, ends = self.tracer.mark(), self._ends(operation)
         try:
             repeated = self._repeat(operation, ends)

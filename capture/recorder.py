@@ -183,6 +183,7 @@ class Recorder(Watcher):
         """Let go of all tensors but those from outside, which the next recording is to find again."""
         if self.program is not None:
             self.program.tracer.closed = True
+            self.program.steps.close()
         self.program = None
         self._alive.clear()
 

@@ -12,6 +12,7 @@ from ..core.extend import Tensor
 from .calls import Calls
 from .errors import Unrecordable
 from .memory import check_second_half
+from .onnx_graph import Exported
 from .plan import Plan
 from .program import Program
 from .recorded import Input
@@ -92,7 +93,7 @@ def record(
         recording = Recording(recorder, form, recorder.reason or _effects(state), None, state)
         if recording.reason is None and recorder.program is not None:
             try:
-                recording.plan = _plan(recorder, recorder.program, result, name, inputs, state)
+                recording.plan = _plan(recorder, recorder.program, result, name, tensors, inputs, state)
             except Exception as error:  # a program that cannot be written is no error of the caller
                 recording.reason = str(error)
         return recording, result
@@ -107,7 +108,15 @@ def _effects(state: State) -> str | None:
     return None if change is None else f"the call changes what it reads: {change}"
 
 
-def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: list[Input], state: State) -> Plan:
+def _plan(
+    recorder: Recorder,
+    program: Program,
+    result: Any,
+    name: str,
+    tensors: list[Tensor],
+    given: list[Input],
+    state: State,
+) -> Plan:
     statements = program.tracer.statements
     returned = [
         each for each in tensors_of(result) if each._requires_grad and type(program.argument(each)) is not Outer
@@ -130,6 +139,9 @@ def _plan(recorder: Recorder, program: Program, result: Any, name: str, given: l
     )
     label = f"{name}, {len(recorder.events)} operations"
     plan = Plan(source, recorder.names.found, state, label, program.whole, given)
+    steps = program.steps
+    references = [(steps.ref(each), each) for each in recorder.names.found]
+    plan.exported = Exported(steps.steps, [steps.ref(each) for each in tensors], references, steps.tree(result))
     if recorded:
         slots = [next(slot for slot, other in enumerate(recorded) if other is each) for each in returned]
         plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]), slots)
