@@ -71,7 +71,7 @@ class BackwardPass:
         """Feed the roots and run; return the futures of the answers (see ``_work``)."""
         with self._lock:
             self._termination.started()
-        return self._work(partial(self.part.take, (), feeds), waits=waits)
+        return self._work(partial(self.part.receive, (), feeds), waits=waits)
 
     def run(self, feeds: Feeds, seconds: float, what: object) -> None:
         """Feed the roots, and block until the pass is over. This thread waits for answers and works on them itself.
@@ -127,7 +127,7 @@ class BackwardPass:
         if failure is not None:
             call.fail(failure)
             return
-        self._work_on(self._work(partial(self.part.take, entries), call, waits=True))
+        self._work_on(self._work(partial(self.part.receive, entries), call, waits=True))
 
     def _work_on(self, answers: list[Future[Any]]) -> None:
         """Wait for the answer if there is only one, and work on it here if it comes soon.
@@ -148,9 +148,9 @@ class BackwardPass:
     def _answered(self, answer: Future[Any], waits: bool = False) -> list[Future[Any]]:
         with self._lock:
             self._termination.answered()
-        return self._work(partial(self._take_answer, answer), waits=waits)
+        return self._work(partial(self._handle_answer, answer), waits=waits)
 
-    def _take_answer(self, answer: Future[Any]) -> None:
+    def _handle_answer(self, answer: Future[Any]) -> None:
         if (error := answer.exception()) is not None:
             # Its cause shows where it was raised, on another worker. The frames of this thread's wait are dropped.
             self._failed_elsewhere(error.with_traceback(None))
@@ -159,7 +159,7 @@ class BackwardPass:
             if reports:
                 self._merge(reports)
             if entries:
-                self.part.take(entries)
+                self.part.receive(entries)
 
     def _merge(self, reports: Reports) -> None:
         with self._lock:
@@ -280,7 +280,7 @@ class BackwardPass:
                     self.part.tell(sender, (PassKind.UNUSED, each.message_id, ()))
                 else:
                     self.part.tell(each.receiver, (PassKind.QUERY, each.message_id, ()))
-            self.part.take(())
+            self.part.receive(())
 
         with self._lock:
             self._termination.started()

@@ -127,12 +127,12 @@ class ContextGraph:
             former = self._sends.pop(message_id, None)
         del former  # here, so that its graph is freed without the lock
 
-    def send(self, message_id: int) -> SendNode | None:
+    def send_node(self, message_id: int) -> SendNode | None:
         """Return the send node of a message; ``None`` if there is none."""
         with self._lock:
             return self._sends.get(message_id)
 
-    def sends(self) -> list[SendNode]:
+    def send_nodes(self) -> list[SendNode]:
         """Return the send nodes so far."""
         with self._lock:
             return list(self._sends.values())
@@ -142,12 +142,12 @@ class ContextGraph:
         with self._lock:
             self._receives[node.message_id] = node
 
-    def receive(self, message_id: int) -> ReceiveNode | None:
+    def receive_node(self, message_id: int) -> ReceiveNode | None:
         """Return the receive node of a message; ``None`` if there is none."""
         with self._lock:
             return self._receives.get(message_id)
 
-    def receives(self) -> list[ReceiveNode]:
+    def receive_nodes(self) -> list[ReceiveNode]:
         """Return the receive nodes so far."""
         with self._lock:
             return list(self._receives.values())

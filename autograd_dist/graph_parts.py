@@ -58,7 +58,7 @@ def describe_part(context_id: int, names: Mapping[str, RRef], roots: Sequence[Te
     """
     agent = current_agent()
     graph = contexts_of(agent).find(context_id).graph
-    sends, receives = graph.sends(), graph.receives()
+    sends, receives = graph.send_nodes(), graph.receive_nodes()
     edges = [gradient_edge(root) for root in roots]
     nodes = nodes_below([*dict.fromkeys(edge[0] for edge in edges if edge), *sends])
     numbers = {node: number for number, node in enumerate(nodes)}

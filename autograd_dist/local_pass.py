@@ -67,15 +67,15 @@ class LocalPass:
         self._smart = smart
         self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
         self._roots = roots
-        self._sends = graph.sends()
+        self._sends = graph.send_nodes()
         self._early: deque[tuple[Sequence[Entry], Feeds]] | None = deque()  # entries until the end of the walk
         self._walking = False
         self._outgoing: dict[int, list[Entry]] = {}  # by worker
         self._unused: set[int] = set()  # messages whose senders were told that they take no part
         self._lock = threading.Lock()
 
-    def take(self, entries: Sequence[Entry], feeds: Feeds = NO_FEEDS) -> None:
-        """Take entries, and run the nodes that they make ready. It does not wait for other workers.
+    def receive(self, entries: Sequence[Entry], feeds: Feeds = NO_FEEDS) -> None:
+        """Receive entries, and run the nodes that they make ready. It does not wait for other workers.
 
         Args:
             entries: entries from other workers.
@@ -137,7 +137,7 @@ class LocalPass:
         if kind == PassKind.QUERY:
             self._answer(message_id)
             return
-        node = self._graph.send(message_id)
+        node = self._graph.send_node(message_id)
         if kind == PassKind.UNUSED and sender_of(message_id) != self._worker:
             self.tell(sender_of(message_id), entry)  # answer to a query of this worker, from one without the context
         elif kind == PassKind.UNUSED:
@@ -154,7 +154,7 @@ class LocalPass:
 
     def _answer(self, message_id: int) -> None:
         """Tell the sender that a message takes no part, if it does not, or has not arrived. Otherwise gradients will come."""
-        node = self._graph.receive(message_id)
+        node = self._graph.receive_node(message_id)
         if node is None or not self.task.reaches(node):
             self._tell_unused(message_id, sender_of(message_id))
 
@@ -200,6 +200,6 @@ class LocalPass:
         self.task.expect(*self._roots, *self._sends)
         self._roots, self._sends = (), []
         if self._smart:
-            for node in self._graph.receives():
+            for node in self._graph.receive_nodes():
                 if not self.task.reaches(node):
                     self.gather(node, None)

@@ -52,7 +52,7 @@ def told(method: Callable[..., R]) -> Callable[..., R]:
     @functools.wraps(method)
     def run(self: AgentGroup, call: CollectiveCall, *args: Any) -> R:
         try:
-            self._failures.enter(self.name, call)
+            self._failures.begin(self.name, call)
             self._check_strays()
             result = method(self, call, *args)
             self._over.append(call)
@@ -66,7 +66,7 @@ def told(method: Callable[..., R]) -> Callable[..., R]:
             self.give_up(call, error)
             raise
         finally:
-            self._failures.leave(self.name, call)
+            self._failures.end(self.name, call)
             call.end_turn()
 
     return run
@@ -106,7 +106,7 @@ class AgentGroup(ProcessGroup):
 
     def begin(self, name: str, like: Any, size: int = 0) -> CollectiveCall:
         with self._turns:
-            call = CollectiveCall(self._numbers.take("collective"), (name, like), self.timeout)
+            call = CollectiveCall(self._numbers.next("collective"), (name, like), self.timeout)
             if size and self.size() > 1 and not (self._apart and size <= SMALL_ARRAY_BYTES):
                 call.before, self._latest = self._latest, Future()
                 call.after = self._latest
@@ -302,11 +302,11 @@ class AgentGroup(ProcessGroup):
         return combine(parts, op)
 
     def send(self, content: Any, target: int, tag: int) -> None:
-        number = ("message", tag, self._numbers.take((target, tag)))
+        number = ("message", tag, self._numbers.next((target, tag)))
         self._send(CollectiveCall(number, ("send", None), self.timeout), target, content, 0)
 
     def receive(self, source: int, tag: int) -> Any:
-        number = ("message", tag, self._numbers.take(("from", source, tag)))
+        number = ("message", tag, self._numbers.next(("from", source, tag)))
         call = CollectiveCall(number, ("send", None), self.timeout)
         return self._exchange(call, {}, (source,))[source]
 

@@ -53,7 +53,7 @@ class Failures:
         self._lock = threading.Lock()
         self._open: dict[tuple[str, int], CollectiveCall] = {}
 
-    def enter(self, group: str, call: CollectiveCall) -> None:
+    def begin(self, group: str, call: CollectiveCall) -> None:
         """Begin a collective.
 
         Raises:
@@ -63,7 +63,7 @@ class Failures:
         with self._lock:
             self._open[group, call.number] = call
 
-    def leave(self, group: str, call: CollectiveCall) -> None:
+    def end(self, group: str, call: CollectiveCall) -> None:
         """End a collective."""
         with self._lock:
             self._open.pop((group, call.number), None)

@@ -150,7 +150,7 @@ class Numbers:
         self._lock = threading.Lock()
         self._next: dict[Any, int] = {}
 
-    def take(self, key: Any) -> int:
+    def next(self, key: Any) -> int:
         """Return 0, 1, 2, … for a key."""
         with self._lock:
             number = self._next.get(key, 0)

@@ -206,7 +206,7 @@ class RRefContext:
 
     def _on_close(self) -> None:
         with self._lock:
-            forks, owned = self.ownership.close()
+            forks, owned = self.ownership.clear()
         error = AgentClosedError(f"worker {self.agent.name!r} was closed while this reference was awaited")
         for fork in forks:
             self._settle(fork, error)

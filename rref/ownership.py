@@ -96,7 +96,7 @@ class Ownership:
                 raise ValueError(
                     f"you sent RRef {fork.rref_id} after it was released: send it before, or release it later"
                 )
-        self.transfers.open(transfer, transfer.peer in self.lost)
+        self.transfers.add(transfer, transfer.peer in self.lost)
         if transfer.creates:
             self._create(transfer)
         for fork in borrowed:
@@ -172,7 +172,7 @@ class Ownership:
 
     def _delivered(self, transfer: ReferenceTransfer | None) -> None:
         # If it is None or not open any more, its arrival was known before.
-        sent = transfer and self.transfers.close(transfer.peer, transfer.number)
+        sent = transfer and self.transfers.take(transfer.peer, transfer.number)
         if sent is None:
             return
         if sent.created is not None and sent.peer != self.me:
@@ -290,7 +290,7 @@ class Ownership:
         if received:
             self._delivered(transfer)
         elif transfer is not None:
-            self.transfers.close(receiver, number)
+            self.transfers.take(receiver, number)
             for entry in transfer.entries:
                 self._take_back(entry)
 
@@ -331,7 +331,7 @@ class Ownership:
                 self._lose_owner(fork)
         self._ids.owner_lost(key)
 
-    def close(self) -> tuple[list[Fork], list[Owned]]:
+    def clear(self) -> tuple[list[Fork], list[Owned]]:
         """Clear all tables, and return the forks and records that were in them: the agent shuts down."""
         self.closed = True
         forks = list(self.forks.values())

@@ -121,14 +121,14 @@ class Transfers:
         self._next: dict[WorkerKey, int] = {}
         self._seen: dict[WorkerKey, IntervalSet] = {}
 
-    def open(self, transfer: ReferenceTransfer, lost: bool) -> None:
+    def add(self, transfer: ReferenceTransfer, lost: bool) -> None:
         """Number a transfer that is about to be sent, and keep it, unless its receiver is lost."""
         transfer.number = self._next.get(transfer.peer, 0)
         if not lost:
             self._next[transfer.peer] = transfer.number + 1
             self._open[transfer.peer, transfer.number] = transfer
 
-    def close(self, to: WorkerKey, number: int) -> ReferenceTransfer | None:
+    def take(self, to: WorkerKey, number: int) -> ReferenceTransfer | None:
         """Remove and return a sent transfer, because it is known whether it arrived; ``None`` if that was known before."""
         return self._open.pop((to, number), None)
 

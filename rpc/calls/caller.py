@@ -205,7 +205,7 @@ class Caller:
                 call.connection = link.latest = connection
                 flow: Flow = connection.flow or self._flows.of(connection)
                 call.future.driver = connection.reading
-                if sent := connection.send(parts, call) if flow.take(call) else flow.send(call, parts, self._unsent):
+                if sent := connection.send(parts, call) if flow.admit(call) else flow.send(call, parts, self._unsent):
                     break
                 flow.put_back(call)  # that flow control may go on with the next connection
                 call.connection = None

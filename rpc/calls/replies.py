@@ -80,7 +80,7 @@ class Replies:
             parts = encode(reply)
             flow: Flow = connection.flow or self._flows.of(connection)
             try:
-                if flow.take(reply):
+                if flow.admit(reply):
                     sent = connection.send(parts)
                 elif reply.size > COPIED_BYTES and self._may_wait():
                     sent = self._wait(reply, parts, flow)
@@ -171,7 +171,7 @@ class DoneAnswers:
         done.deadline = 0.0
         done.size = len(frame)
         flow = connection.flow or self._flows.of(connection)
-        if flow.take(done):
+        if flow.admit(done):
             connection.send(parts)
         else:  # the caller does not read; no further request of it starts meanwhile
             done.timer = None

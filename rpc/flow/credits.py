@@ -21,9 +21,9 @@ from ..wire.control import Amount
 
 
 class Window:
-    """Sender's half. Keys name messages; ``ask`` must be called after each event but ``take``.
+    """Sender's half. Keys name messages; ``ask`` must be called after each event but ``admit``.
 
-    ``take`` holds the lock itself; for all other methods the caller does.
+    ``admit`` holds the lock itself; for all other methods the caller does.
 
     Attributes:
         queue: messages without room and their sizes, in the order in which they came.
@@ -65,7 +65,7 @@ class Window:
         """Amount that waits for room."""
         return Amount(self._queued_bytes, len(self.queue))
 
-    def take(self, message: Any) -> bool:
+    def admit(self, message: Any) -> bool:
         """Count a message as sent and return True, if at most half of the window is used then; it nearly always is.
 
         Args:
@@ -106,7 +106,7 @@ class Window:
         self._messages -= 1
         self._advance()
 
-    def leave(self, key: Any) -> bool:
+    def remove(self, key: Any) -> bool:
         """Remove a message from the queue; return whether it was there."""
         if key not in self.queue:
             return False

@@ -51,7 +51,7 @@ class Flow:
         self._due = DueWork()
         self.queued = self._window.queue  # not empty if messages are queued
         # Methods of the machines themselves: every message calls both, and most need nothing else.
-        self.take = self._window.take
+        self.admit = self._window.admit
         self.used = self.receipts.used
 
     # -- sending
@@ -146,7 +146,7 @@ class Flow:
 
     def cancel(self, message: Outgoing) -> bool:
         """Drop a message, in the queue or in the lane. Return True if nothing of it will arrive."""
-        left = self._change(self._leave, message)
+        left = self._change(self._remove, message)
         queued = message.waiting
         if isinstance(queued, Queued) and queued.gate is not None:
             # Its thread sees that the message is done, and gives its room back.
@@ -157,9 +157,9 @@ class Flow:
             return True
         return left
 
-    def _leave(self, message: Outgoing) -> bool:
+    def _remove(self, message: Outgoing) -> bool:
         # lock held
-        if left := self._window.leave(message):
+        if left := self._window.remove(message):
             message.state = WITHDRAWN
         return left
 

@@ -35,7 +35,7 @@ class DynamicGroup:
         self._admitted: dict[int, Future[None]] = {}  # by number of a newcomer: completes when it is admitted
         agent.control.on(Topic.GROUP, self._received)
         agent.losses.on_lost.append(self._lost)
-        agent.on_close.append(self._close)
+        agent.on_close.append(self._on_close)
 
     # -- at rank 0
 
@@ -124,7 +124,7 @@ class DynamicGroup:
         with self._lock:
             return self._made is not None
 
-    def _close(self) -> None:
+    def _on_close(self) -> None:
         with self._lock:
             waiting = list(self._admitted)
         for number in waiting:

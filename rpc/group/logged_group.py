@@ -37,7 +37,7 @@ class LoggedGroup:
         self._log = log
         self._lock = threading.Lock()  # held while the file is read: by threads for that, which no other waits for
         agent.losses.on_lost.append(self._lost)
-        agent.on_close.append(self._close)
+        agent.on_close.append(self._on_close)
         self._tend_soon()
 
     async def admit(self, worker: WorkerRecord) -> list[WorkerRecord]:
@@ -80,7 +80,7 @@ class LoggedGroup:
             elif peer.number != self._agent.number:
                 self._agent.connections.dial_missing(peer)
 
-    def _close(self) -> None:
+    def _on_close(self) -> None:
         try:
             self._log.leave(self._agent.number, CLOSE_LOCK_SECONDS)
         except RendezvousError as error:

@@ -43,7 +43,7 @@ class Shutdown:
             agent.timers, FIRST_SECONDS, lambda: list(self._waits.items()), self._tell, NEXT_SECONDS
         )
         agent.control.on(Topic.QUIESCENCE, self._received)
-        agent.on_close.append(self._close)
+        agent.on_close.append(self._on_close)
         agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.number)))
         agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.number)))
 
@@ -143,7 +143,7 @@ class Shutdown:
         else:
             self.agent.threads.run_later(lambda: complete_once(self.finished))
 
-    def _close(self) -> None:
+    def _on_close(self) -> None:
         # A signal handler may close the agent, or the others may count this worker as lost: nothing else would end the wait.
         reason = f"worker {self.agent.name!r} was closed while it waited in shutdown: {self.agent.closed}"
         complete_once(self.finished, error=AgentClosedError(reason))

@@ -150,7 +150,7 @@ class Peer:
         with self.lock:
             return LinkAction.FAIL in self.link.cut_off(reason, now)
 
-    def leave(self, reason: str) -> bool:
+    def mark_gone(self, reason: str) -> bool:
         """Mark the worker as gone; return False if it already was."""
         with self.lock:
             left = LinkAction.DROP in self.link.lost(reason)

@@ -101,9 +101,9 @@ class Peers:
         """Return the peers that were made so far: those with which this worker communicates."""
         return list(self.by_number.values())
 
-    def leave(self, peer: Peer, reason: str) -> bool:
+    def mark_gone(self, peer: Peer, reason: str) -> bool:
         """Mark a worker as gone; return False if it already was."""
-        left = peer.leave(reason)
+        left = peer.mark_gone(reason)
         if left:
             self._gone[peer.number] = peer
         return left

@@ -68,7 +68,7 @@ class Suspicion:
             now: monotonic seconds.
             timeout: seconds of silence after which the worker counts as unreachable.
         """
-        self._leave_answered_out(now)
+        self._omit_answered(now)
         if _is_own(error):
             self._broken_since = None
         elif isinstance(error, PROOF):
@@ -81,7 +81,7 @@ class Suspicion:
         elif now - self._broken_since >= timeout and self.trouble is None:
             self.trouble = Trouble(Evidence(LinkFinding.SILENT, f"no connection within {timeout:g} s ({error})"), now)
 
-    def _leave_answered_out(self, now: float) -> None:
+    def _omit_answered(self, now: float) -> None:
         if self._answered_since is not None and self._broken_since is not None:
             self._broken_since += now - self._answered_since
         self._answered_since = None

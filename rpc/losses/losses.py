@@ -211,7 +211,7 @@ class Losses:
 
     def _remove(self, peer: Peer, reason: str) -> None:
         """Count this incarnation of the worker as gone, for good."""
-        if not self._peers.leave(peer, reason):
+        if not self._peers.mark_gone(peer, reason):
             return
         for connection in peer.connections():
             connection.close(expelled(reason))

@@ -145,11 +145,11 @@ class _Entering:
         elif question.done():
             del self._asked[number]
             try:
-                self._take(number, question.result())
+                self._note(number, question.result())
             except (OSError, asyncio.TimeoutError) as error:
                 self._failures[number] = failure_of(error)
 
-    def _take(self, number: int, answer: WorkerRecords) -> None:
+    def _note(self, number: int, answer: WorkerRecords) -> None:
         self._heard.add(number)
         if self._number in (known := {each.number for each in answer}):
             self._knowers[number] = known

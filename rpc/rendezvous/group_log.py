@@ -97,10 +97,10 @@ class GroupLog:
         with self._lock:
             self._file.renew(seconds)
             for line in self._lines.read():
-                self._take(line)
+                self._apply(line)
             return self._history.members
 
-    def _take(self, line: dict[str, object]) -> None:
+    def _apply(self, line: dict[str, object]) -> None:
         if line.get("group") == "leave":
             self._history.leave(int(str(line["number"])))
         elif line.get("group") == "join":

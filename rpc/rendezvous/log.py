@@ -186,9 +186,9 @@ class _Joining:
         """Take the lines that came."""
         for line in self._lines.read():
             if (entry := self._entry(line)) is not None:
-                self._take(entry)
+                self._apply(entry)
 
-    def _take(self, entry: tuple[WorkerRecord, int] | str) -> None:
+    def _apply(self, entry: tuple[WorkerRecord, int] | str) -> None:
         if self._over():
             if self._came or not self._repeats:
                 return  # lines after the one that decided do not count

@@ -48,7 +48,7 @@ class MemberList:
         self._by_rank[worker.rank] = self._by_name[worker.name] = worker
         self._connections[worker.rank] = connection
 
-    def leave(self, worker: WorkerRecord, connection: object) -> bool:
+    def forget(self, worker: WorkerRecord, connection: object) -> bool:
         """Forget a worker whose connection ended before all had joined, unless it has joined again on another.
 
         Args:

@@ -65,19 +65,19 @@ class OpenRendezvous:
         try:
             self.members.join(worker, world_size, context)
         except RendezvousError as error:
-            self.close(str(error))
+            self.fail(str(error))
             raise
         if self.members.complete:
             complete_once(self.closed, WorkerRecords.of(self.members.workers()))
 
-    def close(self, failure: str) -> None:
+    def fail(self, failure: str) -> None:
         """Let the rendezvous fail, unless a joiner has completed it at this moment."""
         self.members.failure = self.members.failure or failure
         complete_once(self.closed, error=RendezvousError(failure))
 
     def expire(self, seconds: float, remedy: str) -> None:
         """Let the rendezvous fail because its time is over."""
-        self.close(f"the rendezvous did not fill within {seconds:g} s: {self.members.missing()}; {remedy}")
+        self.fail(f"the rendezvous did not fill within {seconds:g} s: {self.members.missing()}; {remedy}")
 
     async def answer(self) -> bytes:
         """Return the answer with the records of all. It is made once, because it may go to thousands of joiners."""
@@ -188,7 +188,7 @@ class RendezvousHost:
             await self._send_notices(to, request.timeout, context, deadline)
             return await to.answer()
         except asyncio.CancelledError:  # its connection ended
-            if to.members.leave(worker, context) and deadline == math.inf:  # elsewhere this host may be about to close
+            if to.members.forget(worker, context) and deadline == math.inf:  # elsewhere this host may be about to close
                 logger.warning("worker %r left before all had joined; another may join in its place", worker.name)
             raise
 

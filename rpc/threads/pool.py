@@ -251,8 +251,8 @@ class ThreadPool:
                 self._lingering -= 1
                 self._policy.came = monotonic()  # for tasks that came meanwhile the time was not noted
             surplus = self._running > self.size
-            leaves = self._running > 1 and self._policy.leaves(monotonic(), number, began)
-            if self._backlog and not surplus and not leaves:
+            yields = self._running > 1 and self._policy.yields(monotonic(), number, began)
+            if self._backlog and not surplus and not yields:
                 task = self._backlog.popleft()
                 if self._backlog:
                     self._look_later()

@@ -55,7 +55,7 @@ class PoolPolicy:
         latest, self.came = self.came, now
         return running > 0 and now - max(latest, self.began) < RECENT_SECONDS
 
-    def leaves(self, now: float, number: int, began: float) -> bool:
+    def yields(self, now: float, number: int, began: float) -> bool:
         """Return whether a thread that has ended a task leaves the tasks that wait to the other threads.
 
         Args:

@@ -179,21 +179,21 @@ class Timers:
             self._next_look = None
         if self._over:
             return
-        self._take_added()
+        self._push_added()
         now = self.now()
         for _ in range(IN_A_ROW):
             if not (heap := self._heap) or heap[0][0] > now:  # ``close`` replaces it
                 break
             heapq.heappop(heap)[2].run()
-        self._take_added()
+        self._push_added()
         self._wake_at = self._next_time()
         while self._added:  # by threads that saw the time before
-            self._take_added()
+            self._push_added()
             self._wake_at = self._next_time()
         if self._wake_at < NEVER and (loop := self._loop) is not None:
             self._next_look = loop.call_later(max(self._wake_at - self.now(), 0.0), self._run, context=self._context)
 
-    def _take_added(self) -> None:
+    def _push_added(self) -> None:
         added = self._added
         while added:
             heapq.heappush(self._heap, added.popleft())

@@ -221,10 +221,10 @@ def test_gradients_that_come_while_the_graph_is_walked_wait_for_it(monkeypatch):
         return original(task, *roots)
 
     monkeypatch.setattr(GraphTask, "expect", expect)
-    first = threading.Thread(target=part.take, args=([(PassKind.FED, 0, [np.ones(3, np.float32)])],))
+    first = threading.Thread(target=part.receive, args=([(PassKind.FED, 0, [np.ones(3, np.float32)])],))
     first.start()
     assert walking.wait(30)
-    part.take([(PassKind.FED, 1, [np.ones(3, np.float32)])])
+    part.receive([(PassKind.FED, 1, [np.ones(3, np.float32)])])
     assert not graph.gradients()
     walk_on.set()
     first.join(30)

@@ -155,13 +155,13 @@ def test_a_step_of_another_workers_parameter_makes_few_calls(workers, step, most
 
 def test_answers_of_two_workers_are_worked_on_by_the_thread_that_waits(workers, monkeypatch):
     threads = []
-    original = BackwardPass._take_answer
+    original = BackwardPass._handle_answer
 
     def take(*args):
         threads.append(threading.current_thread())
         original(*args)
 
-    monkeypatch.setattr(BackwardPass, "_take_answer", take)
+    monkeypatch.setattr(BackwardPass, "_handle_answer", take)
     x = tg.ones(3, requires_grad=True)
     with autograd_dist.context() as context:
         loss = through(x, "b").sum() + through(x, "c").sum()

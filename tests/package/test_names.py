@@ -1,4 +1,4 @@
-"""Names: a class name and a constant stand once among the packages of workers; comments name the thread or the message."""
+"""Names: in the packages of workers a class name, a constant and a verb mean one thing; comments name thread or message."""
 
 import ast
 import re
@@ -64,3 +64,35 @@ def test_two_values_of_one_name_are_found():
     assert constants([("a.py", "WAIT_SECONDS = 1.0"), ("b.py", "WAIT_SECONDS: float = 2.0")]) == {
         "WAIT_SECONDS": {"1.0", "2.0"}
     }
+
+
+def functions(sources):
+    """Return (file, function) of each function and method."""
+    trees = [(file, ast.parse(text)) for file, text in sources]
+    nodes = [(file, node) for file, tree in trees for node in ast.walk(tree)]
+    return [(file, node) for file, node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def misused_verbs(sources):
+    """Return the functions whose parameters and results contradict the verbs of ``docs/glossary.md``."""
+    return [f"{file}: {each.name}" for file, each in functions(sources) if not fits_its_verb(each)]
+
+
+def fits_its_verb(function):
+    name, result = function.name.lstrip("_"), ast.unparse(function.returns) if function.returns else ""
+    if name == "take" or (name.startswith("take_") and name != "take_back"):
+        return result not in ("None", "bool", "")
+    if function.name == "close":
+        return result in ("None", "list[str]")  # names of threads that still run
+    if function.name == "send":
+        return len(function.args.args) > 1
+    return True
+
+
+def test_a_verb_means_one_thing():
+    assert misused_verbs(modules([package for package in PACKAGES if package != "launcher"])) == []
+
+
+def test_a_verb_that_means_something_else_is_found():
+    source = "def take(self, entry) -> None: ...\ndef take(self) -> int: ...\ndef send(self) -> list[int]: ..."
+    assert misused_verbs([("a.py", source)]) == ["a.py: take", "a.py: send"]

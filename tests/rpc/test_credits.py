@@ -77,7 +77,7 @@ class Way:
         self.ask()
 
     def give_up(self, key):
-        left = self.window.leave(key)
+        left = self.window.remove(key)
         self.go(gone(self.window))
         if not left and key in self.outbox:
             self.outbox.remove(key)

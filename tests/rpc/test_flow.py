@@ -206,7 +206,7 @@ def test_a_future_that_its_user_completed_keeps_no_other_call_from_failing(narro
     a, _ = narrow
     mine, others = [rpc.rpc_async("b", wait_at_gate, timeout=0) for _ in range(2)]
     mine.set_result("mine")
-    a.peers.leave(a.peers.find("b"), "it is lost")
+    a.peers.mark_gone(a.peers.find("b"), "it is lost")
     a.caller.peer_lost(a.peers.find("b"))
     with pytest.raises(WorkerLostError, match="it is lost"):
         others.wait(20)

@@ -96,7 +96,7 @@ def test_a_record_is_a_members_only_with_its_identity():
 def test_who_is_gone_is_not_among_the_live():
     peers = peers_of(3)
     peer = peers.at(1)
-    assert peers.leave(peer, "it died") and not peers.leave(peer, "again")
+    assert peers.mark_gone(peer, "it died") and not peers.mark_gone(peer, "again")
     assert (
         peers.gone() == [peer] and [info.id for info in peers.live()] == [0, 2] and list(peers.numbers()) == [0, 1, 2]
     )

@@ -59,4 +59,4 @@ def test_whether_a_thread_leaves_tasks_to_others(others, took, leaves):
     for looks in (True, False):
         policy = PoolPolicy(looks)
         policy.tasks = 7 + others
-        assert policy.leaves(NOW, 7, NOW - took) is (leaves and looks)
+        assert policy.yields(NOW, 7, NOW - took) is (leaves and looks)

@@ -126,14 +126,14 @@ def test_a_member_that_has_joined_again_does_not_leave_with_its_first_connection
     members, worker = MemberList(3), WorkerRecord(name="w1", rank=1, identity=b"1")
     members.join(worker, 3, "first")
     members.join(worker, 3, "second")
-    assert not members.leave(worker, "first") and members.workers() == [worker]
-    assert members.leave(worker, "second") and members.workers() == []
-    assert not members.leave(worker, "second")
+    assert not members.forget(worker, "first") and members.workers() == [worker]
+    assert members.forget(worker, "second") and members.workers() == []
+    assert not members.forget(worker, "second")
     another = WorkerRecord(name="w1", rank=1, identity=b"2")
     members.join(another, 3, "third")
     members.join(WorkerRecord(name="w0", rank=0, identity=b"0"), 3)
     members.join(WorkerRecord(name="w2", rank=2, identity=b"3"), 3)
-    assert members.complete and not members.leave(another, "third")
+    assert members.complete and not members.forget(another, "third")
 
 
 def test_a_process_that_joins_anew_has_left_a_complete_job():

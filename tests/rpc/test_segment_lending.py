@@ -102,12 +102,12 @@ def test_segments_that_idle_for_too_long_are_dropped_and_the_receiver_is_told():
     bound = allowance(2 * PAGE, 2)
     lender = Lender(bound)
     first, second = offered(lender, count=2)
-    assert not bound.take(PAGE)
+    assert not bound.reserve(PAGE)
     lender.take_back([first], 2.0)
     lender.take_back([second], 3.0)
     lender.trim(2.0 + IDLE_SECONDS)
     assert (len(lender), lender.take_gone(), lender.take_gone()) == (1, [first], [])
-    assert bound.take(PAGE)
+    assert bound.reserve(PAGE)
 
 
 def test_a_new_size_takes_the_place_of_idle_segments_but_not_of_lent_ones():
@@ -138,7 +138,7 @@ def test_a_system_that_gives_no_segment_is_no_error(error):
     lender = Lender(bound, refuse)
     lender.offer([PAGE], 0.0)
     assert lender.offer([PAGE], 1.0) == []
-    assert bound.take(PAGE)
+    assert bound.reserve(PAGE)
 
 
 def test_after_a_refusal_nothing_is_offered_for_a_while(lender):
@@ -154,7 +154,7 @@ def test_closing_gives_everything_back():
     lender.take_back(offered(lender, count=3)[:2], 2.0)
     lender.lend(PAGE)
     lender.close()
-    assert all(bound.take(PAGE) for _ in range(3))
+    assert all(bound.reserve(PAGE) for _ in range(3))
 
 
 def test_a_closed_lender_makes_no_segments():
@@ -163,7 +163,7 @@ def test_a_closed_lender_makes_no_segments():
     lender.offer([PAGE], 0.0)
     lender.close()
     assert lender.offer([PAGE], 1.0) == []
-    assert bound.take(PAGE)
+    assert bound.reserve(PAGE)
 
 
 def test_a_lender_that_closes_while_it_makes_a_segment_does_not_keep_it():
@@ -178,7 +178,7 @@ def test_a_lender_that_closes_while_it_makes_a_segment_does_not_keep_it():
     lender = Lender(bound, create)
     lender.offer([PAGE], 0.0)
     assert lender.offer([PAGE], 1.0) == []
-    assert bound.take(PAGE)
+    assert bound.reserve(PAGE)
     assert made[0]() is None
 
 
@@ -233,7 +233,7 @@ def test_a_segment_that_is_offered_to_a_closed_borrower_is_not_kept(woken):
     borrower = Borrower(bound, lambda: woken.append(1))
     borrower.close()
     borrow(borrower)
-    assert len(borrower) == 0 and bound.take(PAGE)
+    assert len(borrower) == 0 and bound.reserve(PAGE)
     assert len(os.listdir("/proc/self/fd")) == descriptors
 
 

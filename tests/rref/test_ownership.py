@@ -371,7 +371,7 @@ def test_a_closed_machine_forgets_everything_and_ignores_what_comes(table):
     mine = table.creates(USER, OWNER)
     transfer = table.sends(USER, OTHER, mine)
     machine = table.machines[OTHER]
-    machine.close()
+    machine.clear()
     assert not table.arrives(USER, transfer)
     events = [p.Received(USER, p.Cancel(0)), p.WorkerLost(USER), p.Dropped(mine), p.Delivered(transfer)]
     for event in events:

@@ -24,8 +24,8 @@ class Allowance:
         self._size = size
         self._number = number
 
-    def take(self, size: int) -> bool:
-        """Take one segment of ``size`` bytes; return False if that is more than is left."""
+    def reserve(self, size: int) -> bool:
+        """Reserve one segment of ``size`` bytes; return False if that is more than is left."""
         with self._lock:
             if size > self._size or not self._number:
                 return False

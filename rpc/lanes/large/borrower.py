@@ -76,7 +76,7 @@ class Borrower:
             segment = open_segment(descriptor)
         except (OSError, ValueError):  # no address space for a mapping, or the descriptor is no segment
             return None
-        return segment if self._allowance.take(len(segment)) else None
+        return segment if self._allowance.reserve(len(segment)) else None
 
     def piece(self, number: int, size: int) -> memoryview:
         """Return the first ``size`` bytes of a segment, which is given back when nothing refers to them any more.

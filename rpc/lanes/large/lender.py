@@ -114,7 +114,7 @@ class Lender:
         held = [*self._in_use.values(), *(segment for segment, _ in self._idle.values())]
         if sum(len(segment) == wanted for segment in held) >= min(max(CLASS_BYTES // wanted, FEWEST), MOST):
             return False
-        while not self._allowance.take(wanted):
+        while not self._allowance.reserve(wanted):
             # A segment of this size that has come back meanwhile is kept: it is as good as a new one.
             other = next((number for number, (segment, _) in self._idle.items() if len(segment) != wanted), None)
             if other is None:
