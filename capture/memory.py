@@ -1,13 +1,15 @@
 """Plan of memory: which results are written into memory that stays between replays, and which of them share it.
 
-A storage needs its memory from the statement that makes it to the last one that uses it. Then the memory is free for another
-storage of the same size. Memory that others may keep is not planned: NumPy makes it anew in each replay.
+A storage needs its memory from the statement that makes it to the last one that uses it. Before and after that the memory is
+free for another storage of that size or a smaller one. Memory that others may keep is not planned: NumPy makes it anew in
+each replay.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .errors import Unrecordable
 from .values import Statement, Storage, Value
@@ -51,55 +53,95 @@ def escaping(statements: Sequence[Statement], results: Sequence[Value]) -> set[S
 def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) -> tuple[dict[int, int], list[int]]:
     """Return the buffer of each value that is written into one, by the value's number, and the sizes of the buffers in bytes.
 
+    The largest values get buffers first, and smaller ones use the times between them. So no buffer ever has to grow.
+
     Args:
         statements: the program.
         half: the first statement of its backward half.
         kept: storages that must not be in a buffer.
     """
-    last, sizes = last_uses(statements, half), list[int]()
-    free: defaultdict[int, list[int]] = defaultdict(list)
-    dying: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)  # by statement: (size, buffer)
-    buffers: dict[int, int] = {}
-    owners: dict[Storage, Value] = {}
+    buffers: list[_Buffer] = []
+    places: dict[int, int] = {}
+    for tenant in sorted(_tenants(statements, half, kept), key=lambda each: (-each.size, each.first)):
+        # The smallest buffer that is free at that time.
+        place = next((i for i in range(len(buffers) - 1, -1, -1) if buffers[i].is_free(tenant)), len(buffers))
+        if place == len(buffers):
+            buffers.append(_Buffer(tenant.size))
+        buffers[place].take(tenant)
+        places.update(dict.fromkeys(tenant.numbers, place))
+    return places, [each.size for each in buffers]
+
+
+@dataclass(slots=True, eq=False)
+class _Tenant:
+    """Values of one size that use the same memory, one written over the other.
+
+    Attributes:
+        size: bytes.
+        first, last: the first and the last statement that need it.
+        numbers: of the values.
+        latest: the value that it holds at its end.
+    """
+
+    size: int
+    first: int
+    last: int
+    numbers: list[int]
+    latest: Value
+
+
+class _Buffer:
+    """Memory that is used by one tenant after the other.
+
+    Args:
+        size: bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def is_free(self, tenant: _Tenant) -> bool:
+        """Return whether no other tenant uses it at that time."""
+        place = bisect_left(self._firsts, tenant.first)
+        before = not place or self._lasts[place - 1] < tenant.first
+        return before and (place == len(self._firsts) or tenant.last < self._firsts[place])
+
+    def take(self, tenant: _Tenant) -> None:
+        """Note the time of a tenant."""
+        place = bisect_left(self._firsts, tenant.first)
+        self._firsts.insert(place, tenant.first)
+        self._lasts.insert(place, tenant.last)
+
+
+def _tenants(statements: Sequence[Statement], half: int, kept: set[Storage]) -> list[_Tenant]:
+    last, found = last_uses(statements, half), list[_Tenant]()
+    owners: dict[Storage, _Tenant] = {}
     for index, statement in enumerate(statements):
-        made = [value for value in statement.made() if value.nbytes and value.storages.isdisjoint(kept)]
-        for value in made:
-            reused = _in_place(statement, value, dying[index], owners, buffers)
-            if reused is not None:
-                dying[index].remove((value.nbytes, reused))
-                buffer = reused
-            else:
-                buffer = free[value.nbytes].pop() if free[value.nbytes] else len(sizes)
-                if buffer == len(sizes):
-                    sizes.append(value.nbytes)
-            buffers[value.number] = buffer
-        _release(free, dying.pop(index, ()))
-        for value in made:
+        written = dict[Storage, _Tenant]()
+        for value in statement.made():
+            if not value.nbytes or not value.storages.isdisjoint(kept):
+                continue
             (storage,) = value.storages
-            owners[storage] = value
-            dying[last[storage]].append((value.nbytes, buffers[value.number]))
-        _release(free, dying.pop(index, ()))
-    return buffers, sizes
+            tenant = _in_place(statement, value, index, owners)
+            if tenant is None:
+                tenant = _Tenant(value.nbytes, index, index, [], value)
+                found.append(tenant)
+            tenant.numbers.append(value.number)
+            tenant.last, tenant.latest = max(last[storage], index), value
+            written[storage] = tenant
+        owners.update(written)
+    return found
 
 
-def _release(free: dict[int, list[int]], dead: Sequence[tuple[int, int]]) -> None:
-    for size, buffer in dead:
-        free[size].append(buffer)
-
-
-def _in_place(
-    statement: Statement,
-    value: Value,
-    dying: Sequence[tuple[int, int]],
-    owners: dict[Storage, Value],
-    buffers: dict[int, int],
-) -> int | None:
-    """Return the buffer of an operand that ends here and can take the result of an element-wise function."""
+def _in_place(statement: Statement, value: Value, index: int, owners: dict[Storage, _Tenant]) -> _Tenant | None:
+    """Return the tenant of an operand that ends here and can be overwritten by the result of an element-wise function."""
     for operand in statement.overwritable(value):
-        if operand.number in buffers and _fits(operand, value):
-            (storage,) = operand.storages
-            if (value.nbytes, buffers[operand.number]) in dying and owners.get(storage) is operand:
-                return buffers[operand.number]
+        for storage in operand.storages if len(operand.storages) == 1 else ():
+            tenant = owners.get(storage)
+            if tenant is not None and tenant.latest is operand and tenant.last == index and _fits(operand, value):
+                return tenant
     return None
 
 

@@ -78,12 +78,10 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     whole = window.kernel_size
     window, kept = _cut(window)
     if _is_small(window, len(image)):
-        result: Any = 0
+        result: Any = None
         for part, wide in _parts(window, image.shape, image.dtype):
-            result = (
-                result
-                + products.convolve_weight(_one_image(output[part]), _one_image(image[part]), wide, groups)[..., 0]
-            )
+            product = products.convolve_weight(_one_image(output[part]), _one_image(image[part]), wide, groups)[..., 0]
+            result = product if result is None else result + product
     else:
         result = products.convolve_weight(output, image, window, groups)
     if window.kernel_size == whole:
