@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future, interruptible, run_callbacks
+from ..core.futures import Future, free, run_callbacks
 from ..rpc.extend import Agent, Batch, ObservedReferences, Peer, Session
 from . import protocol as p
 from .forks import Fork
@@ -181,7 +181,7 @@ class RRefContext:
             self.agent.threads.run_later(lambda: run_callbacks(callbacks))
 
     def _clear(self, freed: list[Any]) -> None:
-        self.agent.new_context().run(interruptible, freed.clear)  # destructors are user code: they may call and wait
+        self.agent.new_context().run(free, freed)
 
     # -- events of the agent
 

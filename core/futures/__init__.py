@@ -5,7 +5,7 @@ from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .dependents import direct_dependents
 from .future import WAIT_CODE, Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
-from .protection import interruptible, sleeps
+from .protection import free, interruptible, opens
 from .reentry import broke_protected, interrupts_protected, raised_by_handler, refuse_in_handler
 from .shield import shield
 from .threaded import in_thread
@@ -26,13 +26,14 @@ __all__ = [
     "copy_outcome",
     "direct_dependents",
     "in_thread",
+    "free",
     "interruptible",
     "interrupts_protected",
     "raised_by_handler",
     "refuse_in_handler",
     "run_callbacks",
     "shield",
-    "sleeps",
+    "opens",
     "thread_role",
     "wait_all",
     "wait_for_any",

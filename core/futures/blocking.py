@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from .protection import sleeps
+from .protection import opens
 from .reentry import check_may_wait
 from .shield import shield
 
@@ -71,7 +71,7 @@ class Waiter:
         except RuntimeError:
             pass  # it was woken already
 
-    @sleeps
+    @opens
     def sleep(self, seconds: float) -> bool:
         """Block up to ``seconds`` (-1: without limit); return whether it was woken."""
         if shield.noted:

@@ -2,8 +2,9 @@
 
 Python runs a signal handler in the middle of whatever the main thread does, and a finalizer in the middle of whatever any
 thread does. Code of the packages that hold state (``HOLDING``) is *protected*: it owns locks, and changes that belong together.
-User code is *open*, and so are waits, which ``sleeps`` marks. Everything else (Python's library, NumPy, gRPC, operations on
-tensors) is as protected as the code that called it. The mark is kept beside the function's code, so it costs a call nothing.
+User code is *open*, and so is what ``opens`` marks: waits, and the freeing of users' values. Everything else (Python's
+library, NumPy, gRPC, operations on tensors) is as protected as the code that called it. The mark is kept beside the
+function's code, so it costs a call nothing.
 """
 
 from __future__ import annotations
@@ -27,20 +28,26 @@ COMPUTING = ("core", "data", "distributions", "func", "nn", "optim")  # called b
 # Packages that this one uses, whose code runs in the middle of its own.
 USED = {"cloudpickle", "cryptography", "google", "grpc", "ml_dtypes", "mpi4py", "numpy", "safetensors"}
 
-_asleep: set[CodeType] = set()
+_open: set[CodeType] = set()
 _finalizing = {finalize.__call__.__code__}
 
 
-def sleeps(function: F) -> F:
-    """Mark a function that waits in one call of C: a signal may end it there, and its result may be lost.
+def opens(function: F) -> F:
+    """Mark a function that waits or runs user code, in one call of C: a signal may end it there, and its result may be lost.
 
     What it holds, other threads must not need. Code that calls it is ready for an exception, as for a time-out.
     """
-    _asleep.add(function.__code__)
+    _open.add(function.__code__)
     return function
 
 
-@sleeps
+@opens
+def free(values: list[Any]) -> None:
+    """Clear a list of users' values. Their destructors are user code: they may call other workers, and wait."""
+    values.clear()
+
+
+@opens
 def interruptible(call: Callable[..., R], *args: Any) -> R:
     """Return ``call(*args)``, which waits, and is left at Ctrl-C; its result may be lost."""
     return call(*args)
@@ -63,7 +70,7 @@ def is_protected(frame: FrameType | None) -> bool:
 
 def protects(frame: FrameType) -> bool | None:
     """Return whether a frame's own code is protected; ``None`` if it is as protected as its caller."""
-    return False if frame.f_code in _asleep else protects_module(frame.f_globals.get("__name__") or "")
+    return False if frame.f_code in _open else protects_module(frame.f_globals.get("__name__") or "")
 
 
 def computes(frame: FrameType) -> bool:

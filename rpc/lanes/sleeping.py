@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from ...core.futures import block, shield, sleeps
+from ...core.futures import block, opens, shield
 
 
 class Sleeper:
@@ -70,7 +70,7 @@ class Sleeper:
         poll.register(self._alarm, select.POLLIN)
         return poll
 
-    @sleeps
+    @opens
     def _wait(self, poll: select.poll, seconds: float) -> bool:
         if shield.noted:
             shield.deliver()

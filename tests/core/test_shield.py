@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from helpers.interrupts import function_of
-from telegrad.core.futures import Future, interruptible, shield
+from telegrad.core.futures import Future, free, interruptible, shield
 from telegrad.core.futures.protection import is_protected, protects
 
 SECONDS = 60
@@ -89,6 +89,18 @@ def test_code_that_is_neither_is_as_protected_as_its_caller(module):
     assert in_protected_code(carrying, is_protected, sys._getframe)
     assert not in_protected_code(lambda: carrying(is_protected, sys._getframe))
     assert not in_protected_code(interruptible, carrying, is_protected, sys._getframe)
+
+
+def test_values_of_users_are_freed_in_open_code():
+    asked = []
+
+    class Value:
+        def __del__(self):
+            frame = sys._getframe(1)
+            asked.append(protects(frame))
+
+    in_protected_code(free, [Value()])
+    assert asked == [False]
 
 
 def test_ctrl_c_interrupts_user_code_at_once():

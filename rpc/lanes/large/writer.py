@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ....core.futures import raised_by_handler, shield, sleeps
+from ....core.futures import opens, raised_by_handler, shield
 from ...threads.ioloop import call_on_loop
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class BulkWriter:
         self._queue.clear()
 
 
-@sleeps
+@opens
 def _wait_for_room(target: socket.socket | TlsSocket) -> None:
     if shield.noted:
         shield.deliver()
