@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -91,43 +91,3 @@ def bubble(stages: int, microbatches: int) -> float:
         microbatches: their number m.
     """
     return (stages - 1) / (microbatches + stages - 1)
-
-
-def makespan(orders: Sequence[Sequence[Action]], forward: Sequence[float], backward: Sequence[float]) -> float:
-    """Return how long a step takes if messages take no time.
-
-    Args:
-        orders: the actions of each stage, in order.
-        forward: seconds of a forward of each stage.
-        backward: seconds of a backward of each stage.
-
-    Raises:
-        ValueError: stages wait for one another for ever.
-    """
-    ended: dict[tuple[int, Action], float] = {}
-    free = [0.0] * len(orders)
-    places = [0] * len(orders)
-    while any(place < len(order) for place, order in zip(places, orders, strict=True)):
-        before = list(places)
-        for stage, order in enumerate(orders):
-            while places[stage] < len(order):
-                action = order[places[stage]]
-                needed = _needed(stage, action, len(orders))
-                if needed is not None and needed not in ended:
-                    break
-                start = max(free[stage], 0.0 if needed is None else ended[needed])
-                seconds = (forward if action.kind == FORWARD else backward)[stage]
-                ended[stage, action] = free[stage] = start + seconds
-                places[stage] += 1
-        if before == places:
-            raise ValueError(
-                f"stages wait for one another: {[order[p:] for order, p in zip(orders, places, strict=True)]}"
-            )
-    return max(free)
-
-
-def _needed(stage: int, action: Action, stages: int) -> tuple[int, Action] | None:
-    """Return the stage and action whose result an action needs."""
-    if action.kind == FORWARD:
-        return (stage - 1, action) if stage else None
-    return (stage + 1, action) if stage < stages - 1 else (stage, Action(FORWARD, action.microbatch))
