@@ -58,11 +58,26 @@ def test_what_is_not_there_says_so():
     assert not hasattr(torch, "__wrapped__")
 
 
-def test_compile_and_script_leave_functions_as_they_are():
+def test_compiled_modules_are_modules_and_replay():
+    net = torch.nn.Linear(3, 2)
+    model = torch.compile(net, mode="max-autotune")
+    for _ in range(3):
+        result = model(torch.ones(4, 3))
+        assert result.equal(net(torch.ones(4, 3)))
+    assert result.grad_fn.name() == "Replay(Linear)"
+    assert isinstance(model, torch.nn.Module) and model.in_features == 3 and model._orig_mod is net
+    assert list(model.state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
+    assert not model.eval().training and not net.training
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = model.nothing
+
+
+def test_compiled_functions_and_what_is_left_as_it_is():
     def double(x):
         return 2 * x
 
-    assert torch.compile(double) is double and torch.compile(mode="max-autotune")(double) is double
+    assert torch.compile(mode="max-autotune", dynamic=True)(double)(torch.ones(2)).tolist() == [2, 2]
+    assert torch.compile(double, backend="eager") is double and torch.compile(disable=True)(double) is double
     assert torch.jit.script(double) is double and not torch.jit.is_scripting()
     with pytest.raises(TypeError, match="model must be"):
         torch.compile(3)
