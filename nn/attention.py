@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy.typing as npt
 
-from ..core import empty
+from ..core import empty, full
 from ..core.extend import Tensor
 from . import functional as F
 from . import init
-from .functional.attention import causal_mask
 from .linear import Linear
 from .module import Module
 from .parameter import Parameter
@@ -154,4 +155,4 @@ class MultiheadAttention(Module):
 
 def square_subsequent_mask(size: int, dtype: npt.DTypeLike | None = None) -> Tensor:
     """Return a mask of shape (size, size): -inf above the diagonal, and 0 elsewhere."""
-    return causal_mask(size, size, empty(0, dtype=dtype))
+    return full((size, size), -math.inf, dtype=dtype).triu(1)
