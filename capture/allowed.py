@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.extend import OPERATIONS, Array, accumulate_grad, memory_address
+from ..core.extend import OPERATIONS, Array, accumulate_grad, memory_address, within
 from ..nn.extend import Steps, Weights
 from .into import cast, copied, in_order, reshaped, strided
 from .mirrors import node_at, run_node
 from .program import array_at, call_whole
 from .recorder import clear_gradient
-from .tracer import array_in
+from .tracer import array_in, condition_of
 
 _FUNCTIONS = (
     "all angle any argmax argmin argsort bincount broadcast_to clip concatenate conj copy copyto cross cumprod "
@@ -41,6 +41,8 @@ _OURS = (
     call_whole,
     array_at,
     array_in,
+    condition_of,
+    within,
     node_at,
     run_node,
     accumulate_grad,

@@ -68,7 +68,7 @@ class Compiled:
             return self._function(*args, **kwargs)
         entry = self._entry(key)
         for plan in entry.plans:
-            if plan.fits():
+            if plan.fits() and plan.holds(tensors):
                 try:
                     return plan.replay(tensors)
                 except Exception:
@@ -135,21 +135,23 @@ class Compiled:
             others = list(entry.recordings)
         recording, result = record(self._function, self._name, tensors, args, kwargs, bool(others))
         with self._lock:
-            self._learn(entry, recording)
+            self._learn(entry, recording, tensors)
         if entry.reason is not None:
             self._say(f"{self._name}() runs eagerly: {entry.reason}")
         elif self._explain and recording.plan is not None and recording.plan in entry.plans:
             print(report(self._name, [entry]))
         return result
 
-    def _learn(self, entry: Entry, recording: Recording) -> None:
+    def _learn(self, entry: Entry, recording: Recording, tensors: list[Any]) -> None:
         # lock held
         entry.tries += 1
         same = [other for other in entry.recordings if recording.same(other)] if recording.reason is None else []
         if recording.reason is not None:
             entry.reason = recording.reason
         elif same and recording.plan is not None:
-            if not any(plan.fits() for plan in entry.plans):  # another thread may have been faster
+            if not any(
+                plan.fits() and plan.holds(tensors) for plan in entry.plans
+            ):  # another thread may have been faster
                 entry.plans.insert(0, recording.plan)
                 del entry.plans[_PLANS:]
             entry.recordings = [other for other in entry.recordings if other not in same]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, TelegradError
+from ..core.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError, CheckpointError, TelegradError
 from ..core.extend import Tensor, is_grad_enabled
 from .plan import Plan
 from .recorded import Input
@@ -62,6 +62,10 @@ class LoadedPlan:
                 "recorded call"
             )
         given = [_fitting(place, *pair) for place, pair in enumerate(zip(tensors, plan.inputs))]
+        if not plan.holds(given):
+            raise ArgumentIndexError(
+                "an integer among the arguments names no row or class of the plan: it is too large, or negative"
+            )
         try:
             result = plan.replay(given)
         except (IndexError, ZeroDivisionError, TelegradError, np.linalg.LinAlgError):

@@ -57,6 +57,7 @@ class Plan:
         self._arrays: list[Any] = [tensor._array for tensor in found]
         module = compile(source.text, f"<replay of {label}>", "exec")
         self._views = compile("\n".join(source.views), f"<views of {label}>", "exec")
+        self._condition = eval(source.condition, dict(source.constants))  # a line of the program itself
         self._code = next(each for each in module.co_consts if isinstance(each, CodeType))
         # Free sets of memory, each bound to a function. A replay takes one, so replays in several threads do not meet.
         self._frames: list[FunctionType] = []
@@ -119,6 +120,14 @@ class Plan:
             elif tensor._requires_grad is not kind[0]:
                 return False
         return self.state.same()
+
+    def holds(self, tensors: Sequence[Tensor]) -> bool:
+        """Return whether the elements that the program depends on satisfy its conditions.
+
+        Args:
+            tensors: those of the call.
+        """
+        return bool(self._condition(*tensors))
 
     def replay(self, tensors: Sequence[Tensor]) -> Any:
         """Run the program on the tensors of a call, and return its result."""

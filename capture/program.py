@@ -93,11 +93,15 @@ class Program:
         shadow = self._shadows.get(id(tensor))
         if shadow is None:  # from outside
             shadow = Tensor(self.tracer.outside(tensor._array), tensor._requires_grad)
+            self.tracer.given.add(self._value_of(shadow).number)
             self._shadows[id(tensor)], self._leaves[id(shadow)] = shadow, tensor
         return shadow
 
     def _value(self, tensor: Tensor) -> Value:
-        stand_in: Any = self.shadow(tensor)._array
+        return self._value_of(self.shadow(tensor))
+
+    def _value_of(self, shadow: Tensor) -> Value:
+        stand_in: Any = shadow._array
         value: Value = stand_in._value
         return value
 
@@ -150,6 +154,7 @@ class Program:
 
     def _run_whole(self, operation: Operation, ends: Ends) -> None:
         tracer, outputs = self.tracer, tensors_of(operation.result)
+        tracer.changed += [each._array for each in operation.written]
         if not all(id(each) in self._names.outside and each._edge is None for each in operation.written):
             raise Unrecordable(f"{operation.name}() changes a tensor in place")
         uses: frozenset[int] = frozenset()

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.extend import Array, Node, Tensor
+from ..core.extend import Array, Node, Tensor, within
 from .block_lines import block_lines
 from .blocks import Blocks
 from .fusion import fused
 from .into import FILLS
 from .memory import escaping, plan_memory
 from .recorded import Recorded
+from .tracer import condition_of
 from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
 
 # The edge of a tensor that requires grad in a replay: of an operation's input, whose gradient is taken from the
@@ -55,6 +56,7 @@ class Source:
         sizes: the buffers' sizes in bytes.
         views: lines that are run once for each set of buffers.
         buffers: by name, the number of a buffer and the value that lies in it.
+        condition: the source of a function of the same arguments: whether a replay can begin.
         halves: whether the function returns its backward passes beside the result, by their masks.
         renamed: names of values in the place of the usual ones.
         calls: the number of calls that a replay makes; those of blocks count once.
@@ -91,7 +93,9 @@ class Source:
         self._scratch: list[int] = []  # the buffers for blocks
         self.renamed: dict[int, str] = {}
         self.calls = 0
+        self._conditions: list[Statement] = []
         self.text = self._write()
+        self.condition = self._condition()
 
     def _write(self) -> str:
         used = {value.number for value in values_in((self._results, self._gradients))}
@@ -114,9 +118,25 @@ class Source:
             results = f"{results}, {{{', '.join(passes)}}}"
         return "\n".join([*lines, f"    return {results}", ""])
 
+    def _condition(self) -> str:
+        """Return the source of a function ``(t0, t1, ...)`` that tells whether a replay can begin."""
+        parts = ["True"]
+        for condition, *args in (each.args for each in self._conditions):
+            if condition is not within:
+                raise ValueError("a plan has a condition that no operation has")
+            given = [
+                f"{self._tensor(self._arrays[each.number])}._array" if type(each) is Value else self._expression(each)
+                for each in args
+            ]
+            parts.append(f"{self.constant(condition)}({', '.join(given)})")
+        return f"lambda {', '.join(f't{place}' for place in range(self._given))}: {' and '.join(parts)}"
+
     def _lines(self, index: int) -> list[str]:
         """Return the lines of a statement: its call, and that large arrays are not needed any more."""
         statement = self.statements[index]
+        if statement.function is condition_of:
+            self._conditions.append(statement)
+            return []
         if self._once(statement):
             return []
         if isinstance(statement, Blocks):

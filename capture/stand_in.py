@@ -184,6 +184,11 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
         """Return a view of the memory with other strides, which cannot be written to."""
         return self._tracer.call(strided, (self, shape, strides))
 
+    def holds(self, condition: Callable[..., Any], args: Any) -> bool:
+        """Note a condition of the elements, which replays check first."""
+        self._tracer.guard(condition, args)
+        return True
+
     def fill(self, value: Any) -> None:
         self[...] = value
 

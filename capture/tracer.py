@@ -36,6 +36,8 @@ class Tracer:
         keep: whether nodes keep what they saved, because a backward pass may run again.
         closed: whether the recording is over.
         outer: storages that do not belong to the program, which no statement may write to.
+        given: the numbers of values that are arrays of tensors from outside.
+        changed: arrays from outside that the program has written to.
         limit: the number of statements at which an operation, or a node, is too long.
     """
 
@@ -44,6 +46,8 @@ class Tracer:
         self.outer: set[Storage] = set()
         self.keep = self.closed = False
         self.limit = _MOST
+        self.given: set[int] = set()
+        self.changed: list[Array] = []
         self._numbers = 0
 
     def mark(self) -> int:
@@ -195,6 +199,28 @@ class Tracer:
             found.append(StandIn(self, value, result))
         return found
 
+    def guard(self, condition: Callable[..., Any], args: Any) -> None:
+        """Record a condition of elements, which is checked before a replay begins.
+
+        Args:
+            condition: a function without effects.
+            args: its arguments; arrays of integers from outside, which the program has not changed before.
+
+        Raises:
+            Unrecordable: an argument is another array, or the condition is not satisfied.
+        """
+        for each in args:
+            if type(each) is StandIn and not self._is_given(each):
+                raise Unrecordable("it looks at elements that the call computes")
+        if not condition(*self.examples(args)):
+            raise Unrecordable("it looks at elements, and takes a way that is not recorded")
+        self.effect(condition_of, (condition, *args))
+
+    def _is_given(self, stand_in: StandIn) -> bool:
+        example = stand_in._example
+        given = stand_in._value.number in self.given and example.dtype.kind in "iu"
+        return given and not any(np.may_share_memory(example, each) for each in self.changed)
+
     def effect(
         self,
         function: Callable[..., Any],
@@ -242,6 +268,10 @@ class Tracer:
 
     def _values(self, tree: Any) -> Any:
         return mapped(tree, _value)
+
+
+def condition_of(condition: Callable[..., Any], *args: Any) -> None:
+    """Stand in the program for a condition of its replays."""
 
 
 def array_in(results: Sequence[Any], place: int) -> Any:

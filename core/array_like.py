@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,3 +40,21 @@ def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         strides: steps from one element to the next, in bytes. No element may lie outside of the array's memory.
     """
     return x.strided(shape, strides) if isinstance(x, ArrayLike) else as_strided(x, shape, strides, writeable=False)
+
+
+def holds(condition: Callable[..., Any], *args: Any) -> bool:
+    """Return whether elements of arrays satisfy a condition, as one that an operation checks before it begins.
+
+    Args:
+        condition: a function of arrays and numbers, without effects.
+        *args: its arguments. An ``ArrayLike`` among them notes the condition, and raises if it is not satisfied.
+    """
+    for each in args:
+        if isinstance(each, ArrayLike):
+            return bool(each.holds(condition, args))
+    return bool(condition(*args))
+
+
+def within(numbers: np.ndarray, count: int) -> bool:
+    """Return whether all elements, of which there is at least one, are from 0 to ``count - 1``: a condition for ``holds``."""
+    return bool(numbers.min() >= 0 and numbers.max() < count)

@@ -4,7 +4,7 @@ Users import from ``telegrad``. Code that adds an operation, cuts the graph (as 
 backward pass imports from here.
 """
 
-from .array_like import ArrayLike, as_array, strided
+from .array_like import ArrayLike, as_array, holds, strided, within
 from .array_memory import address as memory_address
 from .array_memory import storage as memory_owner
 from .autograd.accumulate import AccumulateGrad, accumulate_grad, divert
@@ -81,6 +81,7 @@ __all__ = [
     "dtype_by_name",
     "expm1_negative",
     "fused",
+    "holds",
     "end_calls",
     "gradient_edge",
     "ignore_changes",
@@ -116,4 +117,5 @@ __all__ = [
     "unary",
     "take_calls",
     "wide",
+    "within",
 ]

@@ -3,6 +3,7 @@
 import pytest
 import telegrad as tg
 from helpers.compiled import array
+from helpers.plans import saved
 from telegrad import nn
 
 IMAGES = {
@@ -86,3 +87,81 @@ def test_a_layer_with_too_many_calls_runs_as_a_whole(sides, monkeypatch):
     monkeypatch.setattr("telegrad.capture.tracer._MOST", 40)
     sides.run(training(SEQUENCES["lstm"], (5, 3, 6)), calls=4)
     assert sides.replays() == 2 and "lstm_layer" in whole(sides)
+
+
+def classifier():
+    """Return a training step of a linear classifier, and its parameters."""
+    tg.manual_seed(0)
+    module = nn.Linear(4, 3)
+    optimizer = tg.optim.SGD(module.parameters(), lr=0.1)
+
+    def step(x, classes):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(module(x), classes)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step, list(module.parameters())
+
+
+def test_classes_are_checked_before_a_replay_begins(sides):
+    targets = [[0, 1, 2], [2, 2, 1], [1, 0, 0], [-100, 0, 2], [1, 1, 1], [0, -100, -100]]
+
+    def make():
+        step, parameters = classifier()
+        x = tg.from_numpy(array(3, 4))
+        return step, lambda: parameters, lambda call: (x, tg.tensor(targets[call % len(targets)]))
+
+    sides.run(make, calls=12)
+    assert sides.replays() >= 4 and not sides.reasons()
+
+
+def test_a_wrong_class_changes_nothing():
+    step, parameters = classifier()
+    compiled, x = tg.compile(step), tg.ones(2, 4)
+    for _ in range(3):
+        compiled(x, tg.tensor([0, 2]))
+    before = [each.detach().clone() for each in parameters]
+    plan = next(plan for entry in compiled._entries.values() for plan in entry.plans)
+    assert plan.replays == 1 and not plan.whole
+    with pytest.raises(IndexError, match="target 3 is not a class"):
+        compiled(x, tg.tensor([0, 3]))
+    assert all(tg.equal(one, other) for one, other in zip(before, parameters))
+
+
+def test_classes_that_the_call_computes_are_no_condition(sides):
+    def make():
+        step, parameters = classifier()
+        x = tg.from_numpy(array(3, 4))
+        return lambda x, t: step(x, t + 1), lambda: parameters, lambda call: (x, tg.tensor([0, 1, call % 2]))
+
+    sides.run(make, calls=6)
+    assert sides.replays() == 4 and "cross_entropy" in whole(sides)
+
+
+def test_rows_that_repeat_after_the_recording(sides):
+    rows = [[1, 2, 3], [4, 5, 6], [1, 1, 3], [0, 0, 0]]
+
+    def make():
+        module = nn.Embedding(10, 4)
+
+        def step(x):
+            module.zero_grad()
+            module(x).square().sum().backward()
+
+        return step, lambda: list(module.parameters()), lambda call: (tg.tensor(rows[call]),)
+
+    sides.run(make, calls=4)
+    assert sides.replays() == 2
+
+
+def test_a_loaded_plan_checks_the_classes():
+    logits, classes = tg.from_numpy(array(3, 4)), tg.tensor([0, 3, 1])
+    file, _ = saved(nn.functional.cross_entropy, logits, classes)
+    plan = tg.load_plan(file)
+    expected = nn.functional.cross_entropy(logits, tg.tensor([2, 2, 0]))
+    assert tg.equal(plan(logits, tg.tensor([2, 2, 0])), expected)
+    for wrong in (4, -1):
+        with pytest.raises(IndexError, match="too large, or negative"):
+            plan(logits, tg.tensor([0, wrong, 1]))

@@ -151,6 +151,15 @@ def test_forged_plans_are_refused(part, value, words):
         tg.load_plan(forged({**data()[0], part: value}))
 
 
+def test_conditions_of_other_functions_are_refused():
+    given, _ = data()
+    condition = ("EFFECT", "condition_of", ({"function": "zeros"}, 8), {"dict": []}, None, None, [], (False,) * 3)
+    later = [(mask, start + 1, *rest) for mask, start, *rest in given["backwards"]]
+    changed = {"statements": [condition, *given["statements"]], "half": given["half"] + 1, "backwards": later}
+    with pytest.raises(CheckpointError, match="condition that no operation has"):
+        tg.load_plan(forged({**given, **changed}))
+
+
 def test_integers_that_make_large_arrays_are_refused():
     found, _ = data()
     for each in found["statements"]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_like import ArrayLike, as_array
 from ...dtypes import wide
 from ...types import Array
 
@@ -32,9 +33,9 @@ def read_at(x: Array, where: Any) -> Array:
         return np.asarray(x.take(where.indices))
     if type(where) is tuple and where:
         last = where[-1]
-        if type(last) is np.ndarray and last.dtype.kind in "iu" and _all_full(where):
+        if isinstance(last, (np.ndarray, ArrayLike)) and last.dtype.kind in "iu" and _all_full(where):
             return x.take(last, len(where) - 1)  # several times faster than x[where]
-    return np.array(x[where], order="C")
+    return as_array(x[where]).copy()
 
 
 def _all_full(where: tuple[Any, ...]) -> bool:
@@ -119,7 +120,7 @@ def _may_repeat(where: Any) -> bool:
     if type(where) is LinearIndex:
         return True
     parts = where if isinstance(where, tuple) else (where,)
-    return any(isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts)
+    return any(isinstance(part, (np.ndarray, ArrayLike)) and part.dtype.kind in "iu" for part in parts)
 
 
 def gather_index(indices: Array, shape: tuple[int, ...], dim: int) -> LinearIndex:

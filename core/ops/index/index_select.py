@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_like import holds, within
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import number_as
@@ -156,7 +157,7 @@ def embedding(weight: Tensor, rows: Tensor) -> Tensor:
         TypeError: ``rows`` does not hold integers.
     """
     indices, table = integers("embedding", rows), weight._array
-    if indices.size and (indices.min() < 0 or indices.max() >= table.shape[0]):
+    if indices.size and not holds(within, indices, table.shape[0]):
         wrong = indices[(indices < 0) | (indices >= table.shape[0])].flat[0]
         raise IndexError(
             f"embedding() got row {wrong}, outside 0..{table.shape[0] - 1}: the table has {table.shape[0]} rows"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_like import holds, within
 from ...dtypes import is_floating, wide_type
 from ...tensors import Tensor
 from ...types import Array
@@ -16,7 +17,7 @@ from ..elementwise.operators import mul
 from ..index.masking import where
 from ..table.nodes import keep, record, records
 from ..table.operation import operation
-from ..table.rows import Row
+from ..table.rows import ARRAYS, Row
 from .reductions import mean
 from .reductions import sum as total
 from .softmax import along, log_softmax, peak
@@ -33,7 +34,7 @@ def _weighted(xp: Any, g: Any, weights: Any) -> Any:
 def _cross_entropy_rule(xp: Any, g: Any, a: Any, axis: int, index: Any, weights: Any, forward: Any) -> Any:
     g = _weighted(xp, g, weights)
     share = xp.reshape(g, (*weights.shape[:axis], 1, *weights.shape[axis:]))
-    if isinstance(a, np.ndarray):
+    if xp is ARRAYS:
         exponentials, sums = forward
         result = exponentials * (share / sums)
         result[index] -= g
@@ -270,7 +271,7 @@ def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bo
     if classes.dtype.kind not in "iu":
         raise TypeError(f"class indices must be integers, not {classes.dtype}")
     count = x.shape[axis]
-    if classes.size and classes.min() >= 0 and classes.max() < count and not 0 <= ignore_index < count:
+    if classes.size and not 0 <= ignore_index < count and holds(within, classes, count):
         return True
     wrong = (classes != ignore_index) & ((classes < 0) | (classes >= count))
     if wrong.any():
