@@ -91,7 +91,7 @@ def test_three_workers(way, meet, port, tmp_path):
 @pytest.mark.processes
 def test_a_process_that_died_before_all_had_joined_is_replaced(meet, port, monkeypatch, thread):
     joined, left, output = threading.Event(), threading.Event(), []
-    join, leave = MemberList.join, MemberList.leave
+    join, forget = MemberList.join, MemberList.forget
 
     def join_and_tell(self, worker, *others):
         join(self, worker, *others)
@@ -99,7 +99,7 @@ def test_a_process_that_died_before_all_had_joined_is_replaced(meet, port, monke
             joined.set()
 
     monkeypatch.setattr(MemberList, "join", join_and_tell)
-    monkeypatch.setattr(MemberList, "leave", lambda *given: leave(*given) and not left.set())
+    monkeypatch.setattr(MemberList, "forget", lambda *given: forget(*given) and not left.set())
     method = f"tcp://127.0.0.1:{port}"
     first = thread(lambda: start("w0", 0, 3, 60.0, init_method=method))
     died = subprocess.Popen(
