@@ -11,7 +11,6 @@ from .functions.calling import Later, call_function
 from .group.gathering import collected
 from .group.shutdown import shut_down
 from .links.worker_info import WorkerInfo
-from .observing.causes import explain
 from .observing.observer import Observer
 from .options import UNSET_RPC_TIMEOUT, check_timeout
 
@@ -228,6 +227,8 @@ def why(
         ...     print(rpc.why())
         nothing waits: no call is under way, and no thread waits for a worker
     """
+    from .observing.causes import explain  # here: each worker would import it, and few programs ask
+
     about = [] if workers is None else [peer.info.name for peer in _chosen(current_agent(), workers)]
     return explain(observe(timeout=timeout), about)
 

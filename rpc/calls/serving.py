@@ -310,9 +310,8 @@ class ServerCall(Incoming):
         self.finish()
 
 
-SERVE_CODE = (
-    ServerCall._serve.__code__
-)  # a thread that serves a request has a frame of it, whose ``self`` is the request
+# A thread that serves a request has a frame of it, whose ``self`` is the request.
+SERVE_CODE = ServerCall._serve.__code__
 
 
 class Server:

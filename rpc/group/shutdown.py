@@ -222,7 +222,5 @@ def _completes(future: Future[None], seconds: float) -> bool:
     return True
 
 
-SHUTDOWN_CODES = (
-    Shutdown.wait.__code__,
-    _wait_for_own_work.__code__,
-)  # a thread that waits in shutdown has a frame of one
+# A thread that waits in shutdown has a frame of one of these.
+SHUTDOWN_CODES = (Shutdown.wait.__code__, _wait_for_own_work.__code__)

@@ -43,8 +43,8 @@ def _order(cause: Cause) -> tuple[Any, ...]:
 
 
 def _deadlocks(graph: WaitGraph) -> list[Cause]:
-    ends = {node: end_of(graph.seen, node) for node, nexts in graph.edges.items() if not nexts}
     # An end that is stuck is no deadlock; so all ends count as going on.
+    ends = [node for node, nexts in graph.edges.items() if not nexts]
     stuck = blocked(graph.edges, graph.of_any, ends)
     return [_deadlock(graph, cycle) for cycle in cycles(graph.edges, stuck)]
 

@@ -18,7 +18,7 @@ MOST_LINE = 400  # characters of a text in a line
 
 @dataclass(frozen=True, slots=True)
 class WaitStep:
-    """WaitStep of a chain of waits.
+    """Step of a chain of waits.
 
     Attributes:
         worker: the worker where it waits.

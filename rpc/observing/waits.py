@@ -24,7 +24,7 @@ UNSENT = ("new", "queued", "admitted")  # states of a call that its callee does 
 
 
 class WaitNode(NamedTuple):
-    """WaitNode of the graph.
+    """Node of the graph of waits.
 
     Attributes:
         kind: "thread", "call", "request", "pool", "reference", "lock", "gathering", "worker" (its program) or "work" (all
