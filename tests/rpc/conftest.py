@@ -5,6 +5,7 @@ from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
+from helpers.gates import GATE
 from helpers.joining import VARIABLES
 from helpers.lines import Line
 from helpers.threads import until
@@ -26,6 +27,14 @@ def port():
     """Port that nobody uses."""
     with closing(reserve_port()) as reserved:
         return reserved.getsockname()[1]
+
+
+@pytest.fixture
+def closed_gate():
+    """Gate of ``helpers.gates``, closed; opened at the end."""
+    GATE.clear()
+    yield
+    GATE.set()
 
 
 @pytest.fixture

@@ -294,11 +294,11 @@ def test_very_many_waits_have_a_short_explanation():
 def test_records_that_contradict_one_another_are_explained_nevertheless():
     lying = worker(
         "b",
-        calls=[call(7, "nobody"), call(8, "b", calls=[8, 9])],
+        calls=[call(7, "unknown"), call(8, "b", calls=[8, 9])],
         requests=[request("a", 1, "no such state"), request("b", 8, "parked", calls=[404])],
         owned=[ObservedReference("x", "b", "", None, False, maker=[5, 5], calls=[8], requests=[[]])],
         threads=[thread(6, calls(404), (9, 9), holds=[3]), thread(7, ObservedWait("lock", "", 9, thread=99))],
-        gatherings=[ObservedGathering(["nobody"], [[1, 1]])],
+        gatherings=[ObservedGathering(["unknown"], [[1, 1]])],
         pool_waiting=5,
     )
     assert explained(worker("a", calls=[call(1, "b")]), lying).text()

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import autograd_dist, rpc
 from telegrad.core.errors import SerializationError
@@ -12,19 +13,7 @@ from telegrad.rpc.observing.json_records import decode_record, encode_record
 from telegrad.rpc.observing.records import MOST_ROWS, Observation, ObservedFrame, ObservedThread
 from telegrad.testing import in_process_cluster
 
-GATE = threading.Event()
-
-
-@pytest.fixture(autouse=True)
-def gate():
-    GATE.clear()
-    yield
-    GATE.set()
-
-
-def hold():
-    GATE.wait(20)
-    return 1
+pytestmark = pytest.mark.usefixtures("closed_gate")
 
 
 def relay():

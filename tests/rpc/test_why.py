@@ -5,30 +5,19 @@ import queue
 import threading
 
 import pytest
+from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import rpc
 from telegrad.core.futures import Future, collect_all, wait_all
 from telegrad.testing import in_process_cluster
 
-GATE = threading.Event()
+pytestmark = pytest.mark.usefixtures("closed_gate")
 LOCK = threading.Lock()
 RLOCK = threading.RLock()
 ITEMS: queue.Queue = queue.Queue()
 SIMPLE: queue.SimpleQueue = queue.SimpleQueue()
 NEVER: list[Future] = []
 CHANGED = threading.Condition()
-
-
-@pytest.fixture(autouse=True)
-def gate():
-    GATE.clear()
-    yield
-    GATE.set()
-
-
-def hold():
-    GATE.wait(20)
-    return 1
 
 
 def explained(about, *, kind, text=""):
