@@ -7,10 +7,11 @@ import weakref
 from types import SimpleNamespace
 
 import pytest
+from telegrad.rpc.lanes.frame import FrameHandle
 from telegrad.rpc.lanes.large import reader, starter
 from telegrad.rpc.lanes.large.reader import BulkReader
+from telegrad.rpc.lanes.large.transfer import UNIT_BYTES, Kind, Offer, Transfer
 from telegrad.rpc.lanes.large.transfer import UNIT_HEAD as UNIT
-from telegrad.rpc.lanes.large.transfer import Kind, Offer
 from telegrad.rpc.lanes.large.writer import BulkWriter
 
 
@@ -94,20 +95,89 @@ def test_a_missing_thread_is_told_once_and_ends_the_connection_after_a_while(loo
 
 
 class Closing:
-    """Socket whose connection ends while it sends."""
+    """Socket whose connection ends in one of its writes.
+
+    Args:
+        ending: number of that write, from 1.
+    """
 
     writer = None
 
+    def __init__(self, ending=1):
+        self._left = ending
+
     def sendmsg(self, parts, *rest):
-        self.writer.close()
+        self._left -= 1
+        if not self._left:
+            self.writer.close()
         return sum(map(len, parts))
 
 
-def test_a_thread_that_writes_an_offer_outlives_the_end_of_the_connection(loop):
-    target, broken = Closing(), []
-    target.writer = BulkWriter(target, loop.loop, broken.append)
-    assert not target.writer.send(Offer(1, 0), waits=True)
-    assert not broken
+class Handle(FrameHandle):
+    def restamp(self, head):
+        return head
+
+
+@pytest.fixture
+def closing(loop):
+    """A function that returns a writer whose connection ends in the write of that number."""
+
+    def make(ending):
+        target = Closing(ending)
+        target.writer = BulkWriter(target, loop.loop, None)
+        return target.writer
+
+    return make
+
+
+def test_a_thread_that_writes_an_offer_outlives_the_end_of_the_connection(closing):
+    assert closing(1).send(Offer(1, 0), waits=True)
+
+
+@pytest.mark.parametrize("writes, arrives", [(1, False), (2, False), (3, True)])
+def test_a_frame_was_sent_if_all_of_it_left_before_the_connection_ended(closing, writes, arrives):
+    """Its beginning and two chunks are three writes. One that arrives must not be sent again, or its call runs twice."""
+    handle = Handle()
+    transfer = Transfer([bytes(30)], [bytes(UNIT_BYTES)], handle)
+    assert closing(writes).send(transfer, waits=True) is arrives
+    assert not handle.withdraw()
+
+
+def test_a_frame_that_was_withdrawn_as_the_connection_ended_is_not_sent_again(closing):
+    writer, handle = closing(1), Handle()
+
+    class Withdrawn(Transfer):
+        def copy(self):
+            super().copy()
+            assert handle.withdraw()
+            writer.close()
+
+    assert writer.send(Withdrawn([bytes(30)], [], handle), waits=False)
+
+
+def test_a_frame_whose_last_write_goes_on_as_the_connection_ends_was_sent(loop):
+    last, goes_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def sendmsg(self, parts, *rest):
+            if len(parts) > 1:  # a chunk, not the beginning
+                last.set()
+                assert goes_on.wait(20)
+            return sum(map(len, parts))
+
+    writer, frame, taken = BulkWriter(Slow(), loop.loop, None), Transfer([bytes(30)], [], None), []
+    writing = threading.Thread(target=writer.send, args=(frame, True))
+    taking = threading.Thread(target=lambda: taken.append(writer._take_back(frame)))
+    writing.start()
+    assert last.wait(20)
+    writer.close()
+    taking.start()
+    taking.join(0.1)
+    assert taking.is_alive()
+    goes_on.set()
+    for each in (taking, writing):
+        each.join(20)
+    assert taken == [False]
 
 
 def test_nothing_is_kept_that_is_sent_while_the_connection_ends(loop):

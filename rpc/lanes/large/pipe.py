@@ -157,7 +157,10 @@ class LargePipe(Pipe):
         self._keep_heap()
         # A control frame, which is one part, does not wait: locks may be held.
         waits = (len(front) > 1 or bool(pieces)) and may_block()
-        return self._writer.send(Transfer(_with_table(front, pieces, notices), streamed, handle), waits)
+        sent = self._writer.send(Transfer(_with_table(front, pieces, notices), streamed, handle), waits)
+        if not sent and handle is not None:
+            handle.given_back()
+        return sent
 
     def _offer(self, missed: list[int]) -> None:
         if may_block():  # making a segment takes time

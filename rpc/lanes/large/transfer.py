@@ -143,6 +143,16 @@ class Transfer:
             told, self._told = self._told, True
             return not (self._last or told)
 
+    def take_back(self) -> bool:
+        """Count it as not sent, after the last write; return False if all of it has left, or it was withdrawn."""
+        with self._lock:
+            _, parts, counts = self._unit
+            if self._told or (self._last and sum(counts) == sum(map(len, parts))):
+                return False
+            self._told = True
+            self._handle = None
+            return True
+
     def abandon(self) -> None:
         """Send no more of it, unless its last chunk is leaving."""
         with self._lock:
@@ -191,6 +201,10 @@ class Offer:
     def copy(self) -> None:
         """Let the caller go on. The descriptor stays open."""
         self.released = True
+
+    def take_back(self) -> bool:
+        """Return whether it has not left (see ``Transfer.take_back``)."""
+        return not self._counts
 
     def abandon(self) -> None:
         """Do nothing: an offer is not withdrawn."""

@@ -54,10 +54,10 @@ class BulkWriter:
             waits: this thread may wait until the item has left. If it may not, a copy is sent.
 
         Returns:
-            False if the socket is closed.
+            False if the socket was closed before all of it had left: the receiver drops what it has of it.
         """
         if self._closing:
-            return False
+            return not item.take_back()
         if not waits:
             item.copy()
         waited = False
@@ -72,7 +72,7 @@ class BulkWriter:
                 self._queue.clear()  # it may have closed just before the item was added
             elif self._queue:
                 self._soon()
-        return not self._closed
+        return not (self._closed and self._take_back(item))
 
     def _write_until(self, item: Transfer | Offer) -> None:
         while not (item.released or self._closed):
@@ -89,6 +89,15 @@ class BulkWriter:
         item.abandon()
         while not (item.released or self._closed):
             self._in_turn(lambda item: item.release(), item)
+
+    def _take_back(self, item: Transfer | Offer) -> bool:
+        """Count an item as not sent, after the end; return False if all of it has left, or it was withdrawn."""
+        while not self._turn.acquire(timeout=LOOK_SECONDS):
+            pass  # a thread is in its last write, which may be the item's last one too
+        try:
+            return item.take_back()
+        finally:
+            self._turn.release()
 
     def _in_turn(self, action: Callable[[Transfer | Offer], object], item: Transfer | Offer) -> None:
         """Run an action while no other thread writes; do nothing if another thread writes for ``LOOK_SECONDS``."""
