@@ -23,6 +23,7 @@ from ..group.shutdown import Shutdown
 from ..threads.pool import ThreadPool
 from ..wire.control import Amount
 from .completions import dependents, ids_of_waits, keys_of_requests
+from .logged import observe_loops, observe_series
 from .records import (
     MOST_CHARACTERS,
     MOST_ROWS,
@@ -70,6 +71,8 @@ def observe_worker(
         "links": [_link(agent, peer) for peer in agent.peers.met() if peer.number != agent.number],
         "threads": observe_threads(agent, futures),
         "gatherings": [_gathering(*each) for each in agent.part(Gathering).open()],
+        "logged": observe_series(),
+        "loops": observe_loops(),
     }
     totals = {name: len(rows) for name, rows in lists.items()}
     totals |= {"calls": len(calls), "owned": owned.total, "held": held.total}

@@ -209,6 +209,51 @@ class ObservedLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedSeries:
+    """Values that the process of a worker logged under one name. Values that are no finite numbers are None here.
+
+    Attributes:
+        name: its name.
+        count: how many values were logged.
+        step: the step of the last value.
+        last: the last value.
+        seconds: time since it was logged.
+        steps, values: of all values a part that is spread evenly, and the last one.
+        first_not_finite: step of the first value that was infinite or nan; None if all were finite.
+    """
+
+    name: str
+    count: int
+    step: int
+    last: float | None
+    seconds: float
+    steps: list[int] = field(default_factory=list)
+    values: list[float | None] = field(default_factory=list)
+    first_not_finite: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedLoop:
+    """Loop over ``progress`` in the process of a worker.
+
+    Attributes:
+        description: the program's name for it; may be empty.
+        done: items that it has finished.
+        total: number of items; None if it is not known.
+        seconds: for how long it has run.
+        rate: items a second, over all its time.
+        ended: it has ended.
+    """
+
+    description: str
+    done: int
+    total: int | None
+    seconds: float
+    rate: float
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """State of one worker when it was asked.
 
@@ -236,6 +281,8 @@ class Observation:
         in_shutdown: it has called ``shutdown``.
         process_state: of a worker that did not answer and runs on the asker's machine: "stopped", "running", "sleeping",
             "in the kernel", "dead" or "gone"; empty if it is not known.
+        logged: what its process logged by ``telegrad.log``, by name; the other workers in the process show the same.
+        loops: loops over ``telegrad.progress`` in its process.
     """
 
     worker: str
@@ -264,3 +311,5 @@ class Observation:
     shutdown_waits: list[str] = field(default_factory=list)
     in_shutdown: bool = False
     process_state: str = ""
+    logged: list[ObservedSeries] = field(default_factory=list)
+    loops: list[ObservedLoop] = field(default_factory=list)

@@ -87,6 +87,7 @@ PUBLIC_MODULES = {
     "core.process_group_place",
     "core.process_title",
     "core.profiler",
+    "core.recording",
     "core.serialization",
     "core.extend",
     "nn.extend",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import complex128, float64, to_float
+from ...recording import log_scalars
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
@@ -33,12 +34,28 @@ exp = unary(
     method=True,
     in_place=True,
 )
-log = unary(
+
+
+class Log(Protocol):
+    """Signatures of ``log``: an operation, or a record of scalars."""
+
+    @overload
+    def __call__(self, input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    @overload
+    def __call__(self, *, step: int | None = None, **scalars: Any) -> None: ...
+
+
+log: Log = unary(  # type: ignore[assignment]
     "log",
     np.log,
     lambda xp, g, a: g / a,
     saves="a",
-    doc="Return the natural logarithm of each element.",
+    doc="""Return the natural logarithm of each element.
+
+    Called with names only, as ``log(loss=0.3, step=7)``, it records scalars of the program instead, and returns None: see
+    ``telegrad.core.recording.log_scalars``.
+    """,
+    by_names=log_scalars,
     method=True,
     in_place=True,
 )

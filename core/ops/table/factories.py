@@ -5,6 +5,7 @@ These closures are the library's hottest code: one Python frame for the call, on
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -59,6 +60,7 @@ def unary(
     saves: str,
     doc: str,
     module: str | None = None,
+    by_names: Callable[..., Any] | None = None,
     **declaration: Unpack[Declaration],
 ) -> Unary:
     """Return an operation on one tensor that computes in floating point.
@@ -70,6 +72,7 @@ def unary(
         saves: "a" if the rule takes the input, "o" if it takes the result, "" if neither.
         doc: docstring of the operation.
         module: module in which the operation is found by its name, if it is not a function of ``telegrad``.
+        by_names: function that is called instead where the call has no tensor, but arguments by other names.
         declaration: where users find it; see ``Declaration``.
     """
     row = Row(name, rule)
@@ -104,7 +107,23 @@ def unary(
             result._requires_grad = True
         return result if out is None else write_out(name, result, out)
 
+    if by_names is not None:
+        operation = _or_by_names(name, operation, by_names)  # interceptors see this one, too, for it is what users have
     return declared(operation, name, doc, declaration, module, "keep" if saves_input else "overwrite")
+
+
+def _or_by_names(name: str, compute: Unary, by_names: Callable[..., Any]) -> Unary:
+    def operation(input: Tensor | None = None, *, out: Tensor | None = None, **named: Any) -> Tensor:
+        if input is not None and not named:
+            return compute(input, out=out)
+        if input is None and out is None:
+            return by_names(**named)
+        raise TypeError(
+            f"{name}() takes a tensor, or values by name; it got both: {', '.join(sorted(named) or ['out'])}"
+        )
+
+    operation.__signature__ = inspect.signature(compute)  # type: ignore[attr-defined]  # of the method, too
+    return operation
 
 
 def binary(
