@@ -109,7 +109,11 @@ class Calls:
         sys.setprofile(self._hear)
 
     def __exit__(self, *error: object) -> None:
-        sys.setprofile(self._former)
+        if callable(self._former) or self._former is None:
+            sys.setprofile(self._former)
+        else:  # a profiler written in C, as cProfile's: it is no function, and enters itself
+            sys.setprofile(None)
+            self._former.enable()
 
     def _hear(self, frame: FrameType, event: str, arg: Any) -> None:
         recorder = self._recorder

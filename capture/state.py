@@ -25,7 +25,7 @@ from ..core.extend import Generator, Tensor
 from .errors import Unrecordable
 
 PACKAGE = __name__.rpartition(".capture")[0]
-_OURS = (PACKAGE, "numpy")
+_APPLICATIONS = tuple([f"{PACKAGE}.{name}." for name in ("examples", "tools", "benchmarks")])  # as a user's programs
 _LONG = 1024  # elements; of longer lists only the length is compared
 _MOST = 20_000  # objects
 _LEAVES = (
@@ -63,7 +63,7 @@ class State:
         self._dicts: list[tuple[dict[Any, Any], tuple[Any, ...], tuple[Any, ...]]] = []
         self._lists: list[tuple[Any, int, tuple[Any, ...]]] = []
         self._sets: list[tuple[Any, Any]] = []
-        self._generators: list[tuple[Any, str]] = []
+        self._generators: list[tuple[Any, Any]] = []
         _Search(self).run(roots)
         self._legacy = _legacy_state()
 
@@ -95,7 +95,7 @@ class State:
 
     def drawn(self) -> bool:
         """Return whether random numbers of NumPy were drawn since."""
-        now = [(each, repr(each.bit_generator.state)) for each, _ in self._generators]
+        now = [(each, _state_of(each.bit_generator.state)) for each, _ in self._generators]
         return now != self._generators or _legacy_state() != self._legacy
 
 
@@ -132,7 +132,7 @@ class _Search:
         if len(self._seen) > _MOST:
             raise Unrecordable(f"it reads more than {_MOST} objects")
         if isinstance(each, types.FunctionType):
-            if not each.__module__ or not each.__module__.startswith(_OURS):
+            if not each.__module__ or not _is_ours(each.__module__):
                 self._function(each)
         elif isinstance(each, types.MethodType):
             self._todo += [each.__func__, each.__self__]
@@ -156,10 +156,10 @@ class _Search:
         elif isinstance(each, (set, frozenset)):
             self._state._sets.append((each, tuple(each)))
         elif isinstance(each, types.ModuleType):
-            if not each.__name__.startswith(_OURS) and each.__name__.partition(".")[0] not in sys.stdlib_module_names:
+            if not _is_ours(each.__name__) and each.__name__.partition(".")[0] not in sys.stdlib_module_names:
                 self._objects.append((vars(each), set(), False))
         elif isinstance(each, np.random.Generator):
-            self._state._generators.append((each, repr(each.bit_generator.state)))
+            self._state._generators.append((each, _state_of(each.bit_generator.state)))
         else:
             self._object(each)
 
@@ -181,7 +181,7 @@ class _Search:
         kind = type(each)
         if isinstance(attributes := getattr(each, "__dict__", None), dict):
             # What the package's own classes read is not in the names of a user's code.
-            whole = kind.__module__.startswith(PACKAGE)
+            whole = _is_ours(kind.__module__)
             inherited = (
                 {"training", "_parameters", "_buffers", "_modules", "_hooks"} if isinstance(each, nn.Module) else ()
             )
@@ -210,9 +210,14 @@ class _Search:
             self._todo.extend(each.__bases__)
 
 
+def _is_ours(module: str) -> bool:
+    """Return whether a module is the library's or NumPy's, whose functions are known; and none of the programs beside it."""
+    return f"{module}.".startswith((f"{PACKAGE}.", "numpy.")) and not f"{module}.".startswith(_APPLICATIONS)
+
+
 def _is_users(kind: type) -> bool:
-    top = kind.__module__.partition(".")[0]
-    return kind.__module__ == "__main__" or (top not in _OURS and top not in sys.stdlib_module_names)
+    module = kind.__module__
+    return module == "__main__" or not (_is_ours(module) or module.partition(".")[0] in sys.stdlib_module_names)
 
 
 def _names_of(code: types.CodeType) -> Iterator[str]:
@@ -237,5 +242,12 @@ def _equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and isinstance(one, _VALUES) and one == other and repr(one) == repr(other)
 
 
-def _legacy_state() -> str:
-    return repr(np.random.get_state(legacy=False))
+def _legacy_state() -> Any:
+    return _state_of(np.random.get_state(legacy=False))
+
+
+def _state_of(state: Any) -> Any:
+    """Return the state of a generator of random numbers as an object to compare: its texts take milliseconds."""
+    if isinstance(state, dict):
+        return {name: _state_of(each) for name, each in state.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state

@@ -1,5 +1,6 @@
 """Conditions of a replay: the key of a plan, and what else must be as it was recorded."""
 
+import cProfile
 from dataclasses import dataclass
 
 import pytest
@@ -254,3 +255,29 @@ def test_sparse_arguments_and_hooks_of_arguments(sides):
     assert len(seen) == 1 and (x.grad - before).tolist() == [2, 2, 2]
     sparse = tg.tensor([0.0, 1.0]).to_sparse()
     assert tg.compile(lambda x: x.to_dense())(sparse).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["numpyro", "telegrad_models", "telegrad.examples.mine"])
+def test_functions_of_packages_with_names_like_ours_are_searched(name):
+    def make():
+        options = {"scale": 2.0}
+        names = {"__name__": name, "options": options}
+        exec("def function(x):\n    return x * options['scale']\n", names)
+        return names["function"], options
+
+    (eager, one), (function, other) = make(), make()
+    function = tg.compile(function)
+    for call in range(7):
+        if call == 4:
+            one["scale"] = other["scale"] = 3.0
+        assert eager(tg.ones(2)).equal(function(tg.ones(2)))
+
+
+def test_cprofile_stays_active():
+    function = tg.compile(lambda x: x * 2)
+    profile = cProfile.Profile()
+    with profile:
+        for _ in range(4):
+            function(tg.ones(2))
+        len([])
+    assert any("built-in method builtins.len" in str(entry.code) for entry in profile.getstats())

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import core as tg
-from ... import optim
+from ... import nn, optim
 from ...capture import compile as compiled
 from ...core.extend import Tensor
+from .changes import Subject, make_changes, make_classes, make_inputs
 from .steps import COLUMNS, Step, make_step
 
-CALLS = 7
+CALLS = 8
 
 
 class Outcome(NamedTuple):
@@ -32,7 +33,7 @@ class Outcome(NamedTuple):
     problem: str | None
 
 
-class Program:
+class Program(Subject):
     """A random function with parameters, an optimizer, and arguments for each call.
 
     Args:
@@ -44,16 +45,22 @@ class Program:
         tg.manual_seed(seed)
         self.weight = tg.randn(COLUMNS, COLUMNS, requires_grad=True)
         self.bias = tg.randn(COLUMNS, requires_grad=random.random() < 0.8)
-        kind = random.choice([optim.SGD, optim.Adam])
+        kind = random.choice([optim.SGD, optim.Adam, optim.RMSprop, optim.AdamW])
         self.optimizer = kind([each for each in (self.weight, self.bias) if each.requires_grad], lr=0.01)
         self.way = random.choice(["forward", "backward", "step", "outside", "several"])
         rows = random.choice([(2, 2), (2, 4), (4, 2)])
-        self.inputs = [tg.randn(rows[call % 2], COLUMNS) for call in range(CALLS)]
+        self.inputs = make_inputs(random, self.weight, rows, CALLS)
+        self.classes = make_classes(random, self.inputs, COLUMNS)
+        self.changes = make_changes(random, CALLS)
+        self.switch: dict[str, Any] = {"on": False, "fails": False}
+        self.results: list[Tensor] = []
+        self.looks_up, self.fails_at = random.random() < 0.2, random.randrange(4)
+        self.writes = random.random() < 0.04
         self.steps = self._make_steps(random, random.randrange(3, 14))
 
     def _make_steps(self, random: Random, count: int) -> list[Step]:
         """Return steps that run for all inputs."""
-        pools = [[x, self.weight, self.bias] for x in (self.inputs[0], self.inputs[1])]
+        pools = [[x.clone(), self.weight, self.bias] for x in {len(x): x for x in self.inputs}.values()]
         steps: list[Step] = []
         for _ in range(8 * count):
             step = make_step(random, len(pools[0]))
@@ -69,17 +76,26 @@ class Program:
                 break
         return steps
 
-    def function(self) -> Callable[[Tensor], Any]:
+    def function(self) -> Callable[[Tensor, Tensor], Any]:
         """Return the function to compile."""
         weight, bias, steps, optimizer, way = self.weight, self.bias, self.steps, self.optimizer, self.way
+        switch, looks_up, fails_at, writes = self.switch, self.looks_up, self.fails_at, self.writes
 
-        def run(x: Tensor) -> Any:
+        def run(x: Tensor, classes: Tensor) -> Any:
             if way == "step":
                 optimizer.zero_grad()
+            if writes:
+                x.mul_(0.5)
             pool = [x, weight, bias]
-            for step in steps:
+            for place, step in enumerate(steps):
+                if place == fails_at and switch["fails"]:
+                    raise KeyError(place)
                 pool.append(step(pool))
             total = (pool[-1] * weight.sum()).mean()
+            if looks_up:
+                total = total + nn.functional.cross_entropy(x @ weight, classes)
+            if switch["on"]:
+                total = total * 2
             if way == "outside":
                 return total
             if way == "several":
@@ -92,23 +108,33 @@ class Program:
 
         return run
 
-    def log(self, function: Callable[[Tensor], Any], seed: int) -> list[Any]:
+    def log(self, function: Callable[[Tensor, Tensor], Any], seed: int) -> list[Any]:
         """Return what calls give and leave behind, as bytes."""
         log: list[Any] = []
         for call, x in enumerate(self.inputs):
+            for change in self.changes[call]:
+                change(self)
             tg.manual_seed(seed + call)
-            result = function(x)
-            if self.way == "outside":
-                result.backward()
-                result = [result.detach()]
-            if self.way == "several":
-                chosen = result[call % 3]
-                if chosen.requires_grad:
-                    chosen.sum().backward()
-                result = [each.detach() for each in result]
-            left = [self.weight.detach(), self.bias.detach(), *[each.grad for each in (self.weight, self.bias)]]
-            log.append([None if each is None else (each.shape, _bits(each.numpy())) for each in (*result, *left)])
+            try:
+                self.results = self._call(function, x, self.classes[call], call)
+            except Exception as error:
+                self.results = []
+                log.append(type(error).__name__)
+            self.switch["fails"] = False
+            left = [x, self.weight.detach(), self.bias.detach(), *[each.grad for each in (self.weight, self.bias)]]
+            log.append([None if each is None else (each.shape, _bits(each.numpy())) for each in (*self.results, *left)])
         return log
+
+    def _call(self, function: Callable[[Tensor, Tensor], Any], x: Tensor, classes: Tensor, call: int) -> list[Tensor]:
+        result = function(x, classes)
+        if self.way == "outside":
+            result.backward()
+            result = [result]
+        if self.way == "several":
+            chosen = result[call % 3]
+            if chosen.requires_grad:
+                chosen.sum().backward()
+        return [each.detach() for each in result]
 
 
 def _bits(array: Any) -> bytes:
