@@ -20,7 +20,7 @@ from ..links.link import LinkState
 from ..wire.control import decode_ids
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
-from ..wire.messages import NO_ATTACHMENTS, NONE_YET, Incoming, Method, Topic
+from ..wire.messages import NO_ATTACHMENTS, NONE_YET, QUESTIONS, Incoming, Method, Topic
 from .replies import DoneAnswers, Replies, Reply, label_result, pack_failure
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class ServerCall(Incoming):
             A function for the thread to call before it idles: it reads the connection for a moment.
         """
         flow = self.connection.flow
-        if flow.queued and flow.hold(self):
+        if flow.queued and self.method not in QUESTIONS and flow.hold(self):
             return None  # answers to its caller are queued; ``Server.resume`` starts it again when they have left
         server = self._server
         if not self.claim():

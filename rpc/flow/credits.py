@@ -5,6 +5,8 @@ answer until it is opened or dropped. ``Window``, at the sender, lets a message 
 queues it. ``Receipts``, at the receiver, counts the messages that were used. Both count from the connection's beginning, so
 credits and questions may be repeated, and may overtake one another.
 
+A question about a worker, and its answer, are in no window: their ``size`` is 0 for both machines.
+
 Credits cost nothing while there is room. A sender whose window is half full *asks*: the receiver is to tell when it has used
 a given amount. So a steady stream never stops, and a single call causes no message of flow control.
 """
@@ -18,6 +20,7 @@ from typing import Any
 
 from ..call_states import ADMITTED
 from ..wire.control import Amount
+from ..wire.messages import QUESTIONS
 
 
 class Window:
@@ -69,8 +72,11 @@ class Window:
         """Count a message as sent and return True, if at most half of the window is used then; it nearly always is.
 
         Args:
-            message: has a ``size``; its state becomes ``ADMITTED``.
+            message: has a ``method`` and a ``size``; its state becomes ``ADMITTED``.
         """
+        if message.method in QUESTIONS:
+            message.size, message.state = 0, ADMITTED
+            return True
         with self.lock:
             size = message.size
             sent, messages = self._bytes + size, self._messages + 1
@@ -185,6 +191,8 @@ class Receipts:
 
     def used(self, size: int) -> None:
         """Count a message of that size as used; it was used or dropped."""
+        if not size:
+            return  # a question, or its answer
         with self._lock:
             self._bytes += size
             self.messages += 1

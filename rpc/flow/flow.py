@@ -179,7 +179,8 @@ class Flow:
             self._refund(message.size)
 
     def _refund(self, size: int) -> None:
-        self._change(self._window.withdraw, size)
+        if size:  # else it was not counted
+            self._change(self._window.withdraw, size)
 
     # -- frames of the peer's flow control
 
@@ -302,3 +303,7 @@ class Flow:
             goal = None if self.closed else self._window.ask()
         if goal is not None:
             self._connection.send(encode_ask(goal))
+
+
+# A thread that waits for room has a frame of it, whose ``message`` is what it sends.
+ROOM_CODE = Flow._wait.__code__

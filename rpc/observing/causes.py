@@ -88,12 +88,19 @@ def _rank(group: list[tuple[WaitNode, End]]) -> tuple[int, int, WaitNode]:
 def _end(graph: WaitGraph, group: list[tuple[WaitNode, End]]) -> Cause:
     node, end = min(group, key=itemgetter(0))
     before = ways(graph.edges, node)
-    last = list(before)[-1]  # the farthest
-    chain = steps_of(graph, follow(before, last))
+    chain = steps_of(graph, follow(before, _farthest(before)))
     waiting = _waiting(graph, list(before), [end.worker])
     return Cause(
         end.kind, end.severity, end.worker, [end.worker], end.text, end.at, len(group), waiting, chain[:MOST_STEPS]
     )
+
+
+def _farthest(before: dict[WaitNode, WaitNode | None]) -> WaitNode:
+    """Return the node that is farthest from the end; of several, a thread, because it has a place in the program."""
+    steps: dict[WaitNode, int] = {}
+    for node, following in before.items():  # by distance
+        steps[node] = 0 if following is None else steps[following] + 1
+    return max(before, key=lambda node: (steps[node], node.kind == "thread"))
 
 
 def _waiting(graph: WaitGraph, nodes: Iterable[WaitNode], without: Sequence[str]) -> list[str]:

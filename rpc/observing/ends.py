@@ -77,6 +77,8 @@ def _doing(kind: str, name: str) -> tuple[str, str, str]:
         return "thread", "stuck", f"waits for the end of a thread{named}"
     if kind == "socket":
         return "input", "stuck", f"waits for input{named}"
+    if kind == "window":
+        return "window", "slow", f"waits for room on the way to {name!r}, which does not read what was sent"
     if kind == "consumer":
         return "generator", "stuck", f"has a generator that waits until {name!r} asks for the next item"
     if kind == "shutdown":
@@ -165,8 +167,15 @@ def _lock(seen: Seen, node: WaitNode) -> End:
 
 
 PROCESS_TEXTS = {
-    "stopped": ("stopped", "its process {id} is stopped by a signal (SIGCONT lets it go on)"),
-    "running": ("interpreter", "its process {id} runs, but its interpreter is held by code outside Python"),
+    "stopped": ("stopped", "its process {id} is stopped (SIGSTOP); SIGCONT lets it go on"),
+    "running": (
+        "interpreter",
+        "its process {id} runs: code outside Python holds its interpreter, or the machine is overloaded",
+    ),
+    "sleeping": (
+        "silent",
+        "its process {id} sleeps: code outside Python holds its interpreter, or its messages do not arrive",
+    ),
     "in the kernel": ("kernel", "its process {id} waits in the kernel, for a disk or a device"),
     "dead": ("lost", "its process {id} has ended"),
     "gone": ("lost", "its process {id} has ended"),

@@ -22,6 +22,7 @@ from ..group.gathering import Gathering
 from ..group.shutdown import Shutdown
 from ..threads.pool import ThreadPool
 from ..wire.control import Amount
+from ..wire.messages import QUESTIONS
 from .completions import dependents, ids_of_waits, keys_of_requests
 from .logged import observe_loops, observe_series
 from .records import (
@@ -35,7 +36,7 @@ from .records import (
     ObservedReferences,
     ObservedRequest,
 )
-from .stacks import QUESTIONS, observe_threads
+from .stacks import observe_threads
 
 if TYPE_CHECKING:
     from ..agent import Agent

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ from ...core.futures import Future, wait_for_outcomes
 from ..wire.messages import Method
 from .gather import observe_worker
 from .json_records import decode_record, encode_record
+from .processes import ProcessLook, look_at_process, on_this_machine, state_between
 from .records import Observation, ObservedContext, ObservedReferences
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from ..links.peer import Peer
 
 MOST_ANSWER_BYTES = 16 << 20
+MOST_QUESTIONS = 8  # to one worker that have no answer yet
+STOPPED_SECONDS = 0.2  # that a worker has to answer whose process is stopped
 NO_REFERENCES = ObservedReferences([], 0)
 
 
@@ -48,19 +53,35 @@ class Observer:
             peers: the workers.
             timeout: seconds that a worker has to answer.
         """
-        questions = [(peer, time.monotonic(), self._ask(peer, timeout)) for peer in peers]
+        looks = self._looks(peers)
+        open_questions = self._open_questions()
+        questions = [
+            (peer, time.monotonic(), self._ask(peer, _seconds(looks, peer, timeout), open_questions)) for peer in peers
+        ]
         ended: dict[int, float] = {}
         for peer, _, answer in questions:
             answer.add_done_callback(partial(_note_end, ended, peer.number))
         wait_for_outcomes([answer for _, _, answer in questions])
         found = [_observation(peer, answer, ended.get(peer.number, began) - began) for peer, began, answer in questions]
-        return [_with_views(each, found) if each.error else each for each in found]
+        return [_with_process(_with_views(each, found), looks) if each.error else each for each in found]
 
-    def _ask(self, peer: Peer, timeout: float) -> Future[bytes]:
+    def _looks(self, peers: Sequence[Peer]) -> dict[int, ProcessLook]:
+        """Return a look at the process of each worker of this machine, by its number."""
+        me = self._agent.record
+        return {
+            peer.number: look_at_process(peer.record.process_id) for peer in peers if on_this_machine(peer.record, me)
+        }
+
+    def _open_questions(self) -> Counter[int]:
+        calls = self._agent.caller.table.find(lambda call: call.method == Method.OBSERVE)
+        return Counter(call.to for call in calls)
+
+    def _ask(self, peer: Peer, timeout: float, open_questions: Mapping[int, int]) -> Future[bytes]:
+        what = f"the observation of {peer.info.name!r}"
         try:
-            return self._agent.caller.request(
-                peer, Method.OBSERVE, None, timeout, f"the observation of {peer.info.name!r}", lambda body: []
-            )
+            if open_questions.get(peer.number, 0) >= MOST_QUESTIONS:  # they go outside of the windows
+                raise RpcError(f"{what} was not asked for: {MOST_QUESTIONS} others of it have no answer yet")
+            return self._agent.caller.request(peer, Method.OBSERVE, None, timeout, what, lambda body: [])
         except RpcError as error:
             failed: Future[bytes] = Future()
             failed.set_exception(error)
@@ -80,6 +101,19 @@ def _observation(peer: Peer, answer: Future[bytes], seconds: float) -> Observati
         return Observation(peer.info.name, peer.number, peer.info.id, error=str(error))
     # Its name and number are known here: an answer does not choose them.
     return replace(found, worker=peer.info.name, number=peer.number, rank=peer.info.id, answer_seconds=seconds)
+
+
+def _seconds(looks: Mapping[int, ProcessLook], peer: Peer, timeout: float) -> float:
+    """Return how long to wait for a worker's answer: one that is stopped is not waited for."""
+    look = looks.get(peer.number)
+    return min(timeout, STOPPED_SECONDS) if look and look.state in ("T", "t") else timeout
+
+
+def _with_process(silent: Observation, looks: Mapping[int, ProcessLook]) -> Observation:
+    if (before := looks.get(silent.number)) is None:
+        return silent
+    state = state_between(before, look_at_process(before.process_id))
+    return replace(silent, process_state=state, process_id=before.process_id, host=platform.node())
 
 
 def _note_end(ended: dict[int, float], number: int, _: Future[bytes]) -> None:

@@ -26,9 +26,11 @@ class ObservedWait:
     """Wait of a thread, a coroutine or a generator, as its frames tell it.
 
     Attributes:
-        kind: "future", "lock", "thread", "queue", "event", "condition", "sleep", "socket", "process", "shutdown", "loop" (of
-            coroutines), "await", "consumer" (of a generator's items) or "observation".
-        name: its text in the program, such as ``self.lock``; empty if it has none.
+        kind: "future", "window" (room on the way to a worker), "lock", "thread", "queue", "event", "condition", "sleep",
+            "socket", "process", "shutdown", "loop" (of coroutines), "await", "consumer" (of a generator's items) or
+            "observation".
+        name: its text in the program, such as ``self.lock``; of "window" and "consumer", the worker's name. Empty if it has
+            none.
         object: the lock's number in its process; 0 for other kinds.
         calls: ids of this worker's calls under way whose answers it waits for.
         thread: number of the thread that holds the lock, or that is to end, if the object itself tells it; 0 if not.
@@ -48,7 +50,7 @@ class ObservedThread:
     Attributes:
         ident: number of the thread in its process; of a coroutine or a generator, that of the object.
         stack: its frames, the innermost last.
-        waits: it waits for a future.
+        waits: it waits for a future, or for room for a message.
         waits_for: id of the call under way whose answer it waits for, if that is known.
         serves: caller's number and id of the request that it serves; empty if it serves none.
         kind: "thread", "coroutine" or "generator".

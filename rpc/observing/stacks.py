@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..calls.serving import SERVE_CODE
-from ..wire.messages import Method
+from ..wire.messages import QUESTIONS
 from .records import MOST_CHARACTERS, MOST_ROWS, ObservedThread, ObservedWait
 from .suspended import frames_of, observe_generators, observe_task, tasks_of_loops
 from .thread_waits import held_locks, observed, place_of_frames, wait_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..agent import Agent
 
 MOST_FRAMES = 100
-QUESTIONS = {Method.EXPLAIN, Method.OBSERVE}  # requests that are not the program's: a reader's thread answers them
 OBSERVER = f"{__package__}.observer"
 Stack = list[FrameType]  # the innermost first
 
@@ -53,7 +52,7 @@ def _thread(ident: int, name: str, frames: Stack, awaited: Mapping[int, list[int
         ident,
         name[:MOST_CHARACTERS],
         [observed(each) for each in reversed(frames)],
-        waits=wait is not None and wait.kind in ("future", "shutdown"),
+        waits=wait is not None and wait.kind in ("future", "window", "shutdown"),
         waits_for=wait.calls[0] if wait and wait.calls else None,
         serves=[] if request is None else list(request.key),
         main=ident == threading.main_thread().ident,

@@ -16,12 +16,16 @@ import time
 from asyncio.base_events import BaseEventLoop
 from collections.abc import Mapping, Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.futures import WAIT_CODE
+from ..flow.flow import ROOM_CODE
 from ..group.shutdown import SHUTDOWN_CODES
 from .instructions import MISSING, Expression, attribute_of, entered, executed, look_up
 from .records import ObservedFrame, ObservedWait
+
+if TYPE_CHECKING:
+    from ..wire.messages import Outgoing
 
 PACKAGE = __name__.partition(".rpc.")[0]
 NOT_THE_PROGRAMS = {PACKAGE, "numpy", "grpc", *sys.stdlib_module_names} - {"__main__"}
@@ -94,6 +98,10 @@ def wait_of(frames: Sequence[FrameType], awaited: Mapping[int, list[int]], agent
             return ObservedWait("shutdown" if here else "future")
     future = next((each.f_locals["self"] for each in frames if each.f_code is WAIT_CODE), None)
     if future is not None:
+        if (
+            message := next((each.f_locals["message"] for each in frames if each.f_code is ROOM_CODE), None)
+        ) is not None:
+            return _room(message, agent)
         return ObservedWait("future", calls=awaited.get(id(future), []))
     return _library_wait(frames) or _c_wait(frames)
 
@@ -101,6 +109,13 @@ def wait_of(frames: Sequence[FrameType], awaited: Mapping[int, list[int]], agent
 def _agent_of(frame: FrameType) -> object:
     here = frame.f_locals
     return here["agent"] if "agent" in here else here["self"].agent
+
+
+def _room(message: Outgoing, agent: Any) -> ObservedWait:
+    """Return the wait for room for a message: for its call, or for an answer."""
+    mine = agent.caller.table.calls.get(message.call_id) is message
+    number = message.to if message.connection is None else message.connection.number
+    return ObservedWait("window", agent.peers.name(number), calls=[message.call_id] if mine else [])
 
 
 def _library_wait(frames: Sequence[FrameType]) -> ObservedWait | None:

@@ -191,6 +191,12 @@ class WaitGraph:
                 yield from self._coroutines(node)
             if wait.kind == "consumer" and wait.name in self.seen.workers:
                 yield WaitNode("worker", wait.name)
+            if wait.kind == "window" and not wait.calls and self._is_silent(wait.name):
+                yield WaitNode("worker", wait.name)
+
+    def _is_silent(self, worker: str) -> bool:
+        seen = self.seen.workers.get(worker)
+        return seen is not None and bool(seen.error)
 
     def _coroutines(self, loop: WaitNode) -> Iterator[WaitNode]:
         for node, thread in self.seen.threads.items():

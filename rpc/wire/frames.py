@@ -19,7 +19,7 @@ from ...core.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
 from .header import FRAME_HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
-from .messages import Attachments, Incoming, Outgoing
+from .messages import QUESTIONS, Attachments, Incoming, Outgoing
 from .tables import TABLE_ALIGNMENT, TABLE_LENGTH, Row, encode_row, read_tables, with_place
 
 # Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle
@@ -77,7 +77,7 @@ def decode(frame: Any, owned: bool, message: M) -> M:
     front = frame.front if scattered else frame
     _, message.flags, message.method, message.call_id, message.timeout = FRAME_HEAD.unpack_from(front)
     problem = frame.problem if scattered else ""
-    message.size = len(frame)
+    message.size = 0 if message.method in QUESTIONS else len(frame)
     if problem or message.flags & Flag.TABLES:
         message.attached = attached = Attachments()
         attached.problem = problem

@@ -35,6 +35,11 @@ class Method:
     OBSERVE = 5
 
 
+QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE))
+"""Requests about a worker itself, which a reader's thread answers. They and their answers go outside of the windows: a worker
+whose windows are full can be asked why. ``Observer`` limits how many are under way."""
+
+
 class Topic:
     """Topics of control messages."""
 
@@ -112,7 +117,7 @@ class Outgoing(FrameHandle):
         attached: what goes beside the pickle.
         what: its text names the message in errors.
         connection: the connection that it was given to.
-        size: bytes of its frame.
+        size: bytes of its frame; from its admission on, those in the window: 0 for questions and their answers.
         state: where it is in its life (``call_states.py``).
         waiting: its ``Queued``, while it waits for room; then the lane's record of it.
     """
@@ -189,7 +194,7 @@ class Incoming:
         pickled: the pickle of its body.
         attached: what came beside the pickle.
         extras: bytes for interceptors, by the interceptor's number.
-        size: bytes of its frame.
+        size: bytes of its frame in the window: 0 for questions and their answers.
     """
 
     __slots__ = ("attached", "call_id", "connection", "extras", "flags", "method", "pickled", "size", "timeout")
