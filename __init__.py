@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from .core import sparse as sparse
     from .core.blas_threads import get_num_threads as get_num_threads
     from .core.blas_threads import set_num_threads as set_num_threads
+    from .core.recording import log_to as log_to
     from .core.recording import progress as progress
     from .core.serialization import load as load
     from .core.serialization import save as save
@@ -169,6 +170,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         **{name: f".{name}" for name in (*_PACKAGES, *_ALIASES)},
         "get_num_threads": ".core.blas_threads",
         "set_num_threads": ".core.blas_threads",
+        "log_to": ".core.recording",
         "progress": ".core.recording",
         "load": ".core.serialization",
         "save": ".core.serialization",

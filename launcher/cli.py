@@ -99,6 +99,10 @@ def run(
     log_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the logs; telegrad_runs/TIME-SCRIPT if not given.")
     ] = None,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for TensorBoard's event files of what each worker logs with tg.log."),
+    ] = None,
     grace: Annotated[
         float,
         typer.Option(
@@ -219,6 +223,7 @@ def run(
         "interpreter": python,
         "no_python": no_python,
         "log_dir": log_dir,
+        "tensorboard": tensorboard,
         "grace": grace,
     }
     request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes)

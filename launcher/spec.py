@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from ..core.recording import EVENT_FILES
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 MOST_WORKERS = 4096
 FILES_PER_WORKER = 4  # its output, its log, its pidfd, and one more while it is started
@@ -37,6 +39,7 @@ class JobSpec:
             an interpreter of its own, in which a script, or ``variables``, can set what these libraries read at import.
         no_python: ``program`` is an executable of its own.
         pin: each worker has cores of its own, if there are enough.
+        tensorboard: folder that receives event files of what each worker logs, in a folder of its name; None for none.
         variables: environment variables: the role whose workers get one (empty: all), its name, its value.
 
     Raises:
@@ -56,11 +59,14 @@ class JobSpec:
     preload: bool = True
     no_python: bool = False
     pin: bool = False
+    tensorboard: Path | None = None
     variables: tuple[tuple[str, str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _check_workers(self.workers)
         check_seconds("the grace", self.grace)
+        if self.tensorboard is not None and importlib.util.find_spec("tensorboardX") is None:
+            raise ModuleNotFoundError("--tensorboard needs tensorboardX: pip install 'telegrad[tensorboard]'")
         if self.no_python:
             _check_executable(self.program, self.module)
             return
@@ -78,9 +84,10 @@ class JobSpec:
         return [self.interpreter, *(["-m"] if self.module else []), self.program, *self.args]
 
     def variables_of(self, worker: str) -> dict[str, str]:
-        """Return the environment variables that the user has set for a worker; those for its role come last."""
+        """Return the environment variables that the options set for a worker; those for its role come last."""
         chosen = sorted((each for each in self.variables if each[0] in ("", role_of(worker))), key=lambda each: each[0])
-        return {name: value for _, name, value in chosen}
+        events = {EVENT_FILES: os.path.abspath(self.tensorboard)} if self.tensorboard else {}
+        return {name: value for _, name, value in chosen} | events
 
     @property
     def forks(self) -> bool:

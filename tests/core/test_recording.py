@@ -16,6 +16,7 @@ from telegrad.core.recording import (
     ProgramLog,
     Series,
     loops,
+    process_log,
     program_log,
     scalars,
 )
@@ -24,7 +25,7 @@ from telegrad.core.recording import (
 @pytest.fixture(autouse=True)
 def log(monkeypatch):
     """Return a new log of the process."""
-    monkeypatch.setattr(scalars, "_log", ProgramLog())
+    monkeypatch.setattr(process_log, "_log", ProgramLog())
     monkeypatch.setattr(scalars, "_warned", False)
     return program_log()
 

@@ -1,5 +1,6 @@
 """``telegrad run`` with real processes: the workers' environment, the output, and that nothing is left at the end."""
 
+import importlib.util
 import json
 import os
 import re
@@ -312,3 +313,13 @@ os._exit(0)
 """
     for _ in range(3):
         assert "left running" not in ended(job(source), 0)[1]
+
+
+def test_event_files_of_what_workers_log_are_in_folders_of_their_names(job, tmp_path):
+    if importlib.util.find_spec("tensorboardX") is None:
+        pytest.skip("tensorboardX is not installed")
+    source = "import telegrad as tg\ntg.log(loss=0.5, step=int(os.environ['RANK']))\n"
+    ended(job(source, *("-n", "2", "--tensorboard", "runs")), 0)
+    files = sorted(path.relative_to(tmp_path) for path in tmp_path.glob("runs/*/events.out.tfevents.*"))
+    assert [path.parts[:2] for path in files] == [("runs", "worker0"), ("runs", "worker1")]
+    assert all(b"loss" in (tmp_path / path).read_bytes() for path in files)

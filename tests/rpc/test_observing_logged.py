@@ -6,7 +6,7 @@ import math
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.recording import ProgramLog, scalars
+from telegrad.core.recording import ProgramLog, process_log
 from telegrad.rpc.observing.json_records import decode_record, encode_record
 from telegrad.rpc.observing.logged import MOST_OBSERVED_POINTS, observe_series
 from telegrad.rpc.observing.records import Observation
@@ -16,7 +16,7 @@ from telegrad.testing import in_process_cluster
 @pytest.fixture(autouse=True)
 def log(monkeypatch):
     """Return a new log of the process."""
-    monkeypatch.setattr(scalars, "_log", ProgramLog())
+    monkeypatch.setattr(process_log, "_log", ProgramLog())
 
 
 def test_series_and_loops_of_a_worker_are_observed():
