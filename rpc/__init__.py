@@ -30,8 +30,15 @@ if TYPE_CHECKING:
     from ..agents import init_rpc, init_rpc_async
     from ..profiler_dist import _server_process_global_profile
     from ..rref import RRef, remote
+    from .exporting.prometheus import metrics, serve_metrics
+    from .exporting.tracing import trace_calls
 else:
-    __getattr__ = late_imports(__name__, {})  # the package's root adds them
+    _LATER = {
+        "metrics": ".exporting.prometheus",
+        "serve_metrics": ".exporting.prometheus",
+        "trace_calls": ".exporting.tracing",
+    }
+    __getattr__ = late_imports(__name__, _LATER)  # the package's root adds others
 
 
 __all__ = [
@@ -59,12 +66,15 @@ __all__ = [
     "get_worker_infos",
     "init_rpc",
     "init_rpc_async",
+    "metrics",
     "observe",
     "why",
     "remote",
     "rpc_async",
     "rpc_sync",
+    "serve_metrics",
     "shutdown",
     "shutdown_async",
     "stream",
+    "trace_calls",
 ]

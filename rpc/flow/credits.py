@@ -64,6 +64,11 @@ class Window:
         return Amount(self._bytes - self._returned.bytes, self._messages - self._returned.messages)
 
     @property
+    def sent(self) -> Amount:
+        """Amount that was sent so far."""
+        return Amount(self._bytes, self._messages)
+
+    @property
     def queued(self) -> Amount:
         """Amount that waits for room."""
         return Amount(self._queued_bytes, len(self.queue))
@@ -188,6 +193,11 @@ class Receipts:
         self._bytes = 0
         self.messages = 0
         self._asked: Amount | None = None
+
+    def amount(self) -> Amount:
+        """Return how much was used so far."""
+        with self._lock:
+            return Amount(self._bytes, self.messages)
 
     def used(self, size: int) -> None:
         """Count a message of that size as used; it was used or dropped."""

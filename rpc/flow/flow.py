@@ -240,6 +240,11 @@ class Flow:
         with self._lock:
             return {"in_flight": tuple(self._window.in_flight), "queued": tuple(self._window.queued)}
 
+    def traffic(self) -> tuple[Amount, Amount]:
+        """Return what was sent, and what was received and used, since the connection began."""
+        with self._lock:
+            return self._window.sent, self.receipts.amount()
+
     # -- work that is done without the lock
 
     def _change(self, change: Callable[..., T], *args: Any) -> T:

@@ -126,6 +126,8 @@ def _process(agent: Agent) -> Observation:
         pool_threads=agent.threads.size,
         pool_busy=counts.get("running", 0),
         pool_waiting=counts.get("waiting", 0),
+        calls_made=agent.caller.table.sent,
+        requests_accepted=agent.server.accepted,
     )
 
 
@@ -154,10 +156,12 @@ def _request(agent: Agent, sender: int, call: ServerCall, calls: dict[CallKey, l
 
 def _link(agent: Agent, peer: Peer) -> ObservedLink:
     described = peer.describe()
-    counts = [agent.flows.of(connection).counts() for connection in peer.connections()]
+    flows = [agent.flows.of(connection) for connection in peer.connections()]
+    counts, traffic = [flow.counts() for flow in flows], [flow.traffic() for flow in flows]
     flying, queued = (_total(each[name] for each in counts) for name in ("in_flight", "queued"))
+    sent, received = _total(each for each, _ in traffic), _total(each for _, each in traffic)
     state = "dialed by the other worker" if counts and not described["lane"] else str(described["state"])
-    amounts = (flying.bytes, flying.messages, queued.bytes, queued.messages, described["unacknowledged"])
+    amounts = (*flying, *queued, described["unacknowledged"], *sent, *received)
     return ObservedLink(peer.info.name, state[:MOST_CHARACTERS], described["lane"] or "", *amounts)
 
 

@@ -198,6 +198,8 @@ class ObservedLink:
         in_flight_bytes, in_flight_messages: sent and not read at the other end, on all connections.
         queued_bytes, queued_messages: wait for room, on all connections.
         unacknowledged: control messages that were not acknowledged.
+        sent_bytes, sent_messages: sent so far, on the connections that are open.
+        received_bytes, received_messages: received and used so far, likewise.
     """
 
     to: str
@@ -208,6 +210,10 @@ class ObservedLink:
     queued_bytes: int
     queued_messages: int
     unacknowledged: int
+    sent_bytes: int = 0
+    sent_messages: int = 0
+    received_bytes: int = 0
+    received_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +276,8 @@ class Observation:
         memory_bytes: resident memory of the process.
         cpu_seconds: processor time that the process has used.
         pool_threads, pool_busy, pool_waiting: threads for user functions, those that run, and requests that wait for one.
+        calls_made: requests that it has sent so far, of all kinds.
+        requests_accepted: requests that have arrived so far, of all kinds.
         totals: by name of a list below, how many there are.
         calls: calls under way that it made, the oldest first.
         requests: requests that it serves.
@@ -301,6 +309,8 @@ class Observation:
     pool_threads: int = 0
     pool_busy: int = 0
     pool_waiting: int = 0
+    calls_made: int = 0
+    requests_accepted: int = 0
     totals: dict[str, int] = field(default_factory=dict)
     calls: list[ObservedCall] = field(default_factory=list)
     requests: list[ObservedRequest] = field(default_factory=list)

@@ -62,6 +62,7 @@ LAYERS_OF_RPC = {
     "observing": 13,
     "api": 14,
     "backend_registry": 14,
+    "exporting": 15,
     "extend": 15,
     "__init__": 16,
 }

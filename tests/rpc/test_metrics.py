@@ -1,0 +1,94 @@
+"""Metrics for Prometheus, read by the parser of its client library."""
+
+import sys
+import urllib.request
+
+import numpy as np
+import pytest
+import telegrad as tg
+from helpers.threads import until
+from telegrad import rpc
+from telegrad.core.recording import ProgramLog, process_log
+from telegrad.testing import in_process_cluster
+
+parser = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
+
+
+@pytest.fixture(autouse=True)
+def log(monkeypatch):
+    """Let each test have a log of its own."""
+    monkeypatch.setattr(process_log, "_log", ProgramLog())
+
+
+def scrape(url):
+    """Return the samples of a scrape: by name and labels, the value."""
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        families = list(parser.text_string_to_metric_families(answer.read().decode()))
+    samples = [each for family in families for each in family.samples]
+    found = {(each.name, *sorted(each.labels.items())): each.value for each in samples}
+    assert len(found) == len(samples), "no sample stands twice"
+    return found
+
+
+def of(samples, name, /, **labels):
+    return samples[(f"telegrad_{name}", *sorted(labels.items()))]
+
+
+def test_metrics_of_a_worker_are_scraped():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        kept = rpc.remote("b", np.ones, args=((4, 8),))
+        kept.to_here()
+        tg.log(loss=0.5, step=3)
+        for _ in tg.progress(range(4), description='with "quotes"\nand lines'):
+            pass
+        with rpc.serve_metrics() as server:
+            assert server.url.startswith("http://127.0.0.1:")
+            samples = scrape(server.url)
+            again = scrape(server.url)
+    assert of(samples, "up", worker="a") == 1 and ("telegrad_up", ("worker", "b")) not in samples
+    assert of(samples, "calls_made_total", worker="a") >= 2 and of(samples, "memory_bytes", worker="a") > 1 << 20
+    assert of(samples, "references_held", worker="a") == 1 and of(samples, "threads", worker="a") >= 1
+    assert of(samples, "link_sent_messages_total", worker="a", to="b") >= 2
+    assert of(samples, "link_sent_bytes_total", worker="a", to="b") > 0
+    assert of(samples, "link_received_messages_total", worker="a", to="b") >= 1
+    assert of(samples, "logged_value", worker="a", name="loss") == 0.5
+    assert of(samples, "logged_step", worker="a", name="loss") == 3
+    assert of(samples, "loop_done_items", worker="a", description='with "quotes"\nand lines') == 4
+    assert of(again, "cpu_seconds_total", worker="a") >= of(samples, "cpu_seconds_total", worker="a") > 0
+
+
+def test_one_worker_may_serve_the_metrics_of_all_and_shows_one_that_is_gone():
+    with in_process_cluster("a", "b", "c") as (a, b, _), a.use():
+        for name in ("b", "c"):
+            rpc.rpc_sync(name, max, args=(1, 2))
+        with rpc.serve_metrics(workers=["a", "b", "c"]) as server:
+            samples = scrape(server.url)
+            assert [of(samples, "up", worker=name) for name in "abc"] == [1, 1, 1]
+            assert of(samples, "requests_accepted_total", worker="c") >= 1
+            b.close("killed by the test")
+            until(lambda: a.peers.find("b").gone)
+            samples = scrape(server.url)
+    assert of(samples, "up", worker="b") == 0 and ("telegrad_memory_bytes", ("worker", "b")) not in samples
+
+
+def test_a_program_may_register_the_collector_itself():
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    with in_process_cluster("a") as (a,), a.use():
+        registry = CollectorRegistry()
+        registry.register(rpc.metrics())
+        assert b'telegrad_up{worker="a"} 1.0' in generate_latest(registry)
+
+
+def test_bad_input_and_a_missing_library_are_told(monkeypatch):
+    with in_process_cluster("a") as (a,), a.use():
+        with pytest.raises(LookupError, match="no worker 'x'"):
+            rpc.serve_metrics(workers="x")
+        with pytest.raises(ValueError, match="port=70000"):
+            rpc.serve_metrics(port=70000)
+        with rpc.serve_metrics() as server, pytest.raises(OSError, match="in use"):
+            rpc.serve_metrics(port=server.port)
+        monkeypatch.setitem(sys.modules, "prometheus_client.core", None)
+        monkeypatch.delitem(sys.modules, "telegrad.rpc.exporting.metric_families", raising=False)
+        with pytest.raises(ImportError, match=r"pip install 'telegrad\[prometheus\]'"):
+            rpc.metrics()
