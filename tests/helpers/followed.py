@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 
 from telegrad.launcher.environment import reserve_port
@@ -47,11 +48,11 @@ def follow(page, folder):
 
 
 def _is_missing(block):
-    """Return whether a block's comment says that it needs a command, or a version of Python, that is not here."""
+    """Return whether a block's comment says that it needs a command, a package or a version of Python that is not here."""
     needed = re.match(r"needs (\S+)$", block.comment)
     if needed and needed[1][0].isdigit():
         return sys.version_info < tuple(map(int, needed[1].split(".")))
-    return bool(needed) and not shutil.which(needed[1], path=_environment()["PATH"])
+    return bool(needed) and not (shutil.which(needed[1], path=_environment()["PATH"]) or find_spec(needed[1]))
 
 
 def _give_prompts(prompts, folder):

@@ -10,7 +10,8 @@ The kind of a block is seen from the block itself:
 A comment in the line before the block, which readers of the page do not see, adds to it:
 
 * ``<!-- not run: REASON -->`` and ``<!-- run by tests/... -->`` leave the block out.
-* ``<!-- needs NAME -->`` runs it only if there is such a command, ``<!-- needs 3.11 -->`` with such a Python or a newer one.
+* ``<!-- needs NAME -->`` runs it only if there is such a command or package, ``<!-- needs 3.11 -->`` with such a Python or a
+  newer one.
 * ``<!-- together -->`` starts all its commands at the same time; ``<!-- together, NAME:PORT is here -->`` also puts this
   machine and a free port in the place of an address.
 * ``<!-- numbers differ -->`` is said of an output whose decimal fractions are others in each run.
