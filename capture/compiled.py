@@ -13,6 +13,7 @@ from typing import Any
 from ..core.extend import interceptors_entered
 from .errors import Unrecordable
 from .keys import key_of
+from .loops import can_loop
 from .picture import picture
 from .plan import Plan
 from .recording import Recording, record
@@ -47,12 +48,13 @@ class Compiled:
     Args:
         function: the function.
         explain: whether to print what is recorded, and what is not.
+        fast: whether chains of arithmetic become compiled loops.
     """
 
-    def __init__(self, function: Callable[..., Any], explain: bool) -> None:
+    def __init__(self, function: Callable[..., Any], explain: bool, fast: bool = False) -> None:
         self.__wrapped__ = function
         self.__doc__ = function.__doc__
-        self._function, self._explain = function, explain
+        self._function, self._explain, self._fast = function, explain, fast
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._lock = threading.Lock()  # held while the table is read or changed, never while a function runs
         self._recording = threading.local()
@@ -133,7 +135,7 @@ class Compiled:
     def _record(self, entry: Entry, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         with self._lock:
             others = list(entry.recordings)
-        recording, result = record(self._function, self._name, tensors, args, kwargs, bool(others))
+        recording, result = record(self._function, self._name, tensors, args, kwargs, bool(others), self._fast)
         with self._lock:
             self._learn(entry, recording, tensors)
         if entry.reason is not None:
@@ -187,7 +189,8 @@ def compile(function: Any = None, /, *, fast_math: bool = False, explain: bool =
 
     Args:
         function: a function or a module. It may do a whole training step, with ``backward()`` and ``optimizer.step()``.
-        fast_math: allow other roundings. It has no effect yet: results are those of eager calls, bit by bit.
+        fast_math: allow other roundings: chains of arithmetic become compiled loops, if the package ``numba`` is installed (the
+            extra ``fast``); else a warning says so. By default results are those of eager calls, bit by bit.
         explain: print what was recorded when a plan is made; ``explain()`` of the result returns the same.
 
     Returns:
@@ -200,4 +203,4 @@ def compile(function: Any = None, /, *, fast_math: bool = False, explain: bool =
         return functools.partial(compile, fast_math=fast_math, explain=explain)
     if not callable(function):
         raise TypeError(f"compile() takes a function or a module, not {type(function).__name__}")
-    return Compiled(function, explain)
+    return Compiled(function, explain, fast_math and can_loop())

@@ -62,7 +62,13 @@ class Recording:
 
 
 def record(
-    function: Callable[..., Any], name: str, tensors: list[Tensor], args: Any, kwargs: Any, program: bool
+    function: Callable[..., Any],
+    name: str,
+    tensors: list[Tensor],
+    args: Any,
+    kwargs: Any,
+    program: bool,
+    fast: bool = False,
 ) -> tuple[Recording, Any]:
     """Call ``function`` and record it.
 
@@ -73,6 +79,7 @@ def record(
         args: its arguments.
         kwargs: its named arguments.
         program: whether to write a program, too.
+        fast: whether its chains of arithmetic become compiled loops.
 
     Returns:
         What is known of the call, and its result.
@@ -93,7 +100,7 @@ def record(
         recording = Recording(recorder, form, recorder.reason or _effects(state), None, state)
         if recording.reason is None and recorder.program is not None:
             try:
-                recording.plan = _plan(recorder, recorder.program, result, name, tensors, inputs, state)
+                recording.plan = _plan(recorder, recorder.program, result, name, tensors, inputs, state, fast)
             except Exception as error:  # a program that cannot be written is no error of the caller
                 recording.reason = str(error)
         return recording, result
@@ -116,6 +123,7 @@ def _plan(
     tensors: list[Tensor],
     given: list[Input],
     state: State,
+    fast: bool,
 ) -> Plan:
     statements = program.tracer.statements
     returned = [
@@ -136,6 +144,7 @@ def _plan(
         len(given),
         backwards,
         inputs,
+        fast,
     )
     label = f"{name}, {len(recorder.events)} operations"
     plan = Plan(source, recorder.names.found, state, label, program.whole, given)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .blocks import Blocks
+from .loops import Loop
 from .values import Kind
 
 
@@ -38,6 +39,9 @@ def _chains(statements: Sequence[Any]) -> list[str]:
     """Return a line for each chain of element-wise calls, with the first of the calls and the blocks."""
     lines = []
     for each in statements:
+        if isinstance(each, Loop):
+            names = f"{', '.join(each.names[:4])}{', ...' * (len(each.names) > 4)}"
+            lines.append(f"     chain of {len(each.names)} calls in one loop of numba: {names}")
         if isinstance(each, Blocks):
             calls = [getattr(part.function, "__name__", "") for part in each.parts if part.kind is not Kind.VIEW]
             names = f"{', '.join(calls[:4])}{', ...' * (len(calls) > 4)}"

@@ -18,6 +18,7 @@ from .block_lines import block_lines
 from .blocks import Blocks
 from .fusion import fused
 from .into import FILLS
+from .loops import looped
 from .memory import escaping, plan_memory
 from .recorded import Recorded
 from .tracer import condition_of
@@ -48,6 +49,7 @@ class Source:
         given: the number of tensors among the arguments.
         backwards: the backward passes that the backward half has.
         inputs: tensors whose gradients these return, ``None`` where there is none.
+        fast: whether chains of arithmetic become compiled loops, with other roundings.
 
     Attributes:
         statements: the program, with chains of element-wise calls as one statement each.
@@ -73,6 +75,7 @@ class Source:
         given: int,
         backwards: Sequence[Backward] = (),
         inputs: Sequence[Tensor] = (),
+        fast: bool = False,
     ) -> None:
         self._arrays, self._found, self._given = arrays, found, given
         self._results, self._backwards = results, backwards
@@ -80,6 +83,8 @@ class Source:
         self.recorded = Recorded(statements, half, arrays, results, backwards, self._gradients)
         self._kept = escaping(statements, list(values_in((results, self._gradients))))
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
+        if fast:
+            statements, cuts = looped(statements, cuts, self._kept)
         self.statements, self._cuts = statements, _ = fused(statements, cuts, self._kept)
         self._half = half = self._cuts[1]
         self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray, "empty": np.empty}
