@@ -8,16 +8,17 @@ from typing import Any
 from .local_cases import Case, Step, adam, convolution, perceptron, recurrence, residual, transformer
 
 
-def captured(build: Callable[[Any], Step]) -> Callable[[Any], Step]:
+def captured(build: Callable[[Any], Step], fast_math: bool = False) -> Callable[[Any], Step]:
     """Return a case whose step is compiled, if the library is Telegrad.
 
     Args:
         build: the case.
+        fast_math: for ``compile``.
     """
 
     def build_captured(lib: Any) -> Step:
         step = build(lib)
-        compiled: Step = lib.compile(step) if lib.__name__ == "telegrad" else step
+        compiled: Step = lib.compile(step, fast_math=fast_math) if lib.__name__ == "telegrad" else step
         return compiled
 
     return build_captured
@@ -39,6 +40,7 @@ def activations(lib: Any) -> Step:
 
 CASES = (
     Case("compiled: 41 operations on 8x8", captured(activations), 0.2),
+    Case("fast_math: 41 operations on 8x8", captured(activations, fast_math=True), 0.15),
     Case("compiled: MLP 784-128-10, batch 64", captured(perceptron(128, 64)), 0.7),
     Case("compiled: MLP 784-1024-10, batch 256", captured(perceptron(1024, 256)), 0.9),
     Case("compiled: CNN on 28x28, batch 64", captured(convolution), 0.8),
