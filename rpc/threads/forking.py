@@ -14,6 +14,7 @@ import math
 import os
 import re
 import socket
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,12 @@ def abandon_sockets() -> None:
 
 def _is_ours(descriptor: int) -> bool:
     try:
+        # Looked at first: a duplicate of what is no socket would stay open in the child.
+        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            return False
         copy = socket.socket(fileno=os.dup(descriptor))
     except OSError:
-        return False  # not a socket
+        return False  # closed meanwhile, as that of the listing is
     with copy:
         return bool(_addresses & {_address(copy.getsockname), _address(copy.getpeername)})
 
