@@ -31,6 +31,7 @@ from ..rpc.extend import (
     rpc_agents,
 )
 from .assembly import add_parts
+from .commands import open_to_commands
 
 
 def init_rpc(
@@ -164,11 +165,15 @@ def open_agent(
         host = options.host or os.environ.get("TELEGRAD_HOST")
         secured = options.insecure or agent.credentials.tls is not None
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank, host, secured))
+        address = plan.address or options.init_method
+        access = None if private else open_to_commands(agent, plan, address)
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
         agent.joined(members, dynamic=private or plan.world_size == 0)
         agent.rendezvous = plan.address
         add(agent)
         agent.start()
+        if access is not None:
+            access.joined(agent)
     except BaseException:
         agent.close("its rendezvous failed", farewell=False)
         raise

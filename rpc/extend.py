@@ -36,6 +36,7 @@ from .links.peer import Peer
 from .links.worker_info import WorkerInfo, check_name
 from .links.worker_records import WorkerRecords
 from .losses.expulsion import record as record_expulsion
+from .observing.command_socket import CommandSocket
 from .observing.completions import ids_of_waits, keys_of_requests
 from .observing.observer import Observer
 from .observing.records import MOST_ROWS, ObservedContext, ObservedReference, ObservedReferences
@@ -62,6 +63,7 @@ __all__ = [
     "Agent",
     "BackendType",
     "Batch",
+    "CommandSocket",
     "DialerProof",
     "DynamicGroup",
     "Executor",

@@ -45,6 +45,12 @@ def signals_as_at_a_terminal():
 
 
 @pytest.fixture(scope="session", autouse=True)
+def records_of_jobs(tmp_path_factory):
+    """Workers of tests leave their records for commands in a folder of the tests."""
+    os.environ["TELEGRAD_JOBS_DIR"] = str(tmp_path_factory.mktemp("records") / "jobs")
+
+
+@pytest.fixture(scope="session", autouse=True)
 def python_helpers():
     """Python's own helper process, and its pipe, live as long as the session: no test made them."""
     resource_tracker.ensure_running()

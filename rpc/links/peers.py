@@ -95,6 +95,11 @@ class Peers:
         """Return the name of the worker of a number."""
         return self.info(number).name
 
+    def identity(self, number: int) -> bytes:
+        """Return the identity of the worker of a number, without making its peer."""
+        peer = self.by_number.get(number)
+        return (self._records[number] if peer is None else peer.record).identity
+
     # -- some of them
 
     def met(self) -> list[Peer]:

@@ -1,1 +1,52 @@
-"""Observation of workers: one read-only request, and its answer as typed records."""
+"""Observation of workers: one read-only request, and its answer as typed records.
+
+Its public names are for commands, which observe workers from outside; each is imported when it is used.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...core.late_imports import late_imports
+
+if TYPE_CHECKING:
+    from .causes import explain
+    from .command_messages import MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
+    from .command_socket import peer_process
+    from .explanation import Cause, Explanation
+    from .json_records import decode_record, encode_record
+    from .records import Observation, ObservedFrame, ObservedReference, ObservedThread
+else:
+    __getattr__ = late_imports(
+        __name__,
+        {
+            "explain": ".causes",
+            **dict.fromkeys(
+                ("MOST_TIMEOUT", "OTHERS", "SELF", "CommandAnswer", "CommandMember", "CommandRequest"),
+                ".command_messages",
+            ),
+            "peer_process": ".command_socket",
+            "Cause": ".explanation",
+            "Explanation": ".explanation",
+            "decode_record": ".json_records",
+            "encode_record": ".json_records",
+            **dict.fromkeys(("Observation", "ObservedFrame", "ObservedReference", "ObservedThread"), ".records"),
+        },
+    )
+
+__all__ = [
+    "MOST_TIMEOUT",
+    "OTHERS",
+    "SELF",
+    "Cause",
+    "CommandAnswer",
+    "CommandMember",
+    "CommandRequest",
+    "Explanation",
+    "Observation",
+    "ObservedFrame",
+    "ObservedReference",
+    "ObservedThread",
+    "decode_record",
+    "encode_record",
+    "explain",
+    "peer_process",
+]

@@ -65,6 +65,11 @@ class Observer:
         found = [_observation(peer, answer, ended.get(peer.number, began) - began) for peer, began, answer in questions]
         return [_with_process(_with_views(each, found), looks) if each.error else each for each in found]
 
+    def here(self) -> Observation:
+        """Return the observation of this worker, without a message."""
+        owned, held = self.references()
+        return observe_worker(self._agent, owned, held, self.contexts())
+
     def _looks(self, peers: Sequence[Peer]) -> dict[int, ProcessLook]:
         """Return a look at the process of each worker of this machine, by its number."""
         me = self._agent.record
@@ -90,8 +95,7 @@ class Observer:
     def _answer(self, question: ServerCall) -> None:
         question.open()
         question.what = "a request to observe this worker"
-        owned, held = self.references()
-        question.reply(encode_record(observe_worker(self._agent, owned, held, self.contexts())))
+        question.reply(encode_record(self.here()))
 
 
 def _observation(peer: Peer, answer: Future[bytes], seconds: float) -> Observation:

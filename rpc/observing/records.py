@@ -290,7 +290,7 @@ class Observation:
         shutdown_waits: names of the workers for which it waits in ``shutdown``; empty if it does not.
         in_shutdown: it has called ``shutdown``.
         process_state: of a worker that did not answer and runs on the asker's machine: "stopped", "running", "sleeping",
-            "in the kernel", "dead" or "gone"; empty if it is not known.
+            "in the kernel", "dead" or "gone"; "joining" while it waits in ``init_rpc``; empty if it is not known.
         logged: what its process logged by ``telegrad.log``, by name; the other workers in the process show the same.
         loops: loops over ``telegrad.progress`` in its process.
     """

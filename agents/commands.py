@@ -1,0 +1,120 @@
+"""Access of commands (``telegrad ps``, ``why``, ...) to this process's worker: its record, its socket, its stacks on a signal.
+
+Where it cannot be had, as there is no folder for it, the worker works without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+
+from ..core.job_folder import JobFolder, new_records_folder
+from ..core.job_records import LOG_VARIABLE, SOCKET, JobRecord, own_facts, remove_record, write_record
+from ..core.stack_dumps import StackDumps
+from ..rpc.extend import Agent, CommandSocket, Plan
+
+logger = logging.getLogger("telegrad.rpc")
+ROOT_PACKAGE = __name__.partition(".")[0]
+_open: list[CommandAccess] = []
+
+
+class CommandAccess:
+    """Access of commands to an agent, from before it joins until it is closed.
+
+    Args:
+        agent: the agent.
+        plan: its rendezvous.
+        address: where it finds the other workers.
+
+    Raises:
+        OSError: there is no folder for it, or no descriptor left.
+    """
+
+    def __init__(self, agent: Agent, plan: Plan, address: str) -> None:
+        self._process_id = os.getpid()
+        with ExitStack() as stack:
+            self._folder: JobFolder = stack.enter_context(new_records_folder())
+            self._stem = f"{self._process_id}-{secrets.token_hex(4)}"
+            stack.callback(remove_record, self._folder, self._stem)
+            self._dumps = StackDumps(self._folder, self._stem)
+            stack.callback(self._dumps.close)
+            self._socket = CommandSocket(agent, self._folder.place(self._stem + SOCKET))
+            stack.callback(self._socket.close)
+            self._record = JobRecord(
+                **own_facts(),
+                stem=self._stem,
+                worker=agent.name,
+                rank=agent.rank,
+                world_size=plan.world_size,
+                job=_digest(agent.credentials.secret, address.encode()),
+                program=_program(),
+                log=os.environ.get(LOG_VARIABLE, ""),
+                dump_signal=self._dumps.signal,
+                began=time.time(),
+                version=str(getattr(sys.modules.get(ROOT_PACKAGE), "__version__", "")),
+            )
+            write_record(self._folder, self._record)
+            self._parts = stack.pop_all()
+        _open.append(self)
+
+    def joined(self, agent: Agent) -> None:
+        """Note that the workers of the job have come together. Its id comes from its first worker, whose identity all know."""
+        job = self._record.job if agent.state.dynamic else _digest(agent.peers.identity(0))
+        self._record = replace(self._record, joined=True, job=job)
+        try:
+            write_record(self._folder, self._record)
+        except OSError as error:
+            logger.debug("worker %r cannot write its record for commands: %s", agent.name, error)
+
+    def close(self) -> None:
+        """Remove the record, and close all."""
+        if os.getpid() == self._process_id and self in _open:
+            _open.remove(self)
+            self._parts.close()
+
+    def abandon(self) -> None:
+        """In a forked child: close what is the parent's, and leave its files."""
+        self._socket.abandon()
+        self._dumps.close()
+        self._folder.close()
+
+
+def open_to_commands(agent: Agent, plan: Plan, address: str) -> CommandAccess | None:
+    """Return the access of commands to an agent, which ends with it; None if there can be none.
+
+    Args:
+        agent: the agent.
+        plan: its rendezvous.
+        address: where it finds the other workers.
+    """
+    try:
+        access = CommandAccess(agent, plan, address)
+    except OSError as error:
+        logger.debug("commands such as telegrad ps do not see worker %r: %s", agent.name, error)
+        return None
+    agent.on_close.append(access.close)
+    return access
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:8]
+
+
+def _program() -> str:
+    first, second, *_ = [*sys.argv, "", ""]
+    return (second if first == "-m" else os.path.basename(first))[:200]
+
+
+def _abandon() -> None:
+    for access in _open:
+        access.abandon()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_abandon)

@@ -1,0 +1,57 @@
+"""Messages between a command and a worker's socket, as lines of JSON.
+
+A command sends one line, a ``CommandRequest``. The worker answers with a ``CommandAnswer``, then with one ``Observation`` a
+line, and closes. Each end bounds what it reads, and how long it waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...core.job_records import FORMAT
+
+MOST_REQUEST_BYTES = 1 << 20
+MOST_TIMEOUT = 60.0
+SELF, OTHERS = "self", "others"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest:
+    """Question of a command.
+
+    Attributes:
+        ask: "self": what this worker does, without a message to any other. "others": what others do, whom this one asks.
+        workers: names of the others.
+        timeout: seconds that they have to answer.
+        format: of these messages.
+    """
+
+    ask: str
+    workers: list[str] = field(default_factory=list)
+    timeout: float = 2.0
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class CommandMember:
+    """Worker of the job."""
+
+    name: str
+    number: int
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """Beginning of an answer.
+
+    Attributes:
+        error: why the request is refused; empty if it is not.
+        observations: number of the lines that follow.
+        members: workers of the job that have not left, as this worker knows them.
+    """
+
+    error: str = ""
+    observations: int = 0
+    members: list[CommandMember] = field(default_factory=list)
+    format: int = FORMAT

@@ -1,0 +1,218 @@
+"""Socket of a worker for commands: its answers, and clients that are slow, many, or send what is no request."""
+
+import json
+import os
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+from helpers.gates import GATE, hold
+from helpers.threads import until
+from telegrad import rpc
+from telegrad.rpc.extend import CommandSocket
+from telegrad.rpc.observing import (
+    CommandAnswer,
+    CommandRequest,
+    Observation,
+    command_socket,
+    decode_record,
+    encode_record,
+)
+from telegrad.rpc.observing.command_messages import MOST_REQUEST_BYTES, OTHERS, SELF
+from telegrad.testing import in_process_cluster
+
+pytestmark = pytest.mark.usefixtures("closed_gate")
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Agents ``a`` and ``b``, the first with a socket, and the socket's path."""
+    with in_process_cluster("a", "b") as agents, agents[0].use():
+        path = str(tmp_path / "a.sock")
+        commands = CommandSocket(agents[0], path)
+        try:
+            yield agents, path
+        finally:
+            commands.close()
+            commands.close()
+
+
+@contextmanager
+def client(path):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(20)
+        connection.connect(path)
+        yield connection
+
+
+def answer_to(path, data, end=False):
+    with client(path) as connection:
+        try:
+            connection.sendall(data)
+            if end:
+                connection.shutdown(socket.SHUT_WR)
+        except BrokenPipeError:
+            pass  # it has refused already
+        return read_all(connection)
+
+
+def read_all(connection):
+    data = b""
+    try:
+        while part := connection.recv(1 << 16):
+            data += part
+    except ConnectionResetError:
+        pass
+    return data.splitlines()
+
+
+def ask(path, *request, **options):
+    first, *rest = answer_to(path, encode_record(CommandRequest(*request, **options)) + b"\n")
+    answer = decode_record(CommandAnswer, first, 1 << 20)
+    return answer, [decode_record(Observation, each, 1 << 20) for each in rest]
+
+
+def test_a_worker_tells_what_it_does_and_who_the_others_are(opened):
+    _, path = opened
+    answer, (seen,) = ask(path, SELF)
+    assert (answer.error, [each.name for each in answer.members]) == ("", ["a", "b"])
+    assert (seen.worker, seen.error, seen.process_id) == ("a", "", os.getpid())
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def test_a_worker_asks_the_others(opened):
+    (_, b), path = opened
+    answers = [rpc.rpc_async("b", hold) for _ in range(b.threads.size)]
+    until(lambda: b.threads.functions.counts()["running"] == b.threads.size)
+    _, (seen,) = ask(path, OTHERS, ["b"])
+    assert (seen.worker, seen.pool_busy) == ("b", b.threads.size)
+    assert "no worker 'c'" in ask(path, OTHERS, ["c"])[0].error
+    GATE.set()
+    assert {each.wait(20) for each in answers} == {1}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n",
+        b"\xff\xfe\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"[" * 100_000 + b"\n",
+        b"{}\n",
+        b'{"ask": 1}\n',
+        b'{"ask": "self", "workers": "b"}\n',
+        b'{"ask": "self", "timeout": -1}\n',
+        b'{"ask": "self", "timeout": NaN}\n',
+        b'{"ask": "self", "timeout": 1e9}\n',
+        b'{"ask": "exec"}\n',
+        b'{"ask": "self", "format": 99}\n',
+        b"\x80\x04\x95pickle\n",
+    ],
+)
+def test_what_is_no_request_is_refused(opened, data):
+    _, path = opened
+    (line,) = answer_to(path, data)
+    assert "refused" in json.loads(line)["error"]
+    assert ask(path, SELF)[0].error == ""
+
+
+def test_a_request_without_end_is_refused(opened):
+    _, path = opened
+    assert "one line" in json.loads(answer_to(path, b'{"ask": "se', end=True)[0])["error"]
+    lines = answer_to(path, b" " * (MOST_REQUEST_BYTES + 10))
+    assert not lines or "one line" in json.loads(lines[0])["error"]
+    assert ask(path, SELF)[0].error == ""
+
+
+def test_clients_are_few_and_those_that_say_nothing_are_cut_off(opened, monkeypatch):
+    _, path = opened
+    monkeypatch.setattr(command_socket, "REQUEST_SECONDS", 0.5)
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(command_socket.MOST_CLIENTS)]
+    try:
+        for each in silent:
+            each.connect(path)
+            each.sendall(b'{"ask"')
+        with client(path) as more:
+            assert read_all(more) == [], "it is one too many, and is closed at once"
+        for each in silent:
+            each.settimeout(20)
+            assert read_all(each) == []
+    finally:
+        for each in silent:
+            each.close()
+    until(lambda: answer_to(path, b'{"ask": "self"}\n'))
+
+
+def test_a_client_that_does_not_read_is_cut_off(opened, monkeypatch):
+    _, path = opened
+    monkeypatch.setattr(command_socket, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(command_socket, "encode_record", lambda record: b" " * (8 << 20))
+    with client(path) as connection:
+        connection.sendall(b'{"ask": "self"}\n')
+        until(lambda: not any(each.name == "telegrad-command" for each in threading.enumerate()))
+        assert len(b"".join(read_all(connection))) < 8 << 20
+
+
+def test_a_client_that_leaves_harms_nothing(opened):
+    _, path = opened
+    for data in (b"", b"{", b'{"ask": "self"}\n'):
+        with client(path) as connection:
+            connection.sendall(data)
+    until(lambda: answer_to(path, b'{"ask": "self"}\n'))
+
+
+def test_another_user_is_not_answered(opened, monkeypatch):
+    _, path = opened
+    monkeypatch.setattr(command_socket, "peer_process", lambda connection: (1, os.geteuid() + 1))
+    assert answer_to(path, b'{"ask": "self"}\n') == []
+
+
+def test_a_worker_that_closes_cuts_its_clients_off(tmp_path):
+    path = str(tmp_path / "a.sock")
+    with in_process_cluster("a") as (a,):
+        commands = CommandSocket(a, path)
+        with client(path) as connection:
+            until(lambda: any(each.name == "telegrad-command" for each in threading.enumerate()))
+            commands.close()
+            assert read_all(connection) == []
+
+
+FORKED = """
+import os, sys
+from telegrad import rpc
+from telegrad.core.job_records import read_records
+
+def start(place):
+    rpc.init_rpc("a", rank=0, world_size=1, rpc_backend_options=rpc.GrpcRpcBackendOptions(init_method=place))
+
+start(sys.argv[1])
+((folder, record),) = read_records()
+go, went = os.pipe()
+if not (child := os.fork()):
+    os.read(go, 1)
+    os._exit(0)
+try:
+    rpc.shutdown()
+    names = os.listdir(folder)
+finally:
+    os.write(went, b" ")
+    os.waitpid(child, 0)
+print(record.worker, names)
+
+start(sys.argv[2])
+if not os.fork():
+    ((_, record),) = read_records()
+    print("parent's" if record.process_id == os.getppid() else "child's", flush=True)
+    files = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    names = [os.readlink(file) for file in files if os.path.lexists(file)]
+    print([each for each in names if each.startswith(str(folder))], flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.processes
+def test_a_forked_child_does_not_stand_for_its_parent(run_python, tmp_path):
+    first, second, third = run_python("-c", FORKED, f"file://{tmp_path}/1", f"file://{tmp_path}/2").splitlines()
+    assert (first, second, third) == ("a []", "parent's", "[]")
