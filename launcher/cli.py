@@ -15,6 +15,7 @@ from .nodes.token import DEFAULT_DAYS, new_token
 from .progress import report
 from .run_command import BAD_INPUT, JobRequest, open_standard_files, refuse, run_here, run_request
 from .spec import MOST_SECONDS, JobSpec, parse_roles
+from .watching.commands import add_commands
 
 NODES = "Several machines"
 CLUSTERS = "Clusters"
@@ -23,7 +24,6 @@ DEMO = "telegrad.examples.parameter_server"
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",  # joins the lines of a paragraph
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -311,6 +311,9 @@ def migrate(
             print(*lines, sep="\n", end="\n" if lines else "")
     if failed:
         raise typer.Exit(BAD_INPUT)
+
+
+add_commands(app)
 
 
 def main() -> None:

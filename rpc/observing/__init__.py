@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .command_socket import peer_process
     from .explanation import Cause, Explanation
     from .json_records import decode_record, encode_record
+    from .processes import ProcessLook, look_at_process, state_between
     from .records import Observation, ObservedFrame, ObservedReference, ObservedThread
 else:
     __getattr__ = late_imports(
@@ -28,6 +29,7 @@ else:
             "Explanation": ".explanation",
             "decode_record": ".json_records",
             "encode_record": ".json_records",
+            **dict.fromkeys(("ProcessLook", "look_at_process", "state_between"), ".processes"),
             **dict.fromkeys(("Observation", "ObservedFrame", "ObservedReference", "ObservedThread"), ".records"),
         },
     )
@@ -45,8 +47,11 @@ __all__ = [
     "ObservedFrame",
     "ObservedReference",
     "ObservedThread",
+    "ProcessLook",
     "decode_record",
     "encode_record",
     "explain",
+    "look_at_process",
     "peer_process",
+    "state_between",
 ]

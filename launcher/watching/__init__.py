@@ -1,0 +1,1 @@
+"""Commands that watch running jobs: ``telegrad ps``, ``top``, ``stack``, ``memory``, ``logs``, ``why`` and ``kill``."""

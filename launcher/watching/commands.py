@@ -1,0 +1,103 @@
+"""Commands that watch jobs, with their options; what each does is loaded when it runs."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from ..run_command import refuse
+from ..spec import MOST_SECONDS
+
+WATCHING = "Running jobs"
+MOST_WAIT = min(60.0, MOST_SECONDS)
+
+
+def _workers(incomplete: str) -> list[str]:
+    from .jobs import find_jobs
+
+    names = (each.record.worker for job in find_jobs() for each in job.workers)
+    return sorted({name for name in names if name.startswith(incomplete)})
+
+
+def _jobs(incomplete: str) -> list[str]:
+    from .jobs import find_jobs
+
+    return [job.key for job in find_jobs() if job.key.startswith(incomplete)]
+
+
+Workers = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="WORKER...", help="Names of workers; all if not given.", autocompletion=_workers),
+]
+Job = Annotated[
+    str | None,
+    typer.Option(
+        "--job",
+        metavar="ID",
+        help="Beginning of the job's id; the latest of this folder if not given.",
+        autocompletion=_jobs,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object.")]
+Timeout = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0.01, max=MOST_WAIT, help="Time that a worker has to answer.")
+]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn errors of the block into a command's words and exit code."""
+    from .jobs import NoJobError
+
+    try:
+        yield
+    except (NoJobError, PermissionError) as error:
+        refuse(str(error))
+    except BrokenPipeError:  # | head
+        os._exit(0)
+
+
+def ps(job: Job = None, as_json: Json = False) -> None:
+    """List your running jobs on this machine, with their workers.
+
+    Jobs are found however they were started: by `telegrad run`, `spawn`, a notebook, mpiexec or a cluster.
+    """
+    from .ps import show_jobs
+
+    with _told():
+        show_jobs(job, as_json)
+
+
+def why(workers: Workers = None, job: Job = None, timeout: Timeout = 2.0, as_json: Json = False) -> None:
+    """Say why a job waits: deadlocks, stopped workers, and what calls and threads wait for in the end."""
+    from .why import show_causes
+
+    with _told():
+        show_causes(workers or [], job, timeout, as_json)
+
+
+def stack(
+    workers: Workers = None,
+    job: Job = None,
+    timeout: Timeout = 2.0,
+    with_all: Annotated[
+        bool, typer.Option("--all", metavar="", help="Also threads that run no code of the program.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the stacks of the Python threads of a job's workers; equal stacks once.
+
+    A worker whose interpreter is held by code outside Python writes its stacks itself, at a signal.
+    """
+    from .stack import show_stacks
+
+    with _told():
+        raise typer.Exit(0 if show_stacks(workers or [], job, timeout, with_all, as_json) else 1)
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    for command in (ps, why, stack):
+        app.command(rich_help_panel=WATCHING)(command)
