@@ -19,6 +19,7 @@ from ..collective.extend import serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
+    Debugger,
     DynamicGroup,
     Executor,
     Gathering,
@@ -84,6 +85,7 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
     agent.add_part(Shutdown(agent))
+    agent.add_part(Debugger(agent))
     observer = Observer(agent)
     agent.add_part(observer)
     # rref: references, which travel in every message

@@ -24,6 +24,7 @@ from ..rpc.extend import (
     check_name,
     find_backend,
     init_backend,
+    install_debugger,
     make_lanes,
     open_agents,
     plan_rendezvous,
@@ -174,6 +175,8 @@ def open_agent(
         agent.start()
         if access is not None:
             access.joined(agent)
+        if not private:
+            install_debugger(agent)
     except BaseException:
         agent.close("its rendezvous failed", farewell=False)
         raise

@@ -119,6 +119,12 @@ def run(
             help="Fork the workers from one process that has imported Telegrad, NumPy and gRPC; without, each imports them.",
         ),
     ] = True,
+    post_mortem: Annotated[
+        bool,
+        typer.Option(
+            "--post-mortem", metavar="", help="Hold the first thread that an exception ends, for `telegrad debug`."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", metavar="", help="Show what would start, and start nothing.")
     ] = False,
@@ -226,6 +232,7 @@ def run(
         "tensorboard": tensorboard,
         "grace": grace,
     }
+    variables = [*(env or []), *(["TELEGRAD_POST_MORTEM=1"] if post_mortem else [])]
     request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes)
     program |= {"pin": pin, "preload": preload}
     cluster = EngineChoice(engine, hosts, image)
@@ -234,8 +241,8 @@ def run(
     except ValueError as error:
         refuse(str(error))
     if cluster.named:
-        run_on_cluster(cluster, request, script, tuple(args or ()), options_given(context), program, env or [], dry_run)
-    run_request(request, script, tuple(args or ()), program, env or [], dry_run)
+        run_on_cluster(cluster, request, script, tuple(args or ()), options_given(context), program, variables, dry_run)
+    run_request(request, script, tuple(args or ()), program, variables, dry_run)
 
 
 @app.command()

@@ -142,7 +142,7 @@ class Agent:
         state, peers, timers, threads = self.state, self.peers, self.timers, self.threads
         limit = Amount(options.window_bytes, options.window_messages)
         self.codec = Codec(options.max_message_bytes, self.name)
-        self.flows = Flows(limit, timers.now, lambda call: self.server.resume(call))
+        self.flows = Flows(limit, timers.program, lambda call: self.server.resume(call))
         self.connections = Connections(state, self.credentials, peers, lanes, self.flows, timers, options)
         relay = Relay(state, peers, self.connections, lambda number: self.losses.next_hop(number))
         self.control = ControlChannel(timers, relay.send)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ..core.futures import Future, in_thread
 from .current import current_agent
+from .debugging.debugger import Debugger
 from .functions.calling import Later, call_function
 from .group.gathering import collected
 from .group.shutdown import shut_down
@@ -231,6 +233,18 @@ def why(
 
     about = [] if workers is None else [peer.info.name for peer in _chosen(current_agent(), workers)]
     return explain(observe(timeout=timeout), about)
+
+
+def set_trace() -> None:
+    """Hold this thread here, until ``telegrad debug`` lets it go on: a prompt of pdb, typed into from any terminal of the user.
+
+    ``breakpoint()`` does the same in a worker whose standard input is no terminal. While a thread of the job is held, no call,
+    wait or barrier of any worker times out. A thread to which no process talks for an hour goes on.
+
+    Raises:
+        RpcError: this process is no worker.
+    """
+    current_agent().part(Debugger).set_trace(sys._getframe(1))
 
 
 def debug_info() -> dict[str, Any]:

@@ -6,6 +6,8 @@ from .calls.remote_warnings import RemoteWarnings, collect_warnings
 from .calls.serving import ServerCall, check_future
 from .current import agents as open_agents
 from .current import current_agent, rpc_agents
+from .debugging.debugger import Debugger
+from .debugging.hooks import install as install_debugger
 from .functions.calling import (
     Later,
     call_function,
@@ -64,6 +66,7 @@ __all__ = [
     "BackendType",
     "Batch",
     "CommandSocket",
+    "Debugger",
     "DialerProof",
     "DynamicGroup",
     "Executor",
@@ -114,6 +117,7 @@ __all__ = [
     "event_name",
     "find_backend",
     "init_backend",
+    "install_debugger",
     "ids_of_waits",
     "is_async_execution",
     "keys_of_requests",

@@ -5,6 +5,7 @@ from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .dependents import direct_dependents
 from .future import WAIT_CODE, Future, run_callbacks
 from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
+from .program_clock import ProgramClock, program_clock
 from .protection import free, interruptible, opens
 from .reentry import broke_protected, interrupts_protected, raised_by_handler, refuse_in_handler
 from .shield import shield
@@ -16,6 +17,7 @@ __all__ = [
     "Canceller",
     "Driver",
     "Future",
+    "ProgramClock",
     "Waiter",
     "attempt",
     "block",
@@ -34,6 +36,7 @@ __all__ = [
     "run_callbacks",
     "shield",
     "opens",
+    "program_clock",
     "thread_role",
     "wait_all",
     "wait_for_any",

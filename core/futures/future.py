@@ -12,13 +12,13 @@ import logging
 import math
 import os
 import threading
-import time
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
 from .attempts import attempt
 from .blocking import Canceller, Driver, Waiter, block, thread_role
+from .program_clock import program_clock
 from .reentry import check_may_wait
 
 T = TypeVar("T")
@@ -313,12 +313,18 @@ class Future(Generic[T]):
         try:
             if outer:
                 check_may_wait()
-            return self._drive_or_sleep(timeout)
+            return self._sleep_until(math.inf) if timeout is None else self._sleep_for(timeout)
         finally:
             role.inside = outer
 
-    def _drive_or_sleep(self, timeout: float | None) -> bool:
-        until = math.inf if timeout is None else time.monotonic() + max(timeout, 0.0)
+    def _sleep_for(self, timeout: float) -> bool:
+        ends = program_clock.now() + max(timeout, 0.0)
+        while not self._sleep_until(program_clock.real(ends)):
+            if program_clock.now() >= ends:
+                return False
+        return True
+
+    def _sleep_until(self, until: float) -> bool:
         if (driver := self.driver) is not None:
             driver.drive(self, until)
             if self._done:

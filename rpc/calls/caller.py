@@ -145,6 +145,23 @@ class Caller:
             self._send(call, peer)
         return call
 
+    def question(self, peer: Peer, method: int, body: Any, timeout: float, what: object) -> Future[Any]:
+        """Send a request that is not the program's: its time-out comes also while the program's clock stands still.
+
+        Args:
+            peer, method, body, what: as for ``request``.
+            timeout: seconds.
+        """
+        call = self.begin(peer, method, body, 0.0, what, lambda body: [])
+        timer = self._timers.after(timeout, self._end_question, call, timeout)
+        call.future.add_done_callback(lambda _: timer.cancel())
+        return call.future
+
+    def _end_question(self, call: PendingCall, seconds: float) -> None:
+        call.timeout = seconds  # for the error
+        if self.table.take(call.call_id):
+            self._expired(call)
+
     def with_deadline(
         self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
     ) -> Future[Any]:
@@ -181,7 +198,7 @@ class Caller:
         if then is None:
             complete_once(call.future, source.value())
             return
-        left = max(call.ends() - self._timers.now(), 1e-3) if call.timeout else 0.0
+        left = max(call.ends() - self._timers.program.now(), 1e-3) if call.timeout else 0.0
         try:
             then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
         except Exception as problem:  # it could not begin, for example because the agent was closed at that moment

@@ -23,7 +23,7 @@ class PendingCall(Outgoing):
     The thread that takes it out of the table completes its future, once.
 
     Attributes:
-        began: when it was made, or its time-out began, in the agent's seconds.
+        began: when it was made, or its time-out began, by the clock of the program.
         future: holds the answer.
     """
 
@@ -56,7 +56,7 @@ class CallTable:
     """
 
     def __init__(self, timers: Timers, expired: Callable[[PendingCall], object]) -> None:
-        self._timers = timers
+        self._clock = timers.program
         self._expired = expired
         # The first id is random: an answer to another incarnation of this worker must not match. It is not drawn from the
         # program's generator: that would change a seeded program, and equally seeded workers would have equal ids.
@@ -85,7 +85,7 @@ class CallTable:
             to: number of the callee; -1 for a wait that no single worker can end.
             what: its text names the call in errors; it is made only for them.
         """
-        now = self._timers.now()
+        now = self._clock.now()
         call_id = next(self._ids if to >= 0 else self._waits)
         call = PendingCall(method, call_id, timeout, to)
         call.began, call.what, call.future = now, what, Future()
@@ -98,15 +98,15 @@ class CallTable:
             self._latest = call.call_id
         # After the call was added: a look at the calls that missed it has reset the alarms before these lines read them.
         if call.timeout and call.began + call.timeout < self._deadlines.when:
-            self._deadlines.set(call.began + call.timeout)
+            self._deadlines.set(self._clock.real(call.began + call.timeout))
         if (notices := self.notices) is not None and not notices.looking:
             notices.begin()
 
     def expire_in(self, call: PendingCall, seconds: float) -> None:
         """Give a call without a time-out one that begins now; if it has one, nothing changes."""
         if not call.timeout:
-            call.began, call.timeout = self._timers.now(), seconds
-            self._deadlines.set(call.began + seconds)
+            call.began, call.timeout = self._clock.now(), seconds
+            self._deadlines.set(self._clock.real(call.began + seconds))
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove and return a call; return ``None`` if another thread has removed it."""
@@ -127,11 +127,11 @@ class CallTable:
 
     def age(self, call: PendingCall) -> float:
         """Return the seconds since a call was made."""
-        return self._timers.now() - call.began
+        return self._clock.now() - call.began
 
     def since(self) -> list[tuple[int, float]]:
         """Return the ids of the calls under way, and when they began, without those for items of a stream."""
-        return [(call.call_id, call.began) for call in self._listed() if call.method != Method.PULL]
+        return [(call.call_id, self._clock.real(call.began)) for call in self._listed() if call.method != Method.PULL]
 
     def older_than(self, seconds: float) -> list[PendingCall]:
         """Return the calls under way that are older than ``seconds``, the oldest first, without those for items of a stream."""
@@ -146,7 +146,7 @@ class CallTable:
         return list(self.calls.copy().values())
 
     def _expire(self) -> None:
-        now, first = self._timers.now(), NEVER
+        now, first = self._clock.now(), NEVER
         due = []
         for call in self._listed():
             if not call.timeout:
@@ -157,7 +157,7 @@ class CallTable:
             elif deadline < first:
                 first = deadline
         if first < NEVER:
-            self._deadlines.set(max(first, now + DEADLINE_LOOK_SECONDS * len(self.calls)))
+            self._deadlines.set(self._clock.real(max(first, now + DEADLINE_LOOK_SECONDS * len(self.calls))))
         for call in due:
             if self.take(call.call_id):
                 run_logged(self._expired, call)  # an error must not keep the other calls from expiring

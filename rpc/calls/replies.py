@@ -114,17 +114,21 @@ class Replies:
         reply.timer = None
         reply.drop_content()
         if reply.deadline:
-            reply.timer = self._timers.at(reply.deadline, _expire, reply, flow, unsent)
+            self._expire_at(reply, flow, unsent)
         return flow.send(reply, parts, unsent, waits)
+
+    def _expire_at(self, reply: Reply, flow: Flow, unsent: Unsent) -> None:
+        reply.timer = self._timers.at(self._timers.program.real(reply.deadline), self._expire, reply, flow, unsent)
+
+    def _expire(self, reply: Reply, flow: Flow, unsent: Unsent) -> None:
+        if self._timers.program.now() < reply.deadline:  # the clock stood still
+            self._expire_at(reply, flow, unsent)
+        elif flow.cancel(reply):
+            unsent(reply)
 
     def _unsent(self, reply: Outgoing) -> None:
         reply.dequeued()
         self._codec.not_delivered(reply)
-
-
-def _expire(reply: Reply, flow: Flow, unsent: Unsent) -> None:
-    if flow.cancel(reply):
-        unsent(reply)
 
 
 def _known(reply: Outgoing) -> None:

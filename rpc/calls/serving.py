@@ -51,7 +51,7 @@ class ServerCall(Incoming):
     """Request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
 
     Attributes:
-        deadline: time after which the caller does not wait for the answer, in the agent's seconds; 0 for never.
+        deadline: time after which the caller does not wait for the answer, by the clock of the program; 0 for never.
         state: where it is in its life (``call_states.py``).
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
@@ -130,7 +130,7 @@ class ServerCall(Incoming):
         server = self._server
         if not self.claim():
             return None
-        late = 0.0 < self.deadline < server.timers.now()  # ``_expired``, without a call
+        late = 0.0 < self.deadline < server.clock.now()  # ``_expired``, without a call
         if server.state.closed or ((self._peer.link.state is GONE or late) and not self.must_run):
             self.finish()
             return None
@@ -167,13 +167,15 @@ class ServerCall(Incoming):
             self._server.codec.served(self)
 
     def _expired(self) -> bool:
-        return self.deadline > 0 and self._server.timers.now() > self.deadline
+        return self.deadline > 0 and self._server.clock.now() > self.deadline
 
     def _serve(self) -> None:
         call_variable.set(self)
         try:
             self._server.handlers[self.method](self)
         except BaseException as error:
+            if (failed := self._server.failed) is not None:
+                failed(error)
             self.fail(error)
 
     @property
@@ -184,7 +186,7 @@ class ServerCall(Incoming):
     @property
     def left(self) -> float:
         """Seconds for which the caller still waits; infinite if the call has no deadline."""
-        return max(self.deadline - self._server.timers.now(), 0.0) if self.deadline else math.inf
+        return max(self.deadline - self._server.clock.now(), 0.0) if self.deadline else math.inf
 
     def cancellation(self) -> Future[bool]:
         """Return a future that completes with True when the caller gives up, with False when the call is answered."""
@@ -300,7 +302,7 @@ class ServerCall(Incoming):
         if self.warnings and reply is not None:
             reply.tell(WARNINGS, json.dumps(self.warnings).encode())
             self.warnings = ()
-        late = 0.0 < self.deadline < self._server.timers.now()
+        late = 0.0 < self.deadline < self._server.clock.now()
         if not late or self.must_run:  # else its caller has given up
             if reply is None:
                 self._server.done.send(self.connection, self.call_id)
@@ -342,11 +344,15 @@ class Server:
         self.flows = flows
         self.codec = codec
         self.timers = timers
+        self.clock = timers.program
         self.threads = threads
         self.handlers: dict[int, Handler] = {}
         self.refused: dict[int, Refused] = {}
         self._quick: set[int] = set()
         self.serving: dict[CallKey, ServerCall] = {}  # accepted and not answered
+        self.failed: Callable[[BaseException], object] | None = (
+            None  # a debugger holds the thread of a function that raised
+        )
         self.on_cancel: list[Callable[[CallKey], object]] = []  # called in a reader's thread: quick, no user code
         self.accepted = 0
         self.waiting: dict[CallKey, ServerCall] = {}  # not started; the thread that takes one out starts or drops it
@@ -381,7 +387,7 @@ class Server:
     def accept(self, call: ServerCall) -> None:
         """Take a request that arrived. Runs in a reader's thread."""
         if call.timeout:
-            call.deadline = self.timers.now() + call.timeout
+            call.deadline = self.clock.now() + call.timeout
         key = (call.connection.number, call.call_id)
         if key in self.serving:
             call.connection.flow.used(call.size)  # a repetition

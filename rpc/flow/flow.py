@@ -21,6 +21,7 @@ from ..wire.messages import Outgoing, Queued
 from .credits import Receipts, Window
 
 if TYPE_CHECKING:
+    from ...core.futures import ProgramClock
     from ..lanes.session import Session
 
 QUEUE_FACTOR = 16
@@ -34,12 +35,12 @@ class Flow:
     Args:
         connection: the connection.
         limit: what may be in flight in each direction.
-        now: the agent's clock.
+        clock: that of the deadlines of its messages.
         resume: called with each request that was held, when it may start.
     """
 
-    def __init__(self, connection: Session, limit: Amount, now: Callable[[], float], resume: Resume) -> None:
-        self.now = now
+    def __init__(self, connection: Session, limit: Amount, clock: ProgramClock, resume: Resume) -> None:
+        self.clock = clock
         self.closed = False
         self._connection = connection
         self._resume = resume

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .flow import Flow, Resume
 
 if TYPE_CHECKING:
+    from ...core.futures import ProgramClock
     from ..lanes.session import Session
     from ..wire.control import Amount
 
@@ -18,13 +18,13 @@ class Flows:
 
     Args:
         limit: how much may be in flight on one connection.
-        now: monotonic seconds.
+        clock: that of the deadlines of messages.
         resume: starts a request that was held.
     """
 
-    def __init__(self, limit: Amount, now: Callable[[], float], resume: Resume) -> None:
+    def __init__(self, limit: Amount, clock: ProgramClock, resume: Resume) -> None:
         self._limit = limit
-        self._now = now
+        self._clock = clock
         self._resume = resume
         self._lock = threading.Lock()
 
@@ -33,6 +33,6 @@ class Flows:
         if connection.flow is None:
             with self._lock:
                 if connection.flow is None:
-                    connection.flow = Flow(connection, self._limit, self._now, self._resume)
+                    connection.flow = Flow(connection, self._limit, self._clock, self._resume)
         flow: Flow = connection.flow
         return flow

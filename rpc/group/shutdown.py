@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ...core.extend import abridged
-from ...core.futures import Future, complete_once, interruptible
+from ...core.futures import Future, complete_once, interruptible, program_clock
 from ..options import check_timeout
 from ..threads.notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits
 from ..wire.messages import Topic
@@ -84,7 +84,7 @@ class Shutdown:
 
         Now and then it asks which workers are missing, and checks that they still live.
         """
-        began = time.monotonic()
+        began = program_clock.now()
         left = seconds or math.inf
         pause = min(INQUIRY_SECONDS, left / 4)  # several times in a short timeout: its error names the missing workers
         self._waits["shutdown"] = self.agent.timers.now()
@@ -95,7 +95,7 @@ class Shutdown:
                     return True
                 self.dial_missing()
                 self.inquire()
-                left = began + (seconds or math.inf) - time.monotonic()
+                left = began + (seconds or math.inf) - program_clock.now()
         finally:
             self._waits.clear()
         return self.finished.done()
@@ -200,11 +200,11 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
 def _wait_for_own_work(agent: Agent, timeout: float) -> None:
     """Wait until no work is under way at two looks in a row, and none was between. For a worker of a dynamic group."""
     agent.part(Shutdown).begin()
-    deadline = time.monotonic() + (timeout or math.inf)
+    deadline = program_clock.now() + (timeout or math.inf)
     idle_at = -1
     while (activity := agent.activity()) != idle_at or agent.open_work():
         idle_at = -1 if agent.open_work() else activity
-        if time.monotonic() > deadline:
+        if program_clock.now() > deadline:
             raise RpcTimeoutError(
                 f"worker {agent.name!r} waited {timeout:g} s in shutdown for {agent.open_work()} calls and messages of its own "
                 f"that are under way; rpc.debug_info() says which, give them longer, or shutdown(graceful=False)"

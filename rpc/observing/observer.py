@@ -86,7 +86,7 @@ class Observer:
         try:
             if open_questions.get(peer.number, 0) >= MOST_QUESTIONS:  # they go outside of the windows
                 raise RpcError(f"{what} was not asked for: {MOST_QUESTIONS} others of it have no answer yet")
-            return self._agent.caller.request(peer, Method.OBSERVE, None, timeout, what, lambda body: [])
+            return self._agent.caller.question(peer, Method.OBSERVE, None, timeout, what)
         except RpcError as error:
             failed: Future[bytes] = Future()
             failed.set_exception(error)

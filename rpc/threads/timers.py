@@ -22,10 +22,13 @@ import heapq
 import itertools
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
+
+from ...core.futures import ProgramClock, program_clock
 
 logger = logging.getLogger("telegrad.rpc")
 NEVER = float("inf")
@@ -74,10 +77,14 @@ class Timers:
 
     Args:
         now: monotonic seconds.
+
+    Attributes:
+        program: clock of the time-outs of calls; it stands still while a debugger holds a worker.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
+        self.program = program_clock if now is time.monotonic else ProgramClock(now)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._added: deque[tuple[float, int, Timer]] = deque()  # by any thread; the loop puts them into its heap
         self._heap: list[tuple[float, int, Timer]] = []  # used on the loop's thread only

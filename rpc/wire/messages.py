@@ -33,11 +33,12 @@ class Method:
     PULL = 3
     EXPLAIN = 4
     OBSERVE = 5
+    DEBUG = 6
 
 
-QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE))
+QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE, Method.DEBUG))
 """Requests about a worker itself, which a reader's thread answers. They and their answers go outside of the windows: a worker
-whose windows are full can be asked why. ``Observer`` limits how many are under way."""
+whose windows are full can be asked why. ``Observer`` limits how many are under way, ``Debugger`` its own."""
 
 
 class Topic:
@@ -48,6 +49,7 @@ class Topic:
     CANCEL = 3
     DONE = 4
     GROUP = 5
+    HELD = 6
 
 
 class Attachments:
@@ -171,7 +173,7 @@ class Outgoing(FrameHandle):
         flow, deadline = self.connection.flow if self.connection is not None else None, self.ends()
         if flow is None or not deadline:
             return head
-        return restamp(head, max(deadline - flow.now(), 1e-3))
+        return restamp(head, max(deadline - flow.clock.now(), 1e-3))
 
     def done(self) -> bool:
         """Return whether no call waits for it any more."""

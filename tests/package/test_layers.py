@@ -60,11 +60,12 @@ LAYERS_OF_RPC = {
     "functions": 11,
     "group": 12,
     "observing": 13,
-    "api": 14,
-    "backend_registry": 14,
-    "exporting": 15,
-    "extend": 15,
-    "__init__": 16,
+    "debugging": 14,
+    "api": 15,
+    "backend_registry": 15,
+    "exporting": 16,
+    "extend": 16,
+    "__init__": 17,
 }
 """Packages and modules in rpc/. Each imports from those below it."""
 

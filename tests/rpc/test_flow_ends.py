@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from helpers.frames import Frames
 from helpers.interrupts import OpcodeInterrupter
-from telegrad.core.futures import Future
+from telegrad.core.futures import Future, ProgramClock
 from telegrad.rpc.flow.credits import Receipts
 from telegrad.rpc.flow.flow import Flow
 from telegrad.rpc.wire.control import Amount, decode_amount
@@ -28,7 +28,7 @@ class Letter(Outgoing):
 
 
 def flow_of(connection, room=ROOM):
-    connection.flow = Flow(connection, room, lambda: 0.0, lambda request: None)
+    connection.flow = Flow(connection, room, ProgramClock(lambda: 0.0), lambda request: None)
     return connection.flow
 
 
@@ -200,7 +200,7 @@ def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
     places = [""]
     while places[-1] is not None:
         connection, resumed = Pair(), []
-        flow = connection.flow = Flow(connection, ROOM, lambda: 0.0, resumed.append)
+        flow = connection.flow = Flow(connection, ROOM, ProgramClock(lambda: 0.0), resumed.append)
         flow.send(Letter(FIRST), [b"first"], fail_unsent)
         waiter, copied = Letter(), Letter()
         queued = waiter.waiting = Queued([b"waits"], fail_unsent, Future())

@@ -1,0 +1,154 @@
+"""``HeldPdb``: Python's debugger, whose prompt is typed into from another process."""
+
+from __future__ import annotations
+
+import pdb
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..observing.thread_waits import PACKAGE, is_programs
+
+if TYPE_CHECKING:
+    from .stop import Stop
+
+SKIPPED = [
+    f"{PACKAGE}.{name}.*" for name in ("core", "rpc", "rref", "autograd_dist", "agents")
+]  # stepping passes over them
+
+
+class HeldPdb(pdb.Pdb):
+    """Debugger of one thread.
+
+    Args:
+        hold: called when the thread comes to a prompt: returns the stop that it is at. Its argument is the frame.
+        release: called with the stop when the thread goes on.
+        callers: returns the text of the stack above this thread's, on other workers.
+        worker: name of the worker, for the prompt.
+    """
+
+    def __init__(
+        self,
+        hold: Callable[[FrameType, str], Stop],
+        release: Callable[[Stop], object],
+        callers: Callable[[], str],
+        worker: str,
+    ) -> None:
+        self._hold, self._release, self._callers = hold, release, callers
+        self._stop: Stop | None = None
+        self._reason = "breakpoint"
+        super().__init__(stdin=_Lines(self), stdout=_Output(self), nosigint=True, readrc=False, skip=SKIPPED)  # type: ignore[arg-type]
+        self.prompt = f"({worker}) "
+
+    @property
+    def stop(self) -> Stop:
+        """The stop that the thread is at."""
+        assert self._stop is not None
+        return self._stop
+
+    def post_mortem(self, error: BaseException, traceback: TracebackType) -> None:
+        """Hold the thread where an exception was raised, until ``continue``."""
+        self._reason = f"{type(error).__name__}: {error}"
+        self.reset()
+        try:
+            self.interaction(None, traceback)
+        finally:
+            self.go_on()
+
+    def interaction(self, frame: FrameType | None, traceback: Any = None) -> None:
+        """Hold the thread: pdb calls this at each prompt. A ``breakpoint()`` in it is one more prompt of the same stop."""
+        if self._stop is None:
+            self._stop = self._hold(_innermost(frame, traceback), self._reason)
+        super().interaction(frame, traceback)
+
+    def go_on(self) -> None:
+        """Note that the thread is not held any more."""
+        if (stop := self._stop) is not None:
+            self._stop = None
+            self._release(stop)
+
+    def user_return(self, frame: FrameType, return_value: Any) -> None:
+        """Stop at the end of a function. After the outermost of the program the thread goes on: nothing is left to step in."""
+        super().user_return(frame, return_value)
+        if self._stop is not None and not _has_outer(frame):
+            self.message("the end of the program's code in this thread: it goes on")
+            self.set_continue()
+            self.go_on()
+
+    def do_continue(self, arg: str) -> bool | None:
+        """c(ont(inue)): let the thread go on, up to the next breakpoint."""
+        end = super().do_continue(arg)
+        self.go_on()
+        return end
+
+    do_c = do_cont = do_continue
+
+    def do_quit(self, arg: str) -> bool | None:
+        """q(uit), exit: raise ``bdb.BdbQuit`` in the thread, so that its function, or the program, fails."""
+        end = super().do_quit(arg)
+        self.go_on()
+        return end
+
+    do_q = do_exit = do_quit
+
+    def print_stack_trace(self, *count: Any) -> None:
+        """Print the frames of the program; those of this package between them say nothing to its user."""
+        for entry in self.stack:
+            if is_programs(entry[0]):
+                self.print_stack_entry(entry)
+
+    def do_where(self, arg: str) -> bool | None:
+        """w(here), bt: print the stack, that of callers on other workers first."""
+        self.message(self._callers())
+        return super().do_where(arg)
+
+    do_w = do_bt = do_where
+
+
+class _Lines:
+    """Standard input of the debugger."""
+
+    encoding, errors = "utf-8", "strict"
+
+    def __init__(self, debugger: HeldPdb) -> None:
+        self._debugger = debugger
+
+    def readline(self) -> str:
+        return self._debugger.stop.read_line()
+
+
+class _Output:
+    """Standard output of the debugger."""
+
+    encoding, errors = "utf-8", "strict"
+
+    def __init__(self, debugger: HeldPdb) -> None:
+        self._debugger = debugger
+
+    def write(self, text: str) -> int:
+        if (stop := self._debugger._stop) is not None:
+            stop.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is there."""
+
+
+def _innermost(frame: FrameType | None, traceback: Any) -> FrameType:
+    if frame is not None:
+        return frame
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    found = traceback.tb_frame
+    assert isinstance(found, FrameType)
+    return found
+
+
+def _has_outer(frame: FrameType) -> bool:
+    """Return whether a frame was called by the program's own code, at any distance."""
+    outer = frame.f_back
+    while outer is not None:
+        if is_programs(outer):
+            return True
+        outer = outer.f_back
+    return False

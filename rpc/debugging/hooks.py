@@ -1,0 +1,63 @@
+"""Hooks of Python through which a worker's threads are held: ``breakpoint()``, and exceptions that nothing has caught."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from .debugger import Debugger
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+
+POST_MORTEM_VARIABLE = "TELEGRAD_POST_MORTEM"  # "1": hold the first thread of the job that an exception ends
+
+
+def install(agent: Agent) -> None:
+    """Let ``breakpoint()`` hold a thread of this process for ``telegrad debug``, until the agent is closed.
+
+    A program's own hook stays, as does ``PYTHONBREAKPOINT``; where standard input is a terminal, pdb uses that.
+    With ``TELEGRAD_POST_MORTEM=1`` a thread is held too where an exception that nothing catches was raised.
+    """
+    debugger = agent.part(Debugger)
+    if sys.breakpointhook is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ and not _at_terminal():
+
+        def hold_caller(*args: Any, **kwargs: Any) -> None:
+            debugger.set_trace(sys._getframe(1))
+
+        sys.breakpointhook = hold_caller
+        agent.on_close.append(lambda: _restore(hold_caller))
+    if os.environ.get(POST_MORTEM_VARIABLE) == "1":
+        hold_failures(agent)
+
+
+def hold_failures(agent: Agent) -> None:
+    """Hold the first thread of the job that an exception ends: of a function that serves a call, or of the program itself."""
+    debugger = agent.part(Debugger)
+    agent.server.failed = debugger.hold_first
+    of_program, of_threads = sys.excepthook, threading.excepthook
+
+    def program_failed(kind: Any, error: BaseException, traceback: Any) -> None:
+        of_program(kind, error, traceback)
+        debugger.hold_first(error)
+
+    def thread_failed(failure: threading.ExceptHookArgs) -> None:
+        of_threads(failure)
+        if failure.exc_value is not None:
+            debugger.hold_first(failure.exc_value)
+
+    sys.excepthook, threading.excepthook = program_failed, thread_failed
+
+
+def _restore(hook: Any) -> None:
+    if sys.breakpointhook is hook:
+        sys.breakpointhook = sys.__breakpointhook__
+
+
+def _at_terminal() -> bool:
+    try:
+        return sys.stdin is not None and sys.stdin.isatty()
+    except ValueError:  # it is closed
+        return False

@@ -1,0 +1,270 @@
+"""Threads held at a prompt of pdb, lines typed into them from another worker, and time-outs that stand still meanwhile."""
+
+import contextlib
+import contextvars
+import json
+import sys
+import threading
+
+import pytest
+from helpers.threads import until
+from telegrad import rpc
+from telegrad.core.errors import RpcError
+from telegrad.core.futures import program_clock
+from telegrad.rpc.debugging import hooks
+from telegrad.rpc.debugging.debugger import Debugger
+from telegrad.rpc.debugging.stop import MOST_OUTPUT, MOST_TYPED, HeldPlace, Stop
+from telegrad.testing import in_process_cluster
+
+PLACE = HeldPlace("w", "MainThread", "train.py", 3, "step")
+
+
+def inner(x):
+    y = x + 1
+    rpc.set_trace()
+    return y * 2
+
+
+def middle(x):
+    return rpc.rpc_sync("c", inner, args=(x,), timeout=0.2)
+
+
+def outer(x):
+    return rpc.rpc_sync("b", middle, args=(x,), timeout=0.2)
+
+
+def twice(x):
+    rpc.set_trace()
+    x += 1
+    rpc.set_trace()
+    return x
+
+
+def fail(key):
+    values = {"a": 1}
+    return values[key]
+
+
+class Terminal:
+    """Client of a debugger, as ``telegrad debug`` is: asks a worker for its stops, and types into one."""
+
+    def __init__(self, agent, worker):
+        self.debugger = agent.part(Debugger)
+        self.peer = agent.peers.find(worker)
+        self.number = self.seen = 0
+
+    def ask(self, **request):
+        return json.loads(self.debugger.ask(self.peer, request, 20.0).wait())
+
+    def stops(self):
+        return self.ask(ask="stops")
+
+    def attach(self):
+        """Wait until a thread is held, and return its place and the first output."""
+        (place,) = until(self.stops)
+        self.number, self.seen = place["stop"], 0
+        return place, self.read()["output"]
+
+    def read(self):
+        """Return what was said when the thread waits for a line, or goes on."""
+        told = self.ask(ask="talk", stop=self.number, seen=self.seen)
+        while told["state"] == "running":
+            told = self.ask(ask="talk", stop=self.number, seen=self.seen)
+        self.seen = told["seen"]
+        return told
+
+    def type(self, line):
+        told = self.ask(ask="talk", stop=self.number, seen=self.seen, line=line)
+        self.seen = told["seen"]
+        if told["state"] != "running":
+            return told["output"]
+        return told["output"] + self.read()["output"]
+
+
+@contextlib.contextmanager
+def called(function, *args, to="b"):
+    """Call a function on a worker in another thread; yields the list that gets its outcome."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append(rpc.rpc_sync(to, function, args=args, timeout=0.5))
+        except Exception as error:
+            outcome.append(error)
+
+    context = contextvars.copy_context()  # names the agent
+    thread = threading.Thread(target=lambda: context.run(run), name="caller")
+    thread.start()
+    yield outcome
+    thread.join(20)
+    assert not thread.is_alive() and outcome
+
+
+def test_three_calls_deep_there_is_one_stack_and_no_time_out():
+    with in_process_cluster("a", "b", "c") as (a, _, _), a.use():
+        outcome, context = [], contextvars.copy_context()
+        thread = threading.Thread(target=lambda: outcome.append(context.run(outer, 3)))
+        thread.start()
+        terminal = Terminal(a, "c")
+        place, shown = terminal.attach()
+        assert (place["worker"], place["function"], place["reason"]) == ("c", "inner", "breakpoint")
+        assert "return y * 2" in shown and shown.endswith("(c) ")
+        thread.join(0.5)  # more than the time-outs of both calls
+        assert thread.is_alive() and not outcome
+        assert terminal.type("p y").startswith("4\n")
+        stack = terminal.type("where")
+        places = [
+            stack.index(text) for text in ("worker 'a'", "outer()", "worker 'b'", "middle()", "worker 'c'", "inner()")
+        ]
+        assert places == sorted(places) and "serving.py" not in stack
+        terminal.type("continue")
+        thread.join(20)
+        assert outcome == [8]
+        until(lambda: not program_clock._holders)
+
+
+def test_values_can_be_changed_and_lines_stepped_through():
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(inner, 3) as outcome:
+        terminal = Terminal(a, "b")
+        terminal.attach()
+        terminal.type("!y = 50")
+        assert "--Return--" in terminal.type("next")
+        assert "the end of the program's code" in terminal.type("next")
+        assert until(lambda: outcome) == [100]
+
+
+def test_a_second_breakpoint_is_the_same_or_a_new_stop():
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(twice, 1) as outcome:
+        terminal = Terminal(a, "b")
+        terminal.attach()
+        first = terminal.number
+        terminal.type("continue")
+        place, shown = terminal.attach()
+        assert place["stop"] == first + 1 and "return x" in shown
+        terminal.type("c")
+        assert until(lambda: outcome) == [2]
+
+
+def test_quit_fails_the_call():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        with called(inner, 1) as outcome:
+            Terminal(a, "b").attach()
+            terminal = Terminal(a, "b")
+            terminal.attach()
+            terminal.type("quit")
+        assert type(outcome[0]).__name__ == "BdbQuit"
+        assert Terminal(a, "b").stops() == []
+
+
+def test_another_terminal_goes_on_where_one_was_lost():
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(inner, 1):
+        lost = Terminal(a, "b")
+        lost.attach()
+        lost.type("p 'said before'")
+        found = Terminal(a, "b")
+        _, shown = found.attach()
+        assert "said before" in shown
+        found.type("c")
+
+
+def test_a_worker_that_nothing_talks_to_goes_on(monkeypatch):
+    monkeypatch.setattr("telegrad.rpc.debugging.debugger.ALONE_SECONDS", 0.05)
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(inner, 1) as outcome:
+        assert until(lambda: outcome) == [4]
+
+
+def test_the_clock_goes_on_when_a_held_worker_is_closed():
+    with in_process_cluster("a", "b") as (a, b), a.use(), called(inner, 1):
+        Terminal(a, "b").attach()
+        assert program_clock._holders == 2
+        b.close()
+        until(lambda: not program_clock._holders)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"ask": "all"}, "asks for one of"),
+        ({"ask": "talk", "stop": 99, "seen": 0}, "no stop 99"),
+        ({"ask": "talk", "stop": "x", "seen": 0}, "invalid literal"),
+        ({"ask": "talk"}, "stop"),
+    ],
+)
+def test_requests_that_make_no_sense_are_answered_with_the_reason(request_, words):
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        assert words in Terminal(a, "b").ask(**request_)["error"]
+
+
+def test_the_first_exception_of_the_job_holds_its_thread():
+    with in_process_cluster("a", "b") as (a, b), a.use():
+        for agent in (a, b):
+            agent.server.failed = agent.part(Debugger).hold_first
+        with called(fail, "b") as outcome:
+            terminal = Terminal(a, "b")
+            place, _ = terminal.attach()
+            assert (place["function"], place["reason"]) == ("fail", "KeyError: 'b'")
+            assert terminal.type("p values, key").startswith("({'a': 1}, 'b')\n")
+            terminal.type("c")
+        assert isinstance(outcome[0], KeyError)
+        with called(fail, "c") as outcome:
+            pass
+        assert isinstance(outcome[0], KeyError) and Terminal(a, "b").stops() == []
+
+
+def test_breakpoint_is_ours_where_standard_input_is_no_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)
+    monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)
+    with in_process_cluster("a", "b") as (a, b), a.use():
+        hooks.install(b)
+        with called(stopped, 1) as outcome:
+            place, _ = Terminal(a, "b").attach()
+            assert place["function"] == "stopped"
+            terminal = Terminal(a, "b")
+            terminal.attach()
+            terminal.type("c")
+        assert outcome == [2]
+    assert sys.breakpointhook is sys.__breakpointhook__
+
+
+def stopped(x):
+    breakpoint()
+    return x + 1
+
+
+def test_a_hook_of_the_program_stays(monkeypatch):
+    monkeypatch.setattr(sys, "breakpointhook", own := lambda: None)
+    with in_process_cluster("a") as (a,):
+        hooks.install(a)
+        assert sys.breakpointhook is own
+
+
+# -- a stop, without threads that are traced
+
+
+def test_output_is_given_from_the_place_that_was_asked_for():
+    stop = Stop(1, PLACE, 0)
+    stop.write("abc")
+    assert stop.said(0).output == "abc"
+    stop.write("de")
+    assert (stop.said(3).output, stop.said(3).seen) == ("de", 5)
+
+
+def test_output_has_a_bound():
+    stop = Stop(1, PLACE, 0)
+    stop.write("x" * MOST_OUTPUT)
+    stop.write("end")
+    said = stop.said(0)
+    assert len(said.output) == MOST_OUTPUT and said.output.endswith("xend") and said.seen == MOST_OUTPUT + 3
+
+
+def test_lines_that_wait_have_a_bound_and_none_is_taken_after_the_end():
+    stop = Stop(1, PLACE, 0)
+    for number in range(MOST_TYPED):
+        stop.give(f"p {number}\n")
+    with pytest.raises(RpcError, match="wait to be read"):
+        stop.give("p 1\n")
+    assert [stop.read_line() for _ in range(3)] == ["p 0\n", "p 1\n", "p 2\n"]
+    stop.end()
+    with pytest.raises(RpcError, match="goes on"):
+        stop.give("p 1\n")
+    assert stop.said(0).state == "ended" and stop.changed() is None
