@@ -86,7 +86,7 @@ def test_deadlines_stay_in_order_when_calls_of_a_time_out_come_and_go(table):
 def test_time_outs_that_never_come_again_leave_nothing(table):
     for number in range(1, 1000):
         table.take(table.call(1 + number / 7).call_id)
-    assert sum(timer.pending for _, _, timer in table._timers._heap) < 20
+    assert sum(timer.pending for _, _, timer in table._deadlines._timers._heap) < 20
 
 
 def test_calls_are_found_by_a_condition(table):
