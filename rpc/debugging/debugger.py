@@ -33,7 +33,7 @@ ANSWER_SECONDS = 5.0  # after which a question is answered although the thread n
 ALONE_SECONDS = 3600.0  # without a question: then the thread goes on
 OBSERVE_SECONDS = 2.0
 REQUESTS = ("stops", "talk")
-MOST_QUESTIONS = 32  # to one worker, under way
+MOST_DEBUG_REQUESTS = 32  # to one worker, under way
 
 
 class Debugger:
@@ -177,8 +177,8 @@ class Debugger:
             RpcError: too many requests are under way.
         """
         under_way = self._agent.caller.table.find(lambda call: call.method == Method.DEBUG and call.to == peer.number)
-        if len(under_way) >= MOST_QUESTIONS:  # they go outside of the windows
-            raise RpcError(f"{MOST_QUESTIONS} requests to the debugger of {peer.info.name!r} have no answer yet")
+        if len(under_way) >= MOST_DEBUG_REQUESTS:  # they go outside of the windows
+            raise RpcError(f"{MOST_DEBUG_REQUESTS} requests to the debugger of {peer.info.name!r} have no answer yet")
         text = json.dumps(request)
         what = f"a request to the debugger of {peer.info.name!r}"
         answer: Future[str] = self._agent.caller.question(peer, Method.DEBUG, text, timeout, what)
