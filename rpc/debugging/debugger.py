@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("telegrad.rpc")
 PACKAGE_FOLDER = str(Path(__file__).parents[2])
-ANSWER_SECONDS = 5.0  # after which a question is answered although the thread neither waits for a line nor goes on
+TALK_SECONDS = 5.0  # after which a question is answered although the thread neither waits for a line nor goes on
 ALONE_SECONDS = 3600.0  # without a question: then the thread goes on
 OBSERVE_SECONDS = 2.0
 REQUESTS = ("stops", "talk")
@@ -218,7 +218,7 @@ class Debugger:
             tell()
         else:
             changed.add_done_callback(tell)
-            self._agent.timers.after(ANSWER_SECONDS, tell)
+            self._agent.timers.after(TALK_SECONDS, tell)
         return answer
 
 
