@@ -19,6 +19,7 @@ from contextlib import suppress
 from enum import Enum
 
 from .errors import WorkerLostError
+from .last_events import LastEvents, launched_last_events
 from .multiprocessing_children import is_multiprocessing_child
 
 VARIABLE = "TELEGRAD_REPORTS"
@@ -42,6 +43,7 @@ class Reporter:
 
     Attributes:
         expelled: the job counts this worker as lost; its process must fail.
+        last_events: where the launcher finds the last events of this process, however it ends; None without.
     """
 
     def __init__(self, descriptor: int, rank: int) -> None:
@@ -51,6 +53,7 @@ class Reporter:
         self._rank = rank
         self._process_id = os.getpid()
         self._failed = self._exiting = self._watching = False
+        self.last_events: LastEvents | None = launched_last_events()
 
     @property
     def is_own_process(self) -> bool:
@@ -66,10 +69,12 @@ class Reporter:
             # Exit handlers run when all threads that are not daemons have ended, and one may never do that.
             with suppress(RuntimeError):  # the main thread has ended already
                 threading._register_atexit(self._report_uncaught)  # type: ignore[attr-defined]  # as concurrent.futures does
+        self._note(f"joined the job as {name!r}")
         self._write({"kind": "joined", "name": name})
 
     def lost(self, worker: str, reason: str) -> None:
         """Report that the job counts another worker as lost. The launcher tells its user, once for all that report it."""
+        self._note(f"lost {worker!r}: {reason}")
         self._write({"kind": "lost", "worker": worker, "reason": reason})
 
     def left(self, agreed: bool) -> None:
@@ -78,6 +83,7 @@ class Reporter:
             # The interpreter ends; earlier, the last uncaught exception may be that of an interactive session.
             self._report_uncaught()
         how = Leaving.AGREED if agreed else Leaving.EXIT if self._exiting else Leaving.ALONE
+        self._note("left the job")
         self._write({"kind": "left", "how": how})
 
     def failed(self, error: BaseException) -> None:
@@ -86,6 +92,10 @@ class Reporter:
             self._failed = True
             text = _formatted(error)
             self._write({"kind": "failed", "traceback": text[-MOST_TRACEBACK_CHARACTERS:], "lost": lost_workers(error)})
+
+    def _note(self, text: str) -> None:
+        if self.last_events is not None and self.is_own_process:
+            self.last_events.add(text)
 
     def _process_exits(self) -> None:
         self._exiting = True
@@ -157,6 +167,12 @@ def reporter() -> Reporter | None:
 def environment_variable(descriptor: int, rank: int) -> dict[str, str]:
     """Return the environment variable by which a worker that inherits ``descriptor`` finds it."""
     return {VARIABLE: f"{descriptor}:{os.fstat(descriptor).st_ino}:{rank}"}
+
+
+def last_events() -> LastEvents | None:
+    """Return where this process notes its states and events; None if no launcher reads them."""
+    launcher = reporter()
+    return None if launcher is None else launcher.last_events
 
 
 def _attach_inherited(text: str) -> None:

@@ -35,6 +35,7 @@ class WorkerResult:
         traceback: of the exception that ended its program, if it reported one.
         lost: names of the workers whose loss caused that exception.
         ended_early: it joined the job and ended without ``rpc.shutdown``.
+        last_events: what it noted before its end (joined, lost, left; what it logged, its loops), in words, the latest last.
     """
 
     name: str
@@ -46,6 +47,7 @@ class WorkerResult:
     traceback: str = ""
     lost: tuple[str, ...] = ()
     ended_early: bool = False
+    last_events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,4 +162,5 @@ def _result(engine: ScriptEngine, rank: int, first_rank: int, name: str, log_dir
         traceback=engine.reports.tracebacks.get(rank, "") if worker.raised else "",
         lost=tuple(failures.launched_name(name, engine.spec.workers) for name in worker.lost),
         ended_early=worker.ended_early,
+        last_events=engine.last_events.get(rank, ()),
     )

@@ -66,6 +66,8 @@ def root_cause_lines(cause: WorkerResult) -> Iterator[str]:
     yield f"{cause.name} (rank {cause.rank}) {_end(cause)}"
     if cause.code != 0:
         yield from (f"    {line}" for line in describe_error(cause.log, _code(cause), cause.traceback))
+    if cause.code != 0 and not cause.traceback and not cause.ended_by_launcher:
+        yield from (f"    {line}" for line in cause.last_events)
     if cause.ended_by_launcher and not cause.ended_early:
         yield "    it failed, and did not end by itself: a thread that is not a daemon, or an exit handler, still ran"
     yield f"    after {cause.after:.1f} s; its log: {cause.log}"

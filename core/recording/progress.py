@@ -8,9 +8,12 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from .launched import launched_events
+
 T = TypeVar("T")
 
 MOST_LOOPS = 100
+NOTE_SECONDS = 0.1  # between two notes of a position for the case of a crash
 MOST_DESCRIPTION_CHARACTERS = 200
 
 
@@ -33,6 +36,10 @@ class Loop:
         self.done = 0
         self.began = time.monotonic()
         self.ended: float | None = None
+
+    def __str__(self) -> str:
+        total = "" if self.total is None else f" of {self.total:,}"
+        return f"{self.description or 'a loop'}: {self.done:,}{total} done"
 
     def seconds(self) -> float:
         """Return for how long it has run."""
@@ -87,10 +94,14 @@ def _checked_total(total: object) -> int:
 def _counted(items: Iterator[T], total: int | None, description: str) -> Iterator[T]:
     loop = Loop(description, total)
     _add(loop)
+    noted, due = launched_events(), 0.0
     try:
         for item in items:
             yield item
             loop.done += 1
+            if noted is not None and (now := time.monotonic()) >= due:
+                due = now + NOTE_SECONDS
+                noted.set(f"loop {description}", str(loop))
     finally:
         loop.ended = time.monotonic()
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from typing import Any
 
+from .launched import launched_events
 from .process_log import EVENT_FILES, MOST_NAMES, ProgramLog, program_log
 
 MOST_NAME_CHARACTERS = 100
@@ -86,10 +87,17 @@ def _check_new(log: ProgramLog, name: str) -> None:
         )
     if not _began:
         _began = True
-        if EVENT_FILES in os.environ:
-            from .event_files import log_as_launched
-
-            log_as_launched()
+        _serve_launcher(log)
     if not _warned and not log.has_room():
         _warned = True
         warnings.warn(TOO_MANY.format(name=name, most=MOST_NAMES), RuntimeWarning, stacklevel=4)
+
+
+def _serve_launcher(log: ProgramLog) -> None:
+    """Begin what the launcher of this process asks for: an event file, and the last values for the case of a crash."""
+    if EVENT_FILES in os.environ:
+        from .event_files import log_as_launched
+
+        log_as_launched()
+    if (noted := launched_events()) is not None:
+        log.add_sink(lambda name, point: noted.set(name, f"logged {name}={point.value:g} at step {point.step}"))

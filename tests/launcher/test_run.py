@@ -323,3 +323,19 @@ def test_event_files_of_what_workers_log_are_in_folders_of_their_names(job, tmp_
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.glob("runs/*/events.out.tfevents.*"))
     assert [path.parts[:2] for path in files] == [("runs", "worker0"), ("runs", "worker1")]
     assert all(b"loss" in (tmp_path / path).read_bytes() for path in files)
+
+
+def test_a_killed_worker_has_its_last_events_in_the_report(job):
+    source = """
+import telegrad as tg
+from telegrad import rpc
+rpc.init_rpc("server")
+for step in tg.progress(range(1000), description="train"):
+    tg.log(loss=1 / (step + 1), step=step)
+    if step == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    _, err = ended(job(source, *("-n", "1")), 128 + signal.SIGKILL)
+    root = err[err.index("root cause") :]
+    assert re.search(r"s before: joined the job as 'server'\n.*s before: train: \d of 1,000 done\n", root)
+    assert re.search(r"s before: logged loss=0\.125 at step 7\n", root)

@@ -84,6 +84,7 @@ PUBLIC_MODULES = {
     "core.job_folder",
     "core.job_records",
     "core.job_secrets",
+    "core.last_events",
     "core.late_imports",
     "core.linalg",
     "core.mpi",
