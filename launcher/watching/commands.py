@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated
 
 import typer
@@ -97,7 +97,85 @@ def stack(
         raise typer.Exit(0 if show_stacks(workers or [], job, timeout, with_all, as_json) else 1)
 
 
+def top(
+    job: Job = None,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, max=3600, help="Time between two looks.")
+    ] = 2.0,
+    timeout: Timeout = 2.0,
+    once: Annotated[bool, typer.Option("--once", metavar="", help="Look once.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print one JSON object a look, each in a line.")
+    ] = False,
+) -> None:
+    """Watch a job's workers: processor time, memory, calls, progress, and what the job waits for.
+
+    On a terminal the table is renewed in place; Ctrl-C ends it. Else one table follows the other.
+    """
+    from .top import watch_job
+
+    with _told():
+        watch_job(job, interval, timeout, once, as_json)
+
+
+def memory(
+    workers: Workers = None,
+    job: Job = None,
+    timeout: Timeout = 2.0,
+    most: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of references to show, the largest first.")
+    ] = 20,
+    as_json: Json = False,
+) -> None:
+    """Show the memory of a job's workers: processes, references by owner and size, shared segments."""
+    from .memory import show_memory
+
+    with _told():
+        raise typer.Exit(0 if show_memory(workers or [], job, timeout, most, as_json) else 1)
+
+
+def logs(
+    workers: Workers = None,
+    job: Job = None,
+    lines: Annotated[
+        int | None, typer.Option("-n", "--lines", metavar="N", min=0, help="Only the last N lines of each worker.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", metavar="", help="Print what comes, too, until the workers have ended.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print the names of the files as a JSON object.")
+    ] = False,
+) -> None:
+    """Print what a job's workers have written, each line behind its worker's name."""
+    from .logs import show_logs
+
+    with _told(), suppress(KeyboardInterrupt):
+        raise typer.Exit(0 if show_logs(workers or [], job, lines, follow, as_json) else 1)
+
+
+def kill(
+    workers: Workers = None,
+    job: Job = None,
+    grace: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, max=MOST_WAIT, help="Time between SIGTERM and SIGKILL; 0 kills at once."
+        ),
+    ] = 3.0,
+    as_json: Json = False,
+) -> None:
+    """End a job's workers on this machine; without --job, the latest job of this folder.
+
+    Of a job of `telegrad run`, the launcher ends all workers when one has ended.
+    """
+    from .kill import end_workers
+
+    with _told():
+        raise typer.Exit(0 if end_workers(workers or [], job, grace, as_json) else 1)
+
+
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (ps, why, stack):
+    for command in (ps, top, why, stack, memory, logs, kill):
         app.command(rich_help_panel=WATCHING)(command)

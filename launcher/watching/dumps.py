@@ -42,7 +42,7 @@ def _dump(worker: LocalWorker) -> str:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # one command at a time
         begin = os.fstat(file).st_size
-        if not worker.send_signal(worker.record.dump_signal, only_if_handled=True):
+        if not worker.send_handled_signal(worker.record.dump_signal):
             return ""
         _wait_for_end(file, begin)
         text = os.pread(file, MOST_DUMP_BYTES, begin).decode(errors="backslashreplace")

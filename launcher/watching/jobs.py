@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,29 +50,31 @@ class LocalWorker:
             connection.close()
             raise
 
-    def send_signal(self, number: int, only_if_handled: bool = False) -> bool:
-        """Send its process a signal; return False if the process has ended, and another may have its number.
-
-        Args:
-            number: the signal.
-            only_if_handled: do not send one that would end the process.
-
-        Raises:
-            OSError: it may not be sent.
-        """
-        with suppress(ProcessLookupError):
+    def open_process(self) -> int | None:
+        """Return a descriptor of its process, which must be closed; None if that has ended, and another may have its number."""
+        try:
             descriptor = os.pidfd_open(self.record.process_id)
-            try:
-                # From here on the descriptor means one process; now it is known whether that is the one of the record.
-                if not self.record.runs:
-                    return False
-                if only_if_handled and not caught_signals(self.record.process_id) >> (number - 1) & 1:
-                    return False
-                signal.pidfd_send_signal(descriptor, number)
-                return True
-            finally:
-                os.close(descriptor)
-        return False
+        except OSError:
+            return None
+        # From here on the descriptor means one process; now it is known whether that is the one of the record.
+        if self.record.runs:
+            return descriptor
+        os.close(descriptor)
+        return None
+
+    def send_handled_signal(self, number: int) -> bool:
+        """Send its process a signal, unless that would end it; return whether it was sent."""
+        if (descriptor := self.open_process()) is None:
+            return False
+        try:
+            if not caught_signals(self.record.process_id) >> (number - 1) & 1:
+                return False
+            signal.pidfd_send_signal(descriptor, number)
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from ...core.processes import process_status
 from .jobs import LocalJob, LocalWorker, choose_job, find_jobs
 from .texts import columns, duration, size
 
-HEADING = ("JOB", "WORKER", "RANK", "PID", "STATE", "MEMORY", "TIME", "PROGRAM", "FOLDER")
-RIGHT = (2, 3, 5, 6)
+PS_COLUMNS = ("JOB", "WORKER", "RANK", "PID", "STATE", "MEMORY", "TIME", "PROGRAM", "FOLDER")
+PS_RIGHT = (2, 3, 5, 6)
 
 
 def show_jobs(key: str | None, as_json: bool) -> None:
@@ -29,7 +29,7 @@ def show_jobs(key: str | None, as_json: bool) -> None:
     elif not jobs:
         print("no job of yours runs on this machine")
     else:
-        print(columns([HEADING, *(_row(job, worker) for job in jobs for worker in job.workers)], RIGHT))
+        print(columns([PS_COLUMNS, *(_row(job, worker) for job in jobs for worker in job.workers)], PS_RIGHT))
 
 
 def state_of(worker: LocalWorker) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 MOST_SHOWN = 400
+LARGEST = 1e21
 
 
 def shown(text: str, most: int = MOST_SHOWN) -> str:
@@ -36,8 +37,9 @@ def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> s
 
 def size(count: float | None) -> str:
     """Return a number of bytes in words: ``64.0 MiB``; ``-`` if it is not known."""
-    if count is None:
+    if count is None or count != count:
         return "-"
+    count = min(max(count, -LARGEST), LARGEST)  # a worker may say anything
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(count) < 1024 or unit == "TiB":
             break
@@ -47,7 +49,9 @@ def size(count: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time in words: ``42s``, ``3m10s``, ``2h05m``, ``4d03h``."""
-    whole = max(int(seconds), 0)
+    if not 0 <= seconds < LARGEST:
+        return "-"
+    whole = int(seconds)
     minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 LAUNCHER = [sys.executable, "-X", "faulthandler", "-c", "from telegrad.launcher.cli import main; main()"]
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -71,3 +72,12 @@ class Watched:
 
 def pids_in(lines):
     return [int(pid) for line in lines for pid in re.findall(r"pid (\d+)", line)]
+
+
+def telegrad(*args, code=0):
+    """Run a command, and return what it wrote to standard output."""
+    from telegrad.launcher.cli import app
+
+    done = CliRunner().invoke(app, args, catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done.output

@@ -9,6 +9,8 @@ import psutil
 import pytest
 from helpers.launched import LAUNCHER, LIMIT
 from helpers.programs import ending_within
+from telegrad.core.job_folder import new_records_folder
+from telegrad.core.job_records import JobRecord, own_facts, write_record
 
 
 @pytest.fixture
@@ -54,3 +56,25 @@ def watchdog(started):
     finally:
         timer.cancel()
         timer.join()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder, which is the current one, with no job of others."""
+    monkeypatch.setenv("TELEGRAD_JOBS_DIR", str(tmp_path / "jobs"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def record(here):
+    """``record(worker)`` writes the record of a worker, which this process stands for; other values can be given."""
+    with new_records_folder() as folder:
+
+        def write(worker, **changes):
+            facts = {"stem": f"9-{worker.encode().hex()}", "rank": 0, "world_size": 2, "job": "ab12", "program": "p.py"}
+            facts |= {"log": "", "dump_signal": 0, "began": 1.0, "version": "0.0.7", "worker": worker, "joined": True}
+            write_record(folder, made := JobRecord(**own_facts() | facts | changes))
+            return made
+
+        yield write

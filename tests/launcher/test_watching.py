@@ -5,15 +5,13 @@ import os
 import socket
 
 import pytest
-from helpers.launched import read_until
-from telegrad.core.job_folder import JobFolder, job_folders, new_records_folder
-from telegrad.core.job_records import FORMAT, JobRecord, own_facts, write_record
+from helpers.launched import read_until, telegrad
+from telegrad.core.job_folder import JobFolder, job_folders
+from telegrad.core.job_records import FORMAT, own_facts
 from telegrad.core.processes import process_status
-from telegrad.launcher.cli import app
 from telegrad.launcher.watching.dumps import parse_dump
 from telegrad.launcher.watching.jobs import NoJobError, choose_job, choose_workers
 from telegrad.launcher.watching.texts import columns, duration, shown, size
-from typer.testing import CliRunner
 
 CALLER = """
 import ctypes, time
@@ -33,21 +31,6 @@ if rpc.get_worker_info().id == 0:
     held.wait()
 rpc.shutdown()
 """
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty folder, which is the current one, with no job of others."""
-    monkeypatch.setenv("TELEGRAD_JOBS_DIR", str(tmp_path / "jobs"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def telegrad(*args, code=0):
-    """Run a command, and return what it wrote to standard output."""
-    done = CliRunner().invoke(app, args, catch_exceptions=False)
-    assert done.exit_code == code, done.output
-    return done.output
 
 
 @pytest.mark.slow
@@ -75,20 +58,6 @@ def test_a_job_with_a_held_and_a_stopped_worker_is_explained(here, job, until):
     found = json.loads(telegrad("stack", "worker0", "--json"))
     assert {name for each in found["stacks"] for name, _ in each["threads"]} == {"worker0"}
     assert "has no worker 'worker9'" in telegrad("why", "worker9", code=2)
-
-
-@pytest.fixture
-def record(here):
-    """``record(worker)`` writes the record of a worker, which this process stands for; other values can be given."""
-    with new_records_folder() as folder:
-
-        def write(worker, **changes):
-            facts = {"stem": f"9-{worker.encode().hex()}", "rank": 0, "world_size": 2, "job": "ab12", "program": "p.py"}
-            facts |= {"log": "", "dump_signal": 0, "began": 1.0, "version": "0.0.7", "worker": worker, "joined": True}
-            write_record(folder, made := JobRecord(**own_facts() | facts | changes))
-            return made
-
-        yield write
 
 
 def test_without_jobs_the_commands_say_so(here):
@@ -211,4 +180,11 @@ def test_texts():
     assert [size(each) for each in (None, 0, 1023, 1024, 3 << 40, 1 << 60)] == [
         *("-", "0 B", "1,023 B", "1.0 KiB", "3.0 TiB", "1,048,576.0 TiB")
     ]
-    assert [duration(each) for each in (-1, 59, 61, 3600, 90_000)] == ["0s", "59s", "1m01s", "1h00m", "1d01h"]
+    assert [duration(each) for each in (float("inf"), -1, 59, 61, 3600, 90_000)] == [
+        "-",
+        "-",
+        "59s",
+        "1m01s",
+        "1h00m",
+        "1d01h",
+    ]

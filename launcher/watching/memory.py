@@ -1,0 +1,120 @@
+"""``telegrad memory``: memory of a job's workers: processes, references by owner and size, shared segments."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...rpc.observing import Observation, ObservedReference
+from .jobs import LocalJob, choose_job
+from .observing import observe_job
+from .texts import columns, size
+
+MEMORY_COLUMNS = ("WORKER", "PROCESS", "SEGMENTS", "OWNED", "REFERENCES", "HELD", "")
+MAPPED_SEGMENT = re.compile(
+    rb"([0-9a-f]+)-([0-9a-f]+) .{4} [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) (\d+) +/memfd:telegrad \(deleted\)"
+)
+MOST_MAPS_BYTES = 64 << 20
+
+
+@dataclass
+class SharedSegment:
+    """Memory that workers of this machine share.
+
+    Attributes:
+        bytes: its size, as far as it is mapped.
+        workers: names of those that map it.
+    """
+
+    bytes: int = 0
+    workers: list[str] = field(default_factory=list)
+
+
+def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int, as_json: bool) -> bool:
+    """Print the memory of a job's workers; return whether any worker answered.
+
+    Args:
+        names: of these workers only; of all, if there are none.
+        key: the beginning of the job's id; None for the latest of this folder.
+        timeout: seconds that a worker has to answer.
+        most: number of references and of segments to show.
+        as_json: print one JSON object.
+
+    Raises:
+        NoJobError: there is no such job or worker.
+    """
+    job = choose_job(key)
+    seen = observe_job(job, timeout, names)
+    segments = shared_segments(job, {each.worker for each in seen})
+    references = sorted((each for worker in seen for each in worker.owned), key=lambda each: -(each.bytes or 0))
+    if as_json:
+        print(json.dumps(_table(job, seen, references, segments), indent=2))
+        return any(not each.error for each in seen)
+    shown_references = [("OWNER", "SIZE", "TYPE", "HELD BY", "REFERENCE"), *map(_reference, references[:most])]
+    shown_segments = [
+        ("SEGMENT OF", "SIZE"),
+        *((", ".join(each.workers), size(each.bytes)) for each in segments[:most]),
+    ]
+    print(columns([MEMORY_COLUMNS, *(_worker(each, segments) for each in seen)], range(1, 6)))
+    for rows, left in ((shown_references, len(references) - most), (shown_segments, len(segments) - most)):
+        if len(rows) > 1:
+            print("\n" + columns(rows, [1]) + (f"\n{left} more: --most shows them" if left > 0 else ""))
+    return any(not each.error for each in seen)
+
+
+def shared_segments(job: LocalJob, names: Iterable[str]) -> list[SharedSegment]:
+    """Return the segments that workers of this machine map, the largest first, as the kernel tells them.
+
+    Args:
+        job: the job.
+        names: its workers.
+    """
+    found: dict[tuple[bytes, bytes], SharedSegment] = {}
+    for worker in job.workers:
+        if worker.record.worker in names:
+            for place, count in _mapped(worker.record.process_id).items():
+                segment = found.setdefault(place, SharedSegment())
+                segment.bytes = max(segment.bytes, count)
+                segment.workers.append(worker.record.worker)
+    return sorted(found.values(), key=lambda each: (-each.bytes, each.workers))
+
+
+def _mapped(process_id: int) -> dict[tuple[bytes, bytes], int]:
+    """Return the mapped bytes of each segment of a process, by device and number of its file."""
+    sizes: dict[tuple[bytes, bytes], int] = {}
+    try:
+        with open(Path("/proc", str(process_id), "maps"), "rb") as file:
+            text = file.read(MOST_MAPS_BYTES)
+    except OSError:
+        return {}
+    for begin, end, device, number in MAPPED_SEGMENT.findall(text):
+        sizes[device, number] = sizes.get((device, number), 0) + int(end, 16) - int(begin, 16)
+    return sizes
+
+
+def _worker(worker: Observation, segments: Iterable[SharedSegment]) -> tuple[object, ...]:
+    mapped = sum(each.bytes for each in segments if worker.worker in each.workers)
+    owned = sum(each.bytes or 0 for each in worker.owned)
+    counts = (worker.totals.get("owned", 0), worker.totals.get("held", 0))
+    return worker.worker, size(worker.memory_bytes), size(mapped), size(owned), *counts, worker.error
+
+
+def _reference(each: ObservedReference) -> tuple[object, ...]:
+    kind = each.type or ("not made yet" if not each.made else "-")
+    return each.owner, size(each.bytes), kind, ", ".join(each.holders) or "-", each.rref_id
+
+
+def _table(
+    job: LocalJob,
+    seen: Sequence[Observation],
+    references: Sequence[ObservedReference],
+    segments: Sequence[SharedSegment],
+) -> dict[str, Any]:
+    workers = [
+        {"worker": each.worker, "error": each.error, "memory_bytes": each.memory_bytes, "totals": each.totals}
+        for each in seen
+    ]
+    tables = {"references": [asdict(each) for each in references], "segments": [asdict(each) for each in segments]}
+    return {"job": job.key, "workers": workers, **tables}
