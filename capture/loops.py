@@ -206,7 +206,8 @@ class _Part:
 
 
 def _known(statement: Statement) -> bool:
-    function, value = statement.function, statement.result
+    function: Any = statement.function
+    value = statement.result
     if statement.kind is not Kind.CALL or not statement.into or value is None or statement.kwargs:
         return False
     if function not in _SYMBOLS and function not in _COMPARISONS:
@@ -283,5 +284,6 @@ def _compiled(source: str, dtypes: tuple[str, ...]) -> Callable[..., Any]:
     exec(source, names)  # made of names of operations and numbers
     *given, result = [getattr(numba, "boolean" if each == "bool" else each) for each in dtypes]
     # The ufunc of NumPy's that numba makes: numba's own around it is slower, and NumPy's warnings name its module.
-    kernel: Callable[..., Any] = numba.vectorize([result(*given)], fastmath=_FLAGS)(names["chain"]).ufunc
+    vectorize: Any = numba.vectorize
+    kernel: Callable[..., Any] = vectorize([result(*given)], fastmath=_FLAGS)(names["chain"]).ufunc
     return kernel

@@ -191,3 +191,22 @@ def test_nan_of_bfloat16_sorts_last():
 
 def test_quantiles_of_infinities():
     assert tg.quantile(tg.tensor([-math.inf, -math.inf, 1.0]), 0.25) == -math.inf
+
+
+@pytest.mark.parametrize("shape, dim", [((64, 520), 1), ((520, 64), 0), ((40_001,), 0), ((16, 65, 33), 1)])
+def test_cumulative_sums_of_blocks_are_as_exact_as_one_after_the_other(shape, dim):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    expected = np.cumsum(x.astype(np.float64), dim).astype(np.float32)
+    tensor = tg.tensor(x, requires_grad=True)
+    result = tensor.cumsum(dim)
+    assert np.array_equal(result.detach().numpy(), expected)
+    result.backward(tg.tensor(x))
+    reverse = np.flip(np.cumsum(np.flip(x, dim).astype(np.float64), dim), dim).astype(np.float32)
+    assert np.array_equal(tensor.grad.numpy(), reverse)
+
+
+def test_infinities_stay_in_their_place_in_cumulative_sums():
+    x = np.ones(40_000, np.float32)
+    x[100], x[200] = np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(tg.tensor(x).cumsum(0).numpy(), np.cumsum(x), equal_nan=True)

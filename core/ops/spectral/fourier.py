@@ -27,6 +27,7 @@ from ..shape.joining import cat
 from ..table.dims import all_dims, one_dim
 from ..table.linear_map import LinearMap
 from ..table.operation import operation
+from .whole_spectrum import WHOLE
 
 Dims = tuple[int, ...]
 Lengths = Sequence[int] | None
@@ -35,11 +36,12 @@ _NORMS = ("backward", "ortho", "forward")
 
 def _c2c(x: Array, dims: Dims, inverse: bool, scale: float) -> Array:
     spectrum = np.fft.ifftn(x, axes=dims, norm="forward") if inverse else np.fft.fftn(x, axes=dims)
-    return spectrum * x.real.dtype.type(scale)
+    return spectrum if scale == 1 else spectrum * x.real.dtype.type(scale)
 
 
 def _r2c(x: Array, dims: Dims, scale: float) -> Array:
-    return np.fft.rfftn(x, axes=dims) * x.dtype.type(scale)
+    spectrum = np.fft.rfftn(x, axes=dims)
+    return spectrum if scale == 1 else spectrum * x.dtype.type(scale)
 
 
 def _r2c_adjoint(g: Array, shape: Dims, dims: Dims, scale: float) -> Array:
@@ -166,9 +168,14 @@ def _check_dims(dims: Dims) -> None:
 
 
 def _fft(input: Tensor, s: Lengths, dim: Any, norm: str | None, inverse: bool) -> Tensor:
-    x = _complex(input)
+    x = _transformable(input)
     dims, lengths = _plan(x, s, dim)
-    return C2C(_resized(x, dims, lengths), dims, inverse, _scale(norm, lengths, inverse)) if dims else x.clone()
+    if not dims:
+        return _complex(x).clone()
+    x = _resized(x, dims, lengths)
+    half = x.dtype.kind == "f" and x.numel() and len(set(dims)) == len(dims)
+    kind = WHOLE if half else C2C
+    return kind(x if half else _complex(x), dims, inverse, _scale(norm, lengths, inverse))
 
 
 def _rfft(input: Tensor, s: Lengths, dim: Any, norm: str | None, inverse: bool) -> Tensor:
