@@ -22,6 +22,7 @@ from .memory import check_second_half
 from .plan import Plan
 from .recorded import Input
 from .saved import KIND, VERSION, is_dense, laid_out
+from .sizes import check_kept, check_size
 from .source import Source
 from .state import State
 from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
@@ -30,6 +31,7 @@ _DEEPEST = 20  # arguments in arguments
 _MOST = 1 << 20  # statements, values
 _LEAST = 1024  # an integer argument that is never too large
 _GROWTH = 1 << 30  # the product of those of one call
+_TOGETHER = 4  # times the memory of the largest array: what calls make anew in each replay
 
 
 def load_plan(f: str | os.PathLike[str] | BinaryIO, *, memory: int = 1 << 30) -> LoadedPlan:
@@ -37,7 +39,8 @@ def load_plan(f: str | os.PathLike[str] | BinaryIO, *, memory: int = 1 << 30) ->
 
     Args:
         f: a path, or an open binary file.
-        memory: bytes that the largest array of the plan, and all that it keeps between calls, may take.
+        memory: bytes that the largest array of the plan may take, and all that it keeps between calls. What a call makes anew
+            may take four times as much.
 
     Returns:
         A function of the tensors among the arguments of the recorded call, in their order.
@@ -90,6 +93,7 @@ class _Reader:
         statements = [self._statement(*each) for each in data["statements"]]
         if len(statements) > _MOST or len(self._values) > _MOST:
             raise ValueError("it has too many calls")
+        check_kept(statements, _TOGETHER * self._memory)
         arrays = {_typed(number, int): self._outer((place, found)) for number, place, found in data["arrays"]}
         half, results = _typed(data["half"], int), self._tree(data["results"])
         differentiable = self._tree(data["differentiable"])
@@ -99,7 +103,9 @@ class _Reader:
         inputs = [object() for _ in differentiable[1]] if differentiable else []
         for each in backwards:
             each.inputs = inputs
-        source = Source(statements, half, arrays, results, self._tensors, len(self._inputs), backwards, inputs)  # type: ignore[arg-type]
+        source = Source(
+            statements, half, arrays, results, self._tensors, len(self._inputs), backwards, inputs, checked=True
+        )  # type: ignore[arg-type]
         if sum(source.sizes) > self._memory:
             raise ValueError(self._too_much(sum(source.sizes)))
         plan = Plan(source, self._tensors, State(), _typed(data["label"], str), (), self._inputs)
@@ -162,9 +168,13 @@ class _Reader:
             raise ValueError(f"a call of {function} writes to something else than it says")
         if function in SIZED:
             self._check_integers(statement)
+        check_size(function, statement, self._shape, self._memory)
         if into and (statement.result is None or statement.result.shape is None or len(statement.result.storages) != 1):
             raise ValueError("a result that is written into memory is no array of its own")
         return statement
+
+    def _shape(self, outer: Outer) -> tuple[int, ...]:
+        return self._tensors[outer.place].shape if outer.found else self._inputs[outer.place].shape
 
     def _check_integers(self, statement: Statement) -> None:
         """Check the integers among the arguments of a function that can make large arrays of small ones."""

@@ -21,6 +21,7 @@ from .into import FILLS
 from .loops import looped
 from .memory import escaping, plan_memory
 from .recorded import Recorded
+from .sizes import refuse_shape
 from .tracer import condition_of
 from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
 
@@ -50,6 +51,7 @@ class Source:
         backwards: the backward passes that the backward half has.
         inputs: tensors whose gradients these return, ``None`` where there is none.
         fast: whether chains of arithmetic become compiled loops, with other roundings.
+        checked: whether results are to have the shapes that values say: the program is from a file.
 
     Attributes:
         statements: the program, with chains of element-wise calls as one statement each.
@@ -76,7 +78,9 @@ class Source:
         backwards: Sequence[Backward] = (),
         inputs: Sequence[Tensor] = (),
         fast: bool = False,
+        checked: bool = False,
     ) -> None:
+        self._checked = checked
         self._arrays, self._found, self._given = arrays, found, given
         self._results, self._backwards = results, backwards
         self._gradients = [_in_order(each, inputs) for each in backwards]
@@ -150,7 +154,15 @@ class Source:
         if statement.function in _FILLED and statement.into and statement.result and self.placed(statement.result):
             return self._filled(statement.result, statement)
         self.calls += 1
-        return [self._line(statement), *self._drop(index)]
+        return [self._line(statement), *self._check(statement), *self._drop(index)]
+
+    def _check(self, statement: Statement) -> list[str]:
+        """Return the line that checks the shape of a result that is made anew."""
+        value = statement.result
+        if not self._checked or value is None or value.shape is None or value.number in self._places:
+            return []
+        name, shape = self.name(value), tuple(value.shape)
+        return [f"if {name}.shape != {shape}: {self.constant(refuse_shape)}({name}, {shape})"]
 
     def _filled(self, value: Value, statement: Statement) -> list[str]:
         """Return the line that fills memory that stays in the place of new memory; none if that has no elements yet."""
@@ -193,6 +205,7 @@ class Source:
             return False
         self._static.add(value.number)
         self.views.append(f"{self.name(value)} = {self.call(statement)}")
+        self.views += self._check(statement)
         return True
 
     def _line(self, statement: Statement) -> str:

@@ -23,6 +23,6 @@ def test_real_numbers_give_the_spectrum_of_complex_ones(name, shape, dim, norm):
 
 
 def test_half_precision_and_empty_tensors():
-    with pytest.raises(TypeError, match="half|float16"):
+    with pytest.raises(TypeError, match="do not take float16"):
         tg.fft.fft(tg.ones(4).half())
     assert tg.fft.fft(tg.ones(0, 4)).shape == (0, 4)
