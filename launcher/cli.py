@@ -99,6 +99,9 @@ def run(
     log_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the logs; telegrad_runs/TIME-SCRIPT if not given.")
     ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", metavar="", help="Show lines only: no live view below them on a terminal.")
+    ] = False,
     tensorboard: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for TensorBoard's event files of what each worker logs with tg.log."),
@@ -230,6 +233,7 @@ def run(
         "no_python": no_python,
         "log_dir": log_dir,
         "tensorboard": tensorboard,
+        "plain": plain,
         "grace": grace,
     }
     variables = [*(env or []), *(["TELEGRAD_POST_MORTEM=1"] if post_mortem else [])]

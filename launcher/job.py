@@ -2,11 +2,13 @@
 
 import errno
 import os
+import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +21,7 @@ from .progress import Progress, counted, listed
 from .spec import JobSpec
 
 RUNS = Path("telegrad_runs")
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,9 @@ def launch(
     log_dir = make_log_dir(spec)
     tell = tell or (lambda _: None)
     tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
-    progress = Progress(len(spec.workers), tell, began)
-    engine = ScriptEngine(spec, log_dir, WorkerConsole(spec.workers, stream), progress, node)
-    engine.run_to_the_end()
+    with _console(spec, stream or sys.stdout, log_dir, tell) as (console, told):
+        engine = ScriptEngine(spec, log_dir, console, Progress(len(spec.workers), told, began), node)
+        engine.run_to_the_end()
     first_rank = node.placement.first_rank if node else 0
     workers = tuple(_result(engine, rank, first_rank, name, log_dir, began) for rank, name in enumerate(spec.workers))
     supervisor = engine.supervisor
@@ -115,6 +118,20 @@ def launch(
         left_running=tuple(engine.left_running),
         ended_because=supervisor.abandoned,
     )
+
+
+@contextmanager
+def _console(spec: JobSpec, stream: TextIO, log_dir: Path, tell: Tell) -> Iterator[tuple[WorkerConsole, Tell]]:
+    """Yield the console, and a function that tells a line: with a live view, if ``stream`` is a terminal that can show it."""
+    if spec.plain or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield WorkerConsole(spec.workers, stream), tell
+        return
+    from .live.console import LiveConsole  # where output is no terminal, nothing of it is loaded
+    from .live.watcher import JobWatcher
+
+    logs = [os.path.abspath(log_dir / f"{name}.log") for name in spec.workers]
+    with closing(JobWatcher(logs)) as watcher, closing(LiveConsole(spec.workers, stream, watcher.rows)) as console:
+        yield console, lambda line: console.tell(partial(tell, line))
 
 
 def log_folder(spec: JobSpec) -> Path:

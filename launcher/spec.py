@@ -40,6 +40,7 @@ class JobSpec:
         no_python: ``program`` is an executable of its own.
         pin: each worker has cores of its own, if there are enough.
         tensorboard: folder that receives event files of what each worker logs, in a folder of its name; None for none.
+        plain: show lines only, no live view below them, also on a terminal.
         variables: environment variables: the role whose workers get one (empty: all), its name, its value.
 
     Raises:
@@ -60,6 +61,7 @@ class JobSpec:
     no_python: bool = False
     pin: bool = False
     tensorboard: Path | None = None
+    plain: bool = False
     variables: tuple[tuple[str, str, str], ...] = ()
 
     def __post_init__(self) -> None:
