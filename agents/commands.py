@@ -6,6 +6,7 @@ Where it cannot be had, as there is no folder for it, the worker works without.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import secrets
@@ -13,11 +14,16 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ..core.job_folder import JobFolder, new_records_folder
 from ..core.job_records import LOG_VARIABLE, SOCKET, JobRecord, own_facts, remove_record, write_record
 from ..core.stack_dumps import StackDumps
-from ..rpc.extend import Agent, CommandSocket, Plan
+from ..rpc.extend import Agent, CommandSocket, Debugger, Plan
+
+if TYPE_CHECKING:
+    from ..rpc.observing import CommandRequest
 
 logger = logging.getLogger("telegrad.rpc")
 ROOT_PACKAGE = __name__.partition(".")[0]
@@ -67,6 +73,7 @@ class CommandAccess:
         """Note that the workers of the job have come together. Its id comes from its first worker, whose identity all know."""
         job = self._record.job if agent.state.dynamic else _digest(agent.peers.identity(0))
         self._record = replace(self._record, joined=True, job=job)
+        self._socket.debug = partial(_ask_debugger, agent)
         try:
             write_record(self._folder, self._record)
         except OSError as error:
@@ -100,6 +107,11 @@ def open_to_commands(agent: Agent, plan: Plan, address: str) -> CommandAccess | 
         return None
     agent.on_close.append(access.close)
     return access
+
+
+def _ask_debugger(agent: Agent, request: CommandRequest) -> str:
+    (name,) = request.workers
+    return agent.part(Debugger).ask(agent.peers.find(name), json.loads(request.request), request.timeout).wait()
 
 
 def _digest(*parts: bytes) -> str:

@@ -1,1 +1,1 @@
-"""Commands that watch running jobs: ``telegrad ps``, ``top``, ``stack``, ``memory``, ``logs``, ``why`` and ``kill``."""
+"""Commands that watch running jobs: ``telegrad ps``, ``top``, ``stack``, ``memory``, ``logs``, ``why``, ``debug``, ``kill``."""

@@ -7,7 +7,16 @@ import socket
 import time
 
 from ...core.errors import SerializationError
-from ...rpc.observing import CommandAnswer, CommandRequest, Observation, decode_record, encode_record, peer_process
+from ...rpc.observing import (
+    DEBUG,
+    OTHERS,
+    CommandAnswer,
+    CommandRequest,
+    Observation,
+    decode_record,
+    encode_record,
+    peer_process,
+)
 from .jobs import LocalWorker
 
 MOST_ANSWER_LINE = 16 << 20
@@ -54,6 +63,30 @@ def ask(worker: LocalWorker, request: CommandRequest, timeout: float) -> tuple[C
         raise NoAnswerError(f"its answer cannot be read: {error}") from None
     except OSError as error:
         raise NoAnswerError(f"its socket cannot be used: {error.strerror or error}") from None
+
+
+def ask_debugger(through: LocalWorker, worker: str, request: str, timeout: float) -> str:
+    """Return the answer of a worker's debugger, as JSON.
+
+    Args:
+        through: worker of this machine that asks it, or is it.
+        worker: its name.
+        request: as JSON (``rpc/debugging/debugger.py``).
+        timeout: seconds that it has to answer.
+
+    Raises:
+        NoAnswerError: it did not answer in time, or refused.
+    """
+    return ask(through, CommandRequest(DEBUG, [worker], timeout, request=request), timeout + LATER_SECONDS)[0].text
+
+
+def members_of(worker: LocalWorker, timeout: float) -> list[str]:
+    """Return the names of the workers of the job that have not left, as a worker of this machine knows them.
+
+    Raises:
+        NoAnswerError: it did not answer in time, or refused.
+    """
+    return [each.name for each in ask(worker, CommandRequest(OTHERS, [], timeout), timeout)[0].members]
 
 
 def _check_peer(worker: LocalWorker, connection: socket.socket) -> None:

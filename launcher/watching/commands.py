@@ -175,7 +175,32 @@ def kill(
         raise typer.Exit(0 if end_workers(workers or [], job, grace, as_json) else 1)
 
 
+def debug(
+    workers: Workers = None,
+    job: Job = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Option("--command", "-c", metavar="TEXT", help="Give this command, and do not ask for more."),
+    ] = None,
+    to_all: Annotated[
+        bool, typer.Option("--all", metavar="", help="Give the commands to all threads that are held.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for a thread, if none is held.")] = True,
+    timeout: Timeout = 2.0,
+    as_json: Json = False,
+) -> None:
+    """Type into a thread that `breakpoint()` or `rpc.set_trace()` holds, with the commands of pdb.
+
+    `where` shows the stack across workers. Ctrl-C leaves the terminal, not the program: the thread is still held.
+    """
+    from .debug import DebugOptions, debug_job
+
+    with _told():
+        options = DebugOptions(command or [], to_all, wait, timeout, as_json)
+        raise typer.Exit(0 if debug_job(workers or [], job, options) else 1)
+
+
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (ps, top, why, stack, memory, logs, kill):
+    for command in (ps, top, why, stack, memory, logs, debug, kill):
         app.command(rich_help_panel=WATCHING)(command)

@@ -11,13 +11,8 @@ if TYPE_CHECKING:
 
 
 MOST_SECTIONS = 100
-INSIDE = (
-    "/rpc/",
-    "/core/futures/",
-    "/rref/",
-    "/autograd_dist/",
-    "/agents/",
-)  # folders of this package: frames of no program
+PARTS = ("rpc", "core/futures", "rref", "autograd_dist", "agents", "launcher")
+INSIDE = tuple(f"/{part}/" for part in PARTS)  # folders of this package that have no program's code
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from ...core.late_imports import late_imports
 
 if TYPE_CHECKING:
     from .causes import explain
-    from .command_messages import MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
+    from .command_messages import DEBUG, MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
     from .command_socket import peer_process
     from .explanation import Cause, Explanation
     from .json_records import decode_record, encode_record
@@ -21,7 +21,7 @@ else:
         {
             "explain": ".causes",
             **dict.fromkeys(
-                ("MOST_TIMEOUT", "OTHERS", "SELF", "CommandAnswer", "CommandMember", "CommandRequest"),
+                ("DEBUG", "MOST_TIMEOUT", "OTHERS", "SELF", "CommandAnswer", "CommandMember", "CommandRequest"),
                 ".command_messages",
             ),
             "peer_process": ".command_socket",
@@ -35,6 +35,7 @@ else:
     )
 
 __all__ = [
+    "DEBUG",
     "MOST_TIMEOUT",
     "OTHERS",
     "SELF",

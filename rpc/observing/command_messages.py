@@ -12,7 +12,7 @@ from ...core.job_records import FORMAT
 
 MOST_REQUEST_BYTES = 1 << 20
 MOST_TIMEOUT = 60.0
-SELF, OTHERS = "self", "others"
+SELF, OTHERS, DEBUG = "self", "others", "debug"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +21,18 @@ class CommandRequest:
 
     Attributes:
         ask: "self": what this worker does, without a message to any other. "others": what others do, whom this one asks.
+            "debug": what the debugger of one worker says, whom this one asks if it is another.
         workers: names of the others.
         timeout: seconds that they have to answer.
         format: of these messages.
+        request: JSON, for the debugger (``debugging/debugger.py``).
     """
 
     ask: str
     workers: list[str] = field(default_factory=list)
     timeout: float = 2.0
     format: int = FORMAT
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,11 @@ class CommandAnswer:
         error: why the request is refused; empty if it is not.
         observations: number of the lines that follow.
         members: workers of the job that have not left, as this worker knows them.
+        text: JSON, from the debugger.
     """
 
     error: str = ""
     observations: int = 0
     members: list[CommandMember] = field(default_factory=list)
     format: int = FORMAT
+    text: str = ""

@@ -12,14 +12,15 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ...core.errors import SerializationError, TelegradError
 from ...core.job_records import FORMAT
 from ..threads.ioloop import acquire_loop, call_on_loop, release_loop
 from .command_messages import (
+    DEBUG,
     MOST_REQUEST_BYTES,
     MOST_TIMEOUT,
     OTHERS,
@@ -54,10 +55,14 @@ class CommandSocket:
 
     Raises:
         OSError: the socket cannot be made there.
+
+    Attributes:
+        debug: answers a request to a debugger; the layer above sets it when the worker has joined.
     """
 
     def __init__(self, agent: Agent, place: str) -> None:
         self._agent = agent
+        self.debug: Callable[[CommandRequest], str] = _not_joined
         self._clients: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -145,6 +150,10 @@ class CommandSocket:
     def _answer(self, client: socket.socket) -> Iterator[bytes]:
         try:
             request = decode_record(CommandRequest, _read_line(client), MOST_REQUEST_BYTES)
+            self._check(request)
+            if request.ask == DEBUG:
+                yield encode_record(CommandAnswer(text=self.debug(request)))
+                return
             found = self._observe(request)
         except (SerializationError, ValueError) as error:
             yield encode_record(CommandAnswer(f"the request was refused: {error}"))
@@ -156,13 +165,15 @@ class CommandSocket:
         for each in found:
             yield encode_record(each)
 
-    def _observe(self, request: CommandRequest) -> list[Observation]:
+    def _check(self, request: CommandRequest) -> None:
         if request.format != FORMAT:
             raise ValueError(
                 f"it has format {request.format}, this worker knows {FORMAT}: use the same version of telegrad"
             )
-        if request.ask not in (SELF, OTHERS) or not 0 < request.timeout <= MOST_TIMEOUT:
+        if request.ask not in (SELF, OTHERS, DEBUG) or not 0 < request.timeout <= MOST_TIMEOUT:
             raise ValueError(f"it asks for {request.ask!r:.40} within {request.timeout} s")
+
+    def _observe(self, request: CommandRequest) -> list[Observation]:
         if not self._agent.connections.known.done():
             name, rank = self._agent.name, self._agent.rank
             threads = observe_threads(self._agent, {})
@@ -198,6 +209,10 @@ def _read_line(client: socket.socket) -> bytes:
         if time.monotonic() > deadline:
             raise TimeoutError
     return data.partition(b"\n")[0]
+
+
+def _not_joined(request: CommandRequest) -> NoReturn:
+    raise ValueError(JOINING)
 
 
 def _is_same_user(client: socket.socket) -> bool:
