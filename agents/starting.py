@@ -172,9 +172,9 @@ def open_agent(
         agent.joined(members, dynamic=private or plan.world_size == 0)
         agent.rendezvous = plan.address
         add(agent)
-        agent.start()
         if access is not None:
-            access.joined(agent)
+            access.joined(agent)  # first: a call that holds the interpreter may come at once
+        agent.start()
         if not private:
             install_debugger(agent)
     except BaseException:

@@ -17,9 +17,9 @@ from .jobs import LocalJob, NoJobError, choose_job
 from .observing import MOST_AT_A_TIME
 from .texts import shown
 
-LOOK_SECONDS = 0.3  # between two looks whether a thread is held
-ANSWER_SECONDS = 10.0
-MOST_CHARACTERS = 1 << 20  # of a line of output
+HELD_LOOK_SECONDS = 0.3  # between two looks whether a thread is held
+TALK_TIMEOUT = 10.0
+MOST_SHOWN = 1 << 20  # of a line of output
 READ_LINE = Callable[[str], str]
 
 
@@ -54,7 +54,7 @@ class HeldThread:
             NoAnswerError: the worker does not answer, or its thread is not held any more.
         """
         request = {"ask": "talk", "stop": self.stop, "seen": seen, "line": line}
-        told = _ask(self.job, self.worker, request, ANSWER_SECONDS)
+        told = _ask(self.job, self.worker, request, TALK_TIMEOUT)
         if not isinstance(told, dict) or not isinstance(told.get("output"), str) or "state" not in told:
             raise NoAnswerError(f"worker {shown(self.worker)} said something else")
         return told
@@ -178,7 +178,7 @@ def _wait_for_threads(
         if not told:
             report("no thread is held; waits for one, until Ctrl-C")
             told = True
-        time.sleep(LOOK_SECONDS)
+        time.sleep(HELD_LOOK_SECONDS)
         job = choose_job(key)  # raises when it has ended; a job that comes together gets another id
     return job, held
 
@@ -234,6 +234,6 @@ def _show(said: Sequence[tuple[HeldThread, str]], as_json: bool) -> None:
 
 def _divided(output: str, state: str) -> tuple[str, str]:
     """Return what is printed, with control characters made harmless, and the prompt at its end."""
-    lines = [shown(line.expandtabs(), MOST_CHARACTERS) for line in output.split("\n")]
+    lines = [shown(line.expandtabs(), MOST_SHOWN) for line in output.split("\n")]
     prompt = lines.pop() if state == "prompt" else ""
     return "\n".join([*lines, ""] if prompt else lines), prompt
