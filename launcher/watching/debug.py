@@ -19,7 +19,7 @@ from .texts import shown
 
 HELD_LOOK_SECONDS = 0.3  # between two looks whether a thread is held
 TALK_TIMEOUT = 10.0
-MOST_SHOWN = 1 << 20  # of a line of output
+MOST_OUTPUT_LINE = 1 << 20  # of a line of output
 READ_LINE = Callable[[str], str]
 
 
@@ -234,6 +234,6 @@ def _show(said: Sequence[tuple[HeldThread, str]], as_json: bool) -> None:
 
 def _divided(output: str, state: str) -> tuple[str, str]:
     """Return what is printed, with control characters made harmless, and the prompt at its end."""
-    lines = [shown(line.expandtabs(), MOST_SHOWN) for line in output.split("\n")]
+    lines = [shown(line.expandtabs(), MOST_OUTPUT_LINE) for line in output.split("\n")]
     prompt = lines.pop() if state == "prompt" else ""
     return "\n".join([*lines, ""] if prompt else lines), prompt
