@@ -24,7 +24,7 @@ from ..wire.control import decode_ids, encode_ids
 from ..wire.failures import rebuild_failure
 from ..wire.frames import encode
 from ..wire.header import Flag
-from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Method, Outgoing, Topic
+from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Attachments, Incoming, Method, Outgoing, Topic
 from .dispatch import CallTable, PendingCall
 from .unseen import UnseenErrors
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .codec import Codec
 
 OPEN, GONE = LinkState.OPEN, LinkState.GONE
+LONG_TIMEOUT_SECONDS = 5.0  # the reason of a shorter time-out is not looked for: programs try again by it
 TOLD_OTHERWISE = (AgentClosedError, RpcCancelledError, WorkerLostError)  # not told for each call: see ``unseen.py``
 
 
@@ -58,6 +59,9 @@ class Caller:
         codec: packs requests and opens answers.
         timers: for deadlines.
         threads: for callbacks, and for answers whose opening may run user code.
+
+    Attributes:
+        on_long_wait: called with the names of workers, after a notice that this one waits long for them.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Caller:
         self._threads = threads
         self.table = CallTable(timers, self._expired)
         self.unseen = UnseenErrors(state.name, timers)
+        self.on_long_wait: Callable[[Iterable[str]], object] = lambda names: None
         control.on(Topic.DONE, self._on_done)
 
     # -- calls begin
@@ -435,6 +440,8 @@ class Caller:
 
     def _expired(self, call: PendingCall) -> None:
         self.fail(call, self._timeout_error(call))
+        if call.to >= 0 and call.timeout >= LONG_TIMEOUT_SECONDS and call.method not in QUESTIONS:
+            self.on_long_wait([self._peers.name(call.to)])
 
     def _timeout_error(self, call: PendingCall) -> RpcTimeoutError:
         return RpcTimeoutError(

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future
 from ..threads.timers import NEVER, Timers, run_logged
-from ..wire.messages import Method, Outgoing
+from ..wire.messages import QUESTIONS, Method, Outgoing
 
 if TYPE_CHECKING:
     from ..threads.notices import LongWaits
 
+NO_WORK = QUESTIONS | {Method.PULL}  # for later items of a stream, and about workers: shutdown does not wait for them
 DEADLINE_LOOK_SECONDS = 1e-5  # for each call, between two looks at all deadlines: looks take a small part of the time
 
 
@@ -122,20 +123,20 @@ class CallTable:
         return [call for call in self._listed() if condition(call)]
 
     def open(self) -> int:
-        """Return how many calls are under way, without those for later items of a stream, which are asked for ahead."""
-        return sum(call.method != Method.PULL for call in self._listed())
+        """Return how many calls are under way, without those for later items of a stream, and questions about workers."""
+        return sum(call.method not in NO_WORK for call in self._listed())
 
     def age(self, call: PendingCall) -> float:
         """Return the seconds since a call was made."""
         return self._clock.now() - call.began
 
     def since(self) -> list[tuple[int, float]]:
-        """Return the ids of the calls under way, and when they began, without those for items of a stream."""
-        return [(call.call_id, self._clock.real(call.began)) for call in self._listed() if call.method != Method.PULL]
+        """Return the ids of the calls under way, and when they began, without those of ``NO_WORK``."""
+        return [(call.call_id, self._clock.real(call.began)) for call in self._listed() if call.method not in NO_WORK]
 
     def older_than(self, seconds: float) -> list[PendingCall]:
-        """Return the calls under way that are older than ``seconds``, the oldest first, without those for items of a stream."""
-        calls = [call for call in self._listed() if self.age(call) > seconds and call.method != Method.PULL]
+        """Return the calls under way that are older than ``seconds``, the oldest first, without those of ``NO_WORK``."""
+        calls = [call for call in self._listed() if self.age(call) > seconds and call.method not in NO_WORK]
         return sorted(calls, key=self.age, reverse=True)
 
     def descriptions(self) -> list[str]:

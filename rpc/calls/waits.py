@@ -64,6 +64,7 @@ class CallWaits:
     def _log(self, call_id: int, _: bool) -> None:
         if (call := self._caller.table.calls.get(call_id)) is not None:
             self._ask(call).add_done_callback(lambda done: logger.warning("%s", done.value()))
+            self._caller.on_long_wait([self._peers.name(call.to)] if call.to >= 0 else [self._peers.me.name])
 
     def _ask(self, call: PendingCall) -> Future[str]:
         """Return the future of a sentence about a call; it does not fail."""

@@ -206,6 +206,7 @@ class Gathering:
             "a call of _barrier or _all_gather waits for %s; others have called it",
             abridged([*map(repr, missing)], GATHERING_NAMES),
         )
+        self._caller.on_long_wait(missing)
 
     def _lost(self, peer: Peer) -> None:
         with self._lock:

@@ -103,6 +103,8 @@ class Shutdown:
     def _tell(self, _: str, again: bool) -> None:
         level = logging.INFO if again or not self._tells() else logging.WARNING  # again: nothing new to most users
         logger.log(level, "worker %r waits in shutdown for %s", self.agent.name, self.reasons())
+        if level == logging.WARNING:
+            self.agent.caller.on_long_wait(self.missing_names())
 
     def _tells(self) -> bool:
         """Return whether this worker tells the user: one does for all that wait, and those do that have calls under way."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
 from ...core.futures import Future, wait_for_outcomes
+from ..threads.pool import ThreadPool
 from ..wire.messages import Method
 from .gather import observe_worker
 from .json_records import decode_record, encode_record
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.serving import ServerCall
     from ..links.peer import Peer
+    from .reasons import Reasons
 
 MOST_ANSWER_BYTES = 16 << 20
 MOST_QUESTIONS = 8  # to one worker that have no answer yet
@@ -43,8 +45,13 @@ class Observer:
             NO_REFERENCES,
             NO_REFERENCES,
         )
+        self._reasons: Reasons | None = None
         self.contexts: Callable[[], list[ObservedContext]] = list
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
+        if isinstance(
+            agent.threads.functions, ThreadPool
+        ):  # else a simulator runs all on one thread, which must not wait
+            agent.caller.on_long_wait = self._tell_reason
 
     def observe(self, peers: Sequence[Peer], timeout: float) -> list[Observation]:
         """Return the observation of each worker; one that does not answer is shown with what the others know of it.
@@ -69,6 +76,16 @@ class Observer:
         """Return the observation of this worker, without a message."""
         owned, held = self.references()
         return observe_worker(self._agent, owned, held, self.contexts())
+
+    def _tell_reason(self, names: Iterable[str]) -> None:
+        if self._reasons is None:
+            from .reasons import Reasons  # here: most workers never wait for long
+
+            self._reasons = Reasons(self._agent, self._observe_named)
+        self._reasons.tell_soon(names)
+
+    def _observe_named(self, names: Iterable[str], timeout: float) -> list[Observation]:
+        return self.observe([self._agent.peers.find(name) for name in dict.fromkeys(names)], timeout)
 
     def _looks(self, peers: Sequence[Peer]) -> dict[int, ProcessLook]:
         """Return a look at the process of each worker of this machine, by its number."""

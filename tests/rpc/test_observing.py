@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -61,10 +62,13 @@ def test_a_worker_answers_while_all_its_threads_are_busy():
         until(lambda: rpc.observe("b")[0].pool_waiting == 3)
         (seen,) = rpc.observe("b")
         assert (seen.error, seen.pool_busy, seen.pool_threads) == ("", b.threads.size, b.threads.size)
-        states = [each.state for each in seen.requests]
-        assert states.count("running") == b.threads.size and states.count("waiting") == 3
+        until(lambda: states_at("b") == {"running": b.threads.size, "waiting": 3})
         GATE.set()
         assert {each.wait(20) for each in answers} == {1}
+
+
+def states_at(name):
+    return Counter(each.state for each in rpc.observe(name)[0].requests)
 
 
 def test_references_have_type_size_and_holders():
@@ -181,8 +185,10 @@ def test_a_worker_whose_windows_are_full_is_observed_many_times(lane, thread):
         thread(
             a.new_context().run, lambda: answers.extend(rpc.rpc_async("b", take, (b"x" * 70_000,)) for _ in range(6))
         )
-        until(lambda: any(wait.kind == "window" for wait in waits("a")))
-        (wait,) = [each for each in waits("a") if each.kind == "window"]
+        until(lambda: Counter(each.state for each in rpc.observe("a")[0].calls) == {"written": 4, "queued": 1})
+        running(b, 2)
+        until(lambda: rpc.observe("b")[0].pool_waiting == 2)
+        (wait,) = until(lambda: [each for each in waits("a") if each.kind == "window"])
         (queued,) = [each.call_id for each in rpc.observe("a")[0].calls if each.state == "queued"]
         assert (wait.name, wait.calls) == ("b", [queued])
         assert all(not seen.error for _ in range(MOST_QUESTIONS * 5) for seen in rpc.observe())

@@ -7,8 +7,11 @@ import threading
 import pytest
 from helpers.loops import ManualLoop
 from telegrad import rpc
+from telegrad.core.errors import RpcTimeoutError
 from telegrad.core.extend import abridged
+from telegrad.rpc.calls import caller
 from telegrad.rpc.group import gathering
+from telegrad.rpc.observing.reasons import MOST_ASKED, Reasons
 from telegrad.rpc.threads.notices import LongWaits
 from telegrad.rpc.threads.timers import Timers
 from telegrad.testing.cluster import in_process_cluster
@@ -31,7 +34,17 @@ def told(caplog, monkeypatch):
     monkeypatch.setattr(shutdown, "INQUIRY_SECONDS", 0.01)
     monkeypatch.setattr(shutdown, "NOTED_SECONDS", 0.0)
     caplog.set_level(logging.WARNING, "telegrad.rpc")
-    return lambda: [record.getMessage() for record in caplog.records]
+    return lambda: [text for text in texts(caplog) if not text.startswith("why worker")]
+
+
+@pytest.fixture
+def reasons(caplog):
+    """Return a function that returns the reasons that follow the notices."""
+    return lambda: [text for text in texts(caplog) if text.startswith("why worker")]
+
+
+def texts(caplog):
+    return [record.getMessage() for record in caplog.records]
 
 
 def in_agent(agent, function):
@@ -39,7 +52,7 @@ def in_agent(agent, function):
         function()
 
 
-def test_shutdown_names_the_workers_and_calls_that_it_waits_for_once(told, thread, until):
+def test_shutdown_names_the_workers_and_calls_that_it_waits_for_once(told, reasons, thread, until):
     GO_ON.clear()
     with in_process_cluster("a", "b", "c") as (a, b, c):
         with a.use():
@@ -48,6 +61,9 @@ def test_shutdown_names_the_workers_and_calls_that_it_waits_for_once(told, threa
         until(lambda: any("'a'" in text for text in told()))
         (text,) = [text for text in told() if text.startswith("worker 'a' waits in shutdown")]
         assert "for 'b'" in text and "; it waits for the call of " in text and "on worker 'b'" in text
+        until(reasons)
+        (why,) = reasons()
+        assert why.startswith("why worker 'a' waits:\n'b' waits for an event GO_ON in wait_to_go_on at ")
         GO_ON.set()
         assert future.wait()
         ends.append(thread(in_agent, b, rpc.shutdown))
@@ -105,3 +121,52 @@ def test_a_barrier_that_waits_less_says_nothing(told, thread, monkeypatch):
         for each in [thread(in_agent, agent, rpc._barrier) for agent in agents]:
             each.join()
     assert told() == []
+
+
+def test_the_reason_of_a_long_call_and_of_a_time_out_follow_them(reasons, thread, until, caplog, monkeypatch):
+    GO_ON.clear()
+    monkeypatch.setattr(caller, "LONG_TIMEOUT_SECONDS", 0.0)
+    caplog.set_level(logging.WARNING, "telegrad.rpc")
+    with in_process_cluster("a", "b", "c") as (a, _, c), a.use():
+        call = rpc.rpc_async("b", pass_to, ("c",))
+        until(lambda: c.threads.functions.counts()["running"])
+        notices = a.caller.table.notices
+        notices._first = -1.0
+        notices._look()
+        until(reasons)
+        (why,) = reasons()
+        assert why.startswith("why worker 'a' waits:\n'c' waits for an event GO_ON in wait_to_go_on at ")
+        assert "'b'" in why and "in pass_to at " in why, "'c' was asked because 'b' waits for it"
+        with pytest.raises(RpcTimeoutError, match="the call of wait_to_go_on on worker 'c' got no answer"):
+            rpc.rpc_sync("c", wait_to_go_on, timeout=0.05)
+        until(lambda: len(reasons()) == 2)
+        assert reasons()[1].startswith("why worker 'a' waits:\n'c' waits for an event GO_ON")
+        with pytest.raises(RpcTimeoutError):
+            rpc.rpc_sync("c", wait_to_go_on, timeout=0.05)
+        GO_ON.set()
+        assert call.wait()
+        assert len(reasons()) == 2, "the same reason is not told again so soon"
+
+
+def pass_to(worker):
+    return rpc.rpc_sync(worker, wait_to_go_on)
+
+
+def test_a_reason_that_cannot_be_found_is_no_error(caplog, until):
+    with in_process_cluster("a", "b") as (a, _):
+        fails = Reasons(a, lambda names, timeout: 1 / 0)
+        caplog.set_level(logging.DEBUG, "telegrad.rpc")
+        fails.tell_soon(["b"])
+        until(lambda: any("cannot say why it waits" in text for text in texts(caplog)))
+        until(lambda: not fails._asks)
+
+
+def test_a_job_with_many_workers_is_not_asked_as_a_whole():
+    asked = []
+    with in_process_cluster("a") as (a,):
+        reasons = Reasons(a, lambda names, timeout: asked.append(list(names)) or [])
+        reasons._asks = True  # its thread does not start
+        reasons.tell_soon(f"w{number}" for number in range(200))
+        assert len(reasons._asked) == MOST_ASKED
+        reasons._tell()
+        assert [len(names) for names in asked] == [MOST_ASKED] and not reasons._asks
