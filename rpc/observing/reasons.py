@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from .explanation import Explanation
+    from .explanation import Cause, Explanation
     from .records import Observation
 
 logger = logging.getLogger("telegrad.rpc")
@@ -84,5 +84,14 @@ class Reasons:
             ]
             if not following:
                 break
-        left_out = explanation.left_out + max(len(explanation.causes) - MOST_TOLD, 0)
-        return Explanation(explanation.causes[:MOST_TOLD], explanation.workers, left_out)
+        causes = [each for each in explanation.causes if _is_waited_for(each, found)]
+        left_out = explanation.left_out + max(len(causes) - MOST_TOLD, 0)
+        return Explanation(causes[:MOST_TOLD], explanation.workers, left_out)
+
+
+def _is_waited_for(cause: Cause, found: Mapping[str, Observation]) -> bool:
+    """Return whether another worker waits for a cause, or did: its call may have ended by a time-out, and still run there."""
+    if cause.waiting or cause.chain or cause.severity == "lost":
+        return True
+    threads = found[cause.worker].threads if cause.worker in found else []
+    return any(thread.serves and thread.at == cause.at for thread in threads)
