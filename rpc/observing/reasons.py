@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .records import Observation
 
 logger = logging.getLogger("telegrad.rpc")
-ANSWER_SECONDS = 1.0  # that a worker has to answer
+REASON_SECONDS = 1.0  # that a worker has to answer
 AGAIN_SECONDS = 30.0  # until the reason of a wait for the same worker is told again
 MOST_ASKED = 8  # workers at a time
 QUESTION_ROUNDS = 4  # of questions, each to those to which the answers before lead
@@ -77,7 +77,7 @@ class Reasons:
         found: dict[str, Observation] = {}
         following = [self._agent.name, *names]
         for _ in range(QUESTION_ROUNDS):
-            found.update((each.worker, each) for each in self._observe(following[:MOST_ASKED], ANSWER_SECONDS))
+            found.update((each.worker, each) for each in self._observe(following[:MOST_ASKED], REASON_SECONDS))
             explanation = explain(found.values(), names)
             following = [
                 each.worker for each in explanation.causes if each.kind == "unknown" and each.worker not in found
