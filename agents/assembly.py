@@ -15,7 +15,7 @@ from ..autograd_dist.extend import (
     serve_passes,
     serve_steps,
 )
-from ..collective.extend import serve_groups
+from ..collective.extend import collective_waits, serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
@@ -99,6 +99,7 @@ def add_parts(agent: Agent) -> None:
     contexts = Contexts(agent)
     agent.add_part(contexts)
     observer.contexts = contexts.observe
+    observer.waits = collective_waits
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
     serve_steps(agent)

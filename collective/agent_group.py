@@ -112,6 +112,11 @@ class AgentGroup(ProcessGroup):
                 call.after = self._latest
         return call
 
+    def missing_in(self, call: CollectiveCall) -> list[str]:
+        """Return the names of the workers for whose parts a call waits now."""
+        late = dict.fromkeys([*self._mailbox.sources(self.name, call.number), *call.late])
+        return [self._agent.peers.at(rank).info.name for rank in late]
+
     def give_up(self, call: CollectiveCall, error: BaseException) -> None:
         call.end_turn()
         if not isinstance(error, (CollectiveError, WorkerLostError, AgentClosedError)):
@@ -422,3 +427,7 @@ class AgentGroup(ProcessGroup):
 
 class _Unmapped(Exception):
     """Another member has not mapped the segments: its part in mapping them failed."""
+
+
+# A thread in a collective has a frame of it, whose ``self`` is the group.
+COLLECTIVE_CODE = AgentGroup.all_reduce.__code__

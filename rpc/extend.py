@@ -41,7 +41,7 @@ from .losses.expulsion import record as record_expulsion
 from .observing.command_socket import CommandSocket
 from .observing.completions import ids_of_waits, keys_of_requests
 from .observing.observer import Observer
-from .observing.records import MOST_ROWS, ObservedContext, ObservedReference, ObservedReferences
+from .observing.records import MOST_ROWS, ObservedContext, ObservedReference, ObservedReferences, ObservedWait
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
 from .running import agent_variable
@@ -87,6 +87,7 @@ __all__ = [
     "ObservedContext",
     "ObservedReference",
     "ObservedReferences",
+    "ObservedWait",
     "Observer",
     "Outgoing",
     "Peer",

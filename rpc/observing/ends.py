@@ -75,6 +75,10 @@ def _doing(kind: str, name: str) -> tuple[str, str, str]:
         return "lock", "stuck", f"waits for the lock{named}, whose holder is not known"
     if kind == "thread":
         return "thread", "stuck", f"waits for the end of a thread{named}"
+    if kind == "output":
+        return "output", "stuck", "waits to write: a pipe or a disk takes no more"
+    if kind == "collective":
+        return "collective", "stuck", f"waits in {name} for others of its group"
     if kind == "socket":
         return "input", "stuck", f"waits for input{named}"
     if kind == "window":

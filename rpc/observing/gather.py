@@ -10,9 +10,10 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future
@@ -37,6 +38,7 @@ from .records import (
     ObservedRequest,
 )
 from .stacks import observe_threads
+from .thread_waits import NO_LAYERS, WaitOf
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -52,12 +54,14 @@ def observe_worker(
     owned: ObservedReferences,
     held: ObservedReferences,
     contexts: list[ObservedContext],
+    layers: Mapping[CodeType, WaitOf] = NO_LAYERS,
 ) -> Observation:
     """Return what this worker does now.
 
     Args:
         agent: the worker's agent.
         owned, held, contexts: what the layers above know.
+        layers: as for ``wait_of``.
     """
     calls = [call for call in list(agent.caller.table.calls.values()) if call.method not in QUESTIONS]
     serving = [item for item in list(agent.server.serving.items()) if item[1].method not in QUESTIONS]
@@ -70,7 +74,7 @@ def observe_worker(
         "held": held.rows,
         "contexts": contexts,
         "links": [_link(agent, peer) for peer in agent.peers.met() if peer.number != agent.number],
-        "threads": observe_threads(agent, futures),
+        "threads": observe_threads(agent, futures, layers),
         "gatherings": [_gathering(*each) for each in agent.part(Gathering).open()],
         "logged": observe_series(),
         "loops": observe_loops(),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..calls.serving import ServerCall
     from ..links.peer import Peer
     from .reasons import Reasons
+    from .thread_waits import WaitOf
 
 MOST_ANSWER_BYTES = 16 << 20
 MOST_QUESTIONS = 8  # to one worker that have no answer yet
@@ -37,6 +39,7 @@ class Observer:
     Attributes:
         references: returns the references that the worker owns, and those of others that it holds; the layer above sets it.
         contexts: returns the live contexts; the layer above sets it.
+        waits: returns, by code of a function, what tells the wait of a thread in it; the layer above sets it.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -46,6 +49,7 @@ class Observer:
             NO_REFERENCES,
         )
         self._reasons: Reasons | None = None
+        self.waits: Callable[[], Mapping[CodeType, WaitOf]] = dict
         self.contexts: Callable[[], list[ObservedContext]] = list
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
         if isinstance(
@@ -75,7 +79,7 @@ class Observer:
     def here(self) -> Observation:
         """Return the observation of this worker, without a message."""
         owned, held = self.references()
-        return observe_worker(self._agent, owned, held, self.contexts())
+        return observe_worker(self._agent, owned, held, self.contexts(), self.waits())
 
     def _tell_reason(self, names: Iterable[str]) -> None:
         if self._reasons is None:

@@ -27,13 +27,14 @@ class ObservedWait:
 
     Attributes:
         kind: "future", "window" (room on the way to a worker), "lock", "thread", "queue", "event", "condition", "sleep",
-            "socket", "process", "shutdown", "loop" (of coroutines), "await", "consumer" (of a generator's items) or
-            "observation".
-        name: its text in the program, such as ``self.lock``; of "window" and "consumer", the worker's name. Empty if it has
-            none.
+            "socket", "output" (it writes), "process", "shutdown", "loop" (of coroutines), "await", "consumer" (of a
+            generator's items), "collective" or "observation".
+        name: its text in the program, such as ``self.lock``; of "window" and "consumer", the worker's name; of "collective",
+            the call. Empty if it has none.
         object: the lock's number in its process; 0 for other kinds.
         calls: ids of this worker's calls under way whose answers it waits for.
         thread: number of the thread that holds the lock, or that is to end, if the object itself tells it; 0 if not.
+        workers: of "collective", names of the workers whose part is missing.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class ObservedWait:
     object: int = 0
     calls: list[int] = field(default_factory=list)
     thread: int = 0
+    workers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..calls.serving import SERVE_CODE
 from ..wire.messages import QUESTIONS
 from .records import MOST_CHARACTERS, MOST_ROWS, ObservedThread, ObservedWait
 from .suspended import frames_of, observe_generators, observe_task, tasks_of_loops
-from .thread_waits import held_locks, observed, place_of_frames, wait_of
+from .thread_waits import NO_LAYERS, WaitOf, held_locks, observed, place_of_frames, wait_of
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -27,16 +27,22 @@ OBSERVER = f"{__package__}.observer"
 Stack = list[FrameType]  # the innermost first
 
 
-def observe_threads(agent: Agent, awaited: Mapping[int, list[int]]) -> list[ObservedThread]:
+def observe_threads(
+    agent: Agent, awaited: Mapping[int, list[int]], layers: Mapping[CodeType, WaitOf] = NO_LAYERS
+) -> list[ObservedThread]:
     """Return the threads of this process, and its coroutines and generators that are suspended.
 
     Args:
         agent: the agent whose worker is observed.
         awaited: ids of the calls that complete a future, by its ``id``.
+        layers: as for ``wait_of``.
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     stacks = [(ident, list(_frames(frame))) for ident, frame in list(sys._current_frames().items())[:MOST_ROWS]]
-    found = [(_thread(ident, names.get(ident, "not of Python"), each, awaited, agent), each) for ident, each in stacks]
+    found = [
+        (_thread(ident, names.get(ident, "not of Python"), each, awaited, agent, layers), each)
+        for ident, each in stacks
+    ]
     for loop, task in tasks_of_loops(stacks):
         if frames := frames_of(task.get_coro()):
             found.append((observe_task(loop, task, frames, awaited), frames))
@@ -44,10 +50,17 @@ def observe_threads(agent: Agent, awaited: Mapping[int, list[int]]) -> list[Obse
     return _with_locks(found)
 
 
-def _thread(ident: int, name: str, frames: Stack, awaited: Mapping[int, list[int]], agent: Agent) -> ObservedThread:
+def _thread(
+    ident: int,
+    name: str,
+    frames: Stack,
+    awaited: Mapping[int, list[int]],
+    agent: Agent,
+    layers: Mapping[CodeType, WaitOf],
+) -> ObservedThread:
     request = next((each for each in _locals(frames, SERVE_CODE) if each.method not in QUESTIONS), None)
     # A thread that observes waits for observations: these are no part of the program's waits.
-    wait = ObservedWait("observation") if any(_observers(frames)) else wait_of(frames, awaited, agent)
+    wait = ObservedWait("observation") if any(_observers(frames)) else wait_of(frames, awaited, agent, layers)
     return ObservedThread(
         ident,
         name[:MOST_CHARACTERS],

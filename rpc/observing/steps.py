@@ -51,6 +51,8 @@ def _waits_for(graph: WaitGraph, node: WaitNode, thread: ObservedThread, rest: S
             f"waits for {what}{name}, {'held by' if what == 'the lock' else 'which is'} {_name(graph, following)}",
             False,
         )
+    if thread.wait and thread.wait.kind == "collective":
+        return f"waits in {thread.wait.name} for {following.place!r}, which has not called it", False
     if thread.wait and thread.wait.kind == "window":
         sent = f" for {_call(graph, following)}" if following.kind == "call" else " for an answer"
         return f"waits for room on the way to {thread.wait.name!r}{sent}", False

@@ -5,6 +5,7 @@ Frames are read, and never changed. The program's objects are looked up in dicti
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import selectors
@@ -14,8 +15,8 @@ import sys
 import threading
 import time
 from asyncio.base_events import BaseEventLoop
-from collections.abc import Mapping, Sequence
-from types import CodeType, FrameType
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType, FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import WAIT_CODE
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 PACKAGE = __name__.partition(".rpc.")[0]
 NOT_THE_PROGRAMS = {PACKAGE, "numpy", "grpc", *sys.stdlib_module_names} - {"__main__"}
+WaitOf = Callable[[FrameType], ObservedWait]
+NO_LAYERS: Mapping[CodeType, WaitOf] = MappingProxyType({})
 RUN_CODE = BaseEventLoop.run_forever.__code__
 LOCK, RLOCK = type(threading.Lock()), type(threading.RLock())
 OWNER = re.compile(r"owner=(\d+)")
@@ -57,7 +60,7 @@ C_METHODS = {
     (queue.SimpleQueue, "get"): "queue",
 }
 SOCKET_METHODS = ("accept", "connect", "recv", "recv_into", "recvfrom", "recvmsg", "send", "sendall", "sendmsg")
-C_FUNCTIONS = {id(time.sleep): "sleep", id(input): "socket"}
+C_FUNCTIONS = {id(time.sleep): "sleep", id(input): "socket", id(os.read): "socket", id(os.write): "output"}
 
 
 def place_of_frames(frames: Sequence[FrameType]) -> ObservedFrame | None:
@@ -83,16 +86,24 @@ def is_programs(frame: FrameType) -> bool:
     return module.partition(".")[0] not in NOT_THE_PROGRAMS or module.startswith(f"{PACKAGE}.examples.")
 
 
-def wait_of(frames: Sequence[FrameType], awaited: Mapping[int, list[int]], agent: object) -> ObservedWait | None:
+def wait_of(
+    frames: Sequence[FrameType],
+    awaited: Mapping[int, list[int]],
+    agent: object,
+    layers: Mapping[CodeType, WaitOf] = NO_LAYERS,
+) -> ObservedWait | None:
     """Return what a thread waits for; None if it computes, or its frames do not tell.
 
     Args:
         frames: of the thread, the innermost first.
         awaited: ids of the calls that complete a future, by its ``id``.
         agent: the agent whose worker is observed.
+        layers: by code of a function of a layer above, what a thread waits for that is in it.
     """
     for frame in frames:
         code = frame.f_code
+        if (told := layers.get(code)) is not None:
+            return told(frame)
         if code in SHUTDOWN_CODES:
             here = _agent_of(frame) is agent
             return ObservedWait("shutdown" if here else "future")

@@ -191,6 +191,8 @@ class WaitGraph:
                 yield from self._coroutines(node)
             if wait.kind == "consumer" and wait.name in self.seen.workers:
                 yield WaitNode("worker", wait.name)
+            if wait.kind == "collective":
+                yield from (WaitNode("worker", name) for name in wait.workers)
             if wait.kind == "window" and not wait.calls and self._is_silent(wait.name):
                 yield WaitNode("worker", wait.name)
 
@@ -302,7 +304,7 @@ def _waiting_threads(seen: Seen) -> Iterator[WaitNode]:
     for node, thread in seen.threads.items():
         _, view = thread.best()
         telling = view.wait is not None and bool(
-            view.waits or view.wait.calls or view.wait.object or view.wait.kind == "shutdown"
+            view.waits or view.wait.calls or view.wait.object or view.wait.kind in ("shutdown", "collective")
         )
         if (view.main or telling) and (view.wait is None or view.wait.kind != "observation"):
             yield node
