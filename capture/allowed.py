@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import OPERATIONS, Array, accumulate_grad, memory_address, within
-from ..nn.extend import Steps, Weights
+from ..nn.extend import Steps, Weights, move_running
 from .into import cast, copied, in_order, reshaped, strided
 from .mirrors import node_at, run_node
 from .program import array_at, call_whole
@@ -47,6 +47,7 @@ _OURS = (
     run_node,
     accumulate_grad,
     clear_gradient,
+    move_running,
 )
 # Operations that read memory or objects of other libraries, or change what a tensor is.
 _NOT = frozenset(["frombuffer", "from_dlpack", "from_numpy", "resize_", "resize_as_", "set_", "to_sparse"])

@@ -31,6 +31,9 @@ class Writer(Protocol):
     def placed(self, value: Value) -> bool:
         """Return whether a result lies in a buffer, which has its name from now on."""
 
+    def over(self, value: Value) -> Value | None:
+        """Return the operand in whose memory a large result is written; ``None`` if it has its own."""
+
     def is_static(self, value: Value) -> bool:
         """Return whether a value is the same object in each replay."""
 
@@ -45,11 +48,7 @@ def block_lines(source: Writer, blocks: Blocks) -> list[str]:
         source: gets the names.
         blocks: the statement.
     """
-    lines = [
-        f"{source.name(value)} = empty({tuple(value.shape)}, {source.constant(value.dtype)})"
-        for value in blocks.made()
-        if not source.placed(value)
-    ]
+    lines = [_memory(source, value) for value in blocks.made() if not source.placed(value)]
     slots, sizes = blocks.slots()
     inner = {value.number: value for value in blocks.inner}
     divided = [value for number, value in blocks.operands().items() if number not in inner]
@@ -81,8 +80,19 @@ def block_lines(source: Writer, blocks: Blocks) -> list[str]:
             lines.append(f"{source.constant(written_back)}({source.name(value)}, {wholes[value.number]})")
     if others:
         held = [names[value.number] for value in others] + [wholes[value.number] for value in others if blocks.flat]
+        held += [
+            f"b{part.result.number}" for part in blocks.parts if part.kind is Kind.VIEW and part.result is not None
+        ]
         lines.append(f"{' = '.join(held)} = None")
     return lines
+
+
+def _memory(source: Writer, value: Value) -> str:
+    """Return the line that makes the memory of a result."""
+    operand = source.over(value)
+    if operand is not None:
+        return f"{source.name(value)} = {source.name(operand)}"
+    return f"{source.name(value)} = empty({tuple(value.shape)}, {source.constant(value.dtype)})"
 
 
 def _line(source: Writer, part: Statement) -> str:

@@ -106,8 +106,8 @@ class _Reader:
         source = Source(
             statements, half, arrays, results, self._tensors, len(self._inputs), backwards, inputs, checked=True
         )  # type: ignore[arg-type]
-        if sum(source.sizes) > self._memory:
-            raise ValueError(self._too_much(sum(source.sizes)))
+        if (size := sum(source.sizes) + source.passing) > self._memory:
+            raise ValueError(self._too_much(size))
         plan = Plan(source, self._tensors, State(), _typed(data["label"], str), (), self._inputs)
         if differentiable is not None:
             plan.differentiable(*differentiable)

@@ -2,7 +2,7 @@
 
 A storage needs its memory from the statement that makes it to the last one that uses it. Before and after that the memory is
 free for another storage of that size or a smaller one. Memory that others may keep is not planned: NumPy makes it anew in
-each replay.
+each replay. So it does with large arrays: they are freed at their last use, and take no memory between replays.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from .errors import Unrecordable
 from .values import Statement, Storage, Value
+
+LARGE = 1 << 18  # bytes; larger results have new memory in each replay
 
 
 def last_uses(statements: Sequence[Statement], half: int) -> dict[Storage, int]:
@@ -50,8 +53,29 @@ def escaping(statements: Sequence[Statement], results: Sequence[Value]) -> set[S
     return found
 
 
-def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) -> tuple[dict[int, int], list[int]]:
-    """Return the buffer of each value that is written into one, by the value's number, and the sizes of the buffers in bytes.
+@dataclass(slots=True, eq=False)
+class Memory:
+    """The plan: where the results of a program lie.
+
+    Attributes:
+        places: by the numbers of values, the buffers that they are written into.
+        sizes: of the buffers, in bytes.
+        anew: the storages of large results, which have new memory in each replay.
+        over: by the number of such a result, the operand that it is written over.
+        passing: the most bytes that these results take at one time.
+        lanes: by the number of such a result, a lane in a picture; what is in one lane is not needed at the same time.
+    """
+
+    places: dict[int, int]
+    sizes: list[int]
+    anew: set[Storage]
+    over: dict[int, Value]
+    passing: int
+    lanes: dict[int, int]
+
+
+def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) -> Memory:
+    """Return where each result lies.
 
     The largest values get buffers first, and smaller ones use the times between them. So no buffer ever has to grow.
 
@@ -60,16 +84,37 @@ def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) 
         half: the first statement of its backward half.
         kept: storages that must not be in a buffer.
     """
+    tenants = _tenants(statements, half, kept)
+    large = [each for each in tenants if each.size >= LARGE]
+    places, buffers = _packed([each for each in tenants if each.size < LARGE])
+    return Memory(
+        places,
+        [each.size for each in buffers],
+        {storage for each in large for value in each.values for storage in value.storages},
+        {value.number: operand for each in large for operand, value in pairwise(each.values)},
+        _most(large),
+        _packed(large)[0],
+    )
+
+
+def _packed(tenants: Sequence[_Tenant]) -> tuple[dict[int, int], list[_Buffer]]:
+    """Return the buffers for tenants, and for each value the number of its buffer."""
     buffers: list[_Buffer] = []
     places: dict[int, int] = {}
-    for tenant in sorted(_tenants(statements, half, kept), key=lambda each: (-each.size, each.first)):
+    for tenant in sorted(tenants, key=lambda each: (-each.size, each.first)):
         # The smallest buffer that is free at that time.
         place = next((i for i in range(len(buffers) - 1, -1, -1) if buffers[i].is_free(tenant)), len(buffers))
         if place == len(buffers):
             buffers.append(_Buffer(tenant.size))
         buffers[place].take(tenant)
-        places.update(dict.fromkeys(tenant.numbers, place))
-    return places, [each.size for each in buffers]
+        places.update(dict.fromkeys((value.number for value in tenant.values), place))
+    return places, buffers
+
+
+def _most(tenants: Sequence[_Tenant]) -> int:
+    """Return the most bytes that are needed at one time."""
+    changes = [(each.first, each.size) for each in tenants] + [(each.last + 1, -each.size) for each in tenants]
+    return max(accumulate(change for _, change in sorted(changes)), default=0)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,15 +124,13 @@ class _Tenant:
     Attributes:
         size: bytes.
         first, last: the first and the last statement that need it.
-        numbers: of the values.
-        latest: the value that it holds at its end.
+        values: in order.
     """
 
     size: int
     first: int
     last: int
-    numbers: list[int]
-    latest: Value
+    values: list[Value]
 
 
 class _Buffer:
@@ -126,10 +169,10 @@ def _tenants(statements: Sequence[Statement], half: int, kept: set[Storage]) -> 
             (storage,) = value.storages
             tenant = _in_place(statement, value, index, owners)
             if tenant is None:
-                tenant = _Tenant(value.nbytes, index, index, [], value)
+                tenant = _Tenant(value.nbytes, index, index, [])
                 found.append(tenant)
-            tenant.numbers.append(value.number)
-            tenant.last, tenant.latest = max(last[storage], index), value
+            tenant.values.append(value)
+            tenant.last = max(last[storage], index)
             written[storage] = tenant
         owners.update(written)
     return found
@@ -140,7 +183,7 @@ def _in_place(statement: Statement, value: Value, index: int, owners: dict[Stora
     for operand in statement.overwritable(value):
         for storage in operand.storages if len(operand.storages) == 1 else ():
             tenant = owners.get(storage)
-            if tenant is not None and tenant.latest is operand and tenant.last == index and _fits(operand, value):
+            if tenant is not None and tenant.values[-1] is operand and tenant.last == index and _fits(operand, value):
                 return tenant
     return None
 

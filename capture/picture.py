@@ -26,7 +26,7 @@ def picture(source: Source) -> str:
     """Return a picture of a plan.
 
     Calls of a chain, which run block by block, are blue; operations that run as a whole, and effects, are orange. Each bar on
-    the right is a use of a buffer: bars in one column have the same memory.
+    the right is a use of a buffer: bars in one column have the same memory. Light bars are large results, whose memory is new.
 
     Args:
         source: the plan's program.
@@ -40,15 +40,15 @@ def picture(source: Source) -> str:
     height, right = _TOP + _ROW * len(rows) + _MARGIN, _MARGIN + _TEXT + 24
     elements = [
         _text(_MARGIN, 24, "calls", 13),
-        _text(right, 24, f"buffers: {sum(source.sizes):,} bytes", 13),
+        _text(right, 24, _memory(source), 13),
         *(_call(row, text, colour) for row, (_, text, colour) in enumerate(rows)),
         *(
             f'<rect x="{right + _BAR * column}" y="{_TOP + _ROW * first + 2}" width="{_BAR - 3}" '
-            f'height="{_ROW * (last - first + 1) - 4}" rx="3" fill="#7BA7CC"/>'
+            f'height="{_ROW * (last - first + 1) - 4}" rx="3" fill="{_colour(source, column)}"/>'
             for column, first, last in bars
         ),
     ]
-    return svg_page(max(right + _BAR * columns, right + 190) + _MARGIN, height, elements)
+    return svg_page(max(right + _BAR * columns, right + (330 if source.passing else 190)) + _MARGIN, height, elements)
 
 
 def _rows(source: Source) -> Iterator[tuple[int, str, str]]:
@@ -79,16 +79,27 @@ def _name(function: Any) -> str:
 
 
 def _bars(source: Source, places: dict[int, tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Yield the uses of buffers: the column, and the first and last row."""
+    """Yield the uses of buffers and of new memory: the column, and the first and last row."""
     last = last_uses(source.statements, len(source.statements))
     end = max((row for _, row in places.values()), default=0)
     for index, statement in enumerate(source.statements):
         for value in statement.made():
-            buffer = source.buffer_of(value)
-            if buffer is not None and index in places:
+            column = source.buffer_of(value)
+            if column is None and (lane := source.lane_of(value)) is not None:
+                column = len(source.sizes) + lane
+            if column is not None and index in places:
                 used = max(last[storage] for storage in value.storages)
                 known = [places[each][1] for each in range(index, used + 1) if each in places]
-                yield buffer, places[index][0], max(known, default=end)
+                yield column, places[index][0], max(known, default=end)
+
+
+def _colour(source: Source, column: int) -> str:
+    return "#7BA7CC" if column < len(source.sizes) else "#C9DCEB"
+
+
+def _memory(source: Source) -> str:
+    passing = f", and {source.passing:,} while it runs" if source.passing else ""
+    return f"buffers: {sum(source.sizes):,} bytes{passing}"
 
 
 def _call(row: int, text: str, colour: str) -> str:

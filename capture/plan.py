@@ -161,7 +161,7 @@ class Plan:
 
     @property
     def memory(self) -> int:
-        """Bytes of one set of memory."""
+        """Bytes of one set of memory that stays between replays."""
         return sum(self.source.sizes)
 
     def prepare(self) -> None:

@@ -78,7 +78,7 @@ class Program:
     """
 
     def __init__(self, names: Names) -> None:
-        self.tracer = Tracer()
+        self.tracer = Tracer(self._outer)
         self.steps = Steps()
         self.whole: list[tuple[str, str]] = []
         self._names = names
@@ -129,10 +129,14 @@ class Program:
     def _repeat(self, operation: Operation, ends: Ends) -> list[Tensor]:
         if operation.drew or any(isinstance(each, Generator) for each in operation.kwargs.values()):
             raise Unrecordable("it draws random numbers")
-        if any(id(each) in self._names.outside for each in operation.written):
+        if operation.name.endswith("_") and any(id(each) in self._names.outside for each in operation.written):
             raise Unrecordable("it writes to a tensor from outside")
+        noted = self.tracer.noted = []
         args, kwargs = mapped((operation.args, operation.kwargs), self._shadowed)
         result = operation.function(*args, **kwargs)
+        outside = [self.argument(each) for each in operation.written if id(each) in self._names.outside]
+        if sorted(map(_place, outside)) != sorted(set(map(_place, noted))):
+            raise Unrecordable("it writes to a tensor from outside")
         check_alike(operation.result, result)
         written = operation.outputs()[len(tensors_of(result)) :]
         repeated = tensors_of(result) + [self.shadow(each) for each in written]
@@ -140,6 +144,15 @@ class Program:
         check_gradients(self.tracer, operation.outputs(), repeated, ends)
         trace_rows(self.tracer, repeated, self._nodes)
         return repeated
+
+    def _outer(self, shadow: Tensor) -> Outer:
+        """Return the tensor from outside that a shadow is in the place of."""
+        real = self._leaves.get(id(shadow))
+        if real is None or real._requires_grad:
+            raise Unrecordable("it changes a tensor that is a result, or that requires grad")
+        self.tracer.changed.append(real._array)
+        outer: Outer = self.argument(real)
+        return outer
 
     def _shadowed(self, each: Any) -> Any:
         return self.shadow(each) if isinstance(each, Tensor) else each
@@ -316,6 +329,10 @@ def root_gradient(output: Tensor, gradient: Tensor | None) -> Any:
             raise Unrecordable("backward() needs a gradient")
         return np.ones(output._array.shape, output._array.dtype)
     return gradient._array.astype(output._array.dtype)
+
+
+def _place(outer: Outer) -> tuple[int, bool]:
+    return outer.place, outer.found
 
 
 def call_whole(function: Callable[..., Any], grad: bool, args: Any, kwargs: Any) -> Any:

@@ -21,8 +21,9 @@ def report(name: str, entries: Sequence[Any]) -> str:
     lines = []
     for number, entry in enumerate(entries, 1):
         for plan in entry.plans:
+            passing = f" and {plan.source.passing:,} while it runs" if plan.source.passing else ""
             lines.append(
-                f"  {number}: {plan.label}: {plan.source.calls} calls, {plan.memory:,} bytes, {plan.replays} replays"
+                f"  {number}: {plan.label}: {plan.source.calls} calls, {plan.memory:,} bytes{passing}, {plan.replays} replays"
             )
             lines += _chains(plan.source.statements)
             for (operation, reason), count in Counter(plan.whole).items():

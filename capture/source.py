@@ -58,6 +58,7 @@ class Source:
         text: the source; a function ``replay(t0, t1, ...)``.
         constants: by name.
         sizes: the buffers' sizes in bytes.
+        passing: the most bytes at one time of large results, which are freed at their last use.
         views: lines that are run once for each set of buffers.
         buffers: by name, the number of a buffer and the value that lies in it.
         condition: the source of a function of the same arguments: whether a replay can begin.
@@ -94,7 +95,8 @@ class Source:
         self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray, "empty": np.empty}
         self.views: list[str] = []
         self.buffers: dict[str, tuple[int, Value]] = {}
-        self._places, self.sizes = plan_memory(statements, half, self._kept)
+        self._memory = plan_memory(statements, half, self._kept)
+        self.sizes, self.passing = self._memory.sizes, self._memory.passing
         self._static: set[int] = set()  # values that are the same object in each replay
         self._named: dict[int, str] = {}
         self.halves = bool(backwards)
@@ -105,6 +107,7 @@ class Source:
         self._conditions: list[Statement] = []
         self.text = self._write()
         self.condition = self._condition()
+        self._ending, self._static, self._named, self._conditions = {}, set(), {}, []  # for writing only
 
     def _write(self) -> str:
         used = {value.number for value in values_in((self._results, self._gradients))}
@@ -159,7 +162,7 @@ class Source:
     def _check(self, statement: Statement) -> list[str]:
         """Return the line that checks the shape of a result that is made anew."""
         value = statement.result
-        if not self._checked or value is None or value.shape is None or value.number in self._places:
+        if not self._checked or value is None or value.shape is None or value.number in self._memory.places:
             return []
         name, shape = self.name(value), tuple(value.shape)
         return [f"if {name}.shape != {shape}: {self.constant(refuse_shape)}({name}, {shape})"]
@@ -189,7 +192,9 @@ class Source:
         found: dict[int, list[Value]] = {}
         for index, statement in enumerate(self.statements):
             for value in [*statement.made(), statement.result]:
-                if value is None or value.number in returned or (value.shape is not None and value.nbytes < _LARGE):
+                if value is None or value.number in returned:
+                    continue
+                if value.shape is not None and value.nbytes < _LARGE and self._memory.anew.isdisjoint(value.storages):
                     continue
                 end = ends.get(value.number, index)
                 if (index < self._half) == (end < self._half) and value not in found.setdefault(end, []):
@@ -218,6 +223,8 @@ class Source:
             return call
         if self.placed(value):
             return self.call(statement, self.name(value))
+        if (operand := self.over(value)) is not None:
+            return f"{self.name(value)} = {self.call(statement, self.name(operand))}"
         if value.shape == () and statement.kind is Kind.CALL:
             call = f"asarray({call})"
         return f"{self.name(value)} = {call}"
@@ -239,15 +246,23 @@ class Source:
 
     def placed(self, value: Value) -> bool:
         """Return whether a result lies in a buffer, which has its name from now on."""
-        if value.number not in self._places:
+        if value.number not in self._memory.places:
             return False
         self._static.add(value.number)
-        self.buffers[self.name(value)] = self._places[value.number], value
+        self.buffers[self.name(value)] = self._memory.places[value.number], value
         return True
 
     def buffer_of(self, value: Value) -> int | None:
         """Return the number of the buffer that a value lies in; ``None`` if it is made anew in each replay."""
-        return self._places.get(value.number)
+        return self._memory.places.get(value.number)
+
+    def lane_of(self, value: Value) -> int | None:
+        """Return the lane of a large result in a picture; ``None`` of any other."""
+        return self._memory.lanes.get(value.number)
+
+    def over(self, value: Value) -> Value | None:
+        """Return the operand in whose memory a large result is written; ``None`` if it has its own."""
+        return self._memory.over.get(value.number)
 
     def is_static(self, value: Value) -> bool:
         """Return whether a value is the same object in each replay."""

@@ -189,6 +189,10 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
         self._tracer.guard(condition, args)
         return True
 
+    def note(self, function: Callable[..., Any], args: Any) -> None:
+        """Note a call that changes a tensor from outside, which replays make."""
+        self._tracer.outside_change(function, args)
+
     def fill(self, value: Any) -> None:
         self[...] = value
 

@@ -39,9 +39,13 @@ class Tracer:
         given: the numbers of values that are arrays of tensors from outside.
         changed: arrays from outside that the program has written to.
         limit: the number of statements at which an operation, or a node, is too long.
+        noted: tensors that calls of an operation change, as they are in the arguments of statements.
+        argument: returns that form of a tensor over a stand-in.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, argument: Callable[[Tensor], Any]) -> None:
+        self.argument = argument
+        self.noted: list[Any] = []
         self.statements: list[Statement] = []
         self.outer: set[Storage] = set()
         self.keep = self.closed = False
@@ -215,6 +219,17 @@ class Tracer:
         if not condition(*self.examples(args)):
             raise Unrecordable("it looks at elements, and takes a way that is not recorded")
         self.effect(condition_of, (condition, *args))
+
+    def outside_change(self, function: Callable[..., Any], args: Any) -> None:
+        """Record a call that changes a tensor from outside.
+
+        Args:
+            function: what is called: it changes its first argument, and returns nothing.
+            args: its arguments; the first is a tensor over a stand-in.
+        """
+        changed = self.argument(args[0])
+        self.noted.append(changed)
+        self.effect(function, (changed, *args[1:]), changes=True)
 
     def _is_given(self, stand_in: StandIn) -> bool:
         example = stand_in._example

@@ -58,3 +58,17 @@ def holds(condition: Callable[..., Any], *args: Any) -> bool:
 def within(numbers: np.ndarray, count: int) -> bool:
     """Return whether all elements, of which there is at least one, are from 0 to ``count - 1``: a condition for ``holds``."""
     return bool(numbers.min() >= 0 and numbers.max() < count)
+
+
+def change(function: Callable[..., Any], *args: Any) -> None:
+    """Call a function that changes a tensor in place, as the running statistics of ``batch_norm``.
+
+    Args:
+        function: changes its first argument, and returns nothing.
+        *args: its arguments: a tensor, arrays and numbers. An ``ArrayLike`` among them notes the call, which is not made.
+    """
+    for each in args:
+        if isinstance(each, ArrayLike):
+            each.note(function, args)
+            return
+    function(*args)

@@ -4,7 +4,7 @@ Users import from ``telegrad``. Code that adds an operation, cuts the graph (as 
 backward pass imports from here.
 """
 
-from .array_like import ArrayLike, as_array, holds, strided, within
+from .array_like import ArrayLike, as_array, change, holds, strided, within
 from .array_memory import address as memory_address
 from .array_memory import storage as memory_owner
 from .autograd.accumulate import AccumulateGrad, accumulate_grad, divert
@@ -72,6 +72,7 @@ __all__ = [
     "as_array",
     "attach",
     "binary",
+    "change",
     "changed",
     "check_reduction",
     "check_device",

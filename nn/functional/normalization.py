@@ -20,6 +20,7 @@ from ...core.extend import (
     Row,
     Tensor,
     as_array,
+    change,
     keep,
     keep_result,
     operation,
@@ -329,7 +330,6 @@ def by_running_statistics(
     return affine(input, scale, shift, (input.shape[1], *(1,) * (input.ndim - 2)))
 
 
-@no_grad()
 def update_running(running: Tensor | None, value: Array, momentum: float) -> None:
     """Move a running statistic towards ``value``, in place: ``(1 - momentum) * running + momentum * value``.
 
@@ -339,7 +339,19 @@ def update_running(running: Tensor | None, value: Array, momentum: float) -> Non
         momentum: share of the new value.
     """
     if running is not None:
-        running.mul_(1 - momentum).add_(Tensor(value.astype(running.dtype) * momentum))
+        change(move_running, running, value, momentum)
+
+
+@no_grad()
+def move_running(running: Tensor, value: Array, momentum: float) -> None:
+    """Move a running statistic as ``update_running`` does: one call of a plan.
+
+    Args:
+        running: the statistic.
+        value: the new value.
+        momentum: share of the new value.
+    """
+    running.mul_(1 - momentum).add_(Tensor(value.astype(running.dtype) * momentum))
 
 
 def last_dims(

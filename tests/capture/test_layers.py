@@ -17,6 +17,7 @@ IMAGES = {
     "max_pool, overlapping": lambda: nn.MaxPool2d(3, stride=2, padding=1),
     "avg_pool": lambda: nn.AvgPool2d(3, stride=2, padding=1),
     "layer_norm": lambda: nn.LayerNorm((12, 12)),
+    "batch_norm without statistics": lambda: nn.BatchNorm2d(4, track_running_stats=False),
     "group_norm": lambda: nn.GroupNorm(2, 4),
 }
 SEQUENCES = {
@@ -61,6 +62,51 @@ def whole(sides):
 def test_layers_of_images(name, batch, sides):
     sides.run(training(IMAGES[name], (batch, 4, 12, 12)), calls=4)
     assert sides.replays() == 2 and not whole(sides) and not sides.reasons()
+
+
+@pytest.mark.parametrize("momentum", [0.1, 0.0])
+@pytest.mark.parametrize("shape", [(5, 4), (3, 4, 6, 5), (70, 4, 32, 32)])
+def test_running_statistics(shape, momentum, sides):
+    def make():
+        layer = nn.BatchNorm2d(4, momentum=momentum) if len(shape) > 2 else nn.BatchNorm1d(4, momentum=momentum)
+        optimizer = tg.optim.SGD(layer.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            layer(x).square().sum().backward()
+            optimizer.step()
+
+        state = lambda: [*layer.parameters(), layer.running_mean, layer.running_var, layer.num_batches_tracked]  # noqa: E731
+        return step, state, lambda call: (tg.from_numpy(array(*shape, seed=call)),)
+
+    sides.run(make, calls=5)
+    assert sides.replays() == 3 and whole(sides) == {"add_"} and not sides.reasons()
+
+
+def test_statistics_that_a_call_reads_after_it_has_changed_them(sides):
+    def make():
+        mean, var = tg.zeros(4), tg.ones(4)
+
+        def step(x):
+            before = mean * 2
+            y = nn.functional.batch_norm(x, mean, var, training=True)
+            return before, y, mean + 1, nn.functional.batch_norm(x, mean, var)
+
+        return step, lambda: [mean, var], lambda call: (tg.from_numpy(array(6, 4, seed=call)),)
+
+    sides.run(make, calls=5)
+    assert sides.replays() == 3 and not sides.reasons()
+
+
+def test_statistics_that_are_results_run_as_a_whole_or_eagerly(sides):
+    def make():
+        def step(x):
+            mean, var = x.mean(0), x.var(0)
+            return nn.functional.batch_norm(x, mean, var, training=True), mean, var
+
+        return step, list, lambda call: (tg.from_numpy(array(6, 4, seed=call)),)
+
+    sides.run(make, calls=5)
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
@@ -165,3 +211,13 @@ def test_a_loaded_plan_checks_the_classes():
     for wrong in (4, -1):
         with pytest.raises(IndexError, match="too large, or negative"):
             plan(logits, tg.tensor([0, wrong, 1]))
+
+
+def test_a_loaded_plan_moves_its_running_statistics():
+    module, x = nn.BatchNorm1d(4, affine=False), tg.from_numpy(array(6, 4))
+    mean, var = module.running_mean, module.running_var
+    file, _ = saved(lambda x: nn.functional.batch_norm(x, mean, var, training=True), x)
+    plan = tg.load_plan(file)
+    for _ in range(2):
+        assert tg.equal(plan(x + 1), nn.functional.batch_norm(x + 1, mean, var, training=True))
+    assert {each.numpy().tobytes() for each in plan.tensors} == {mean.numpy().tobytes(), var.numpy().tobytes()}

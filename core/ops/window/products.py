@@ -59,10 +59,14 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     if depthwise.is_depthwise(image.shape[1], outputs, window, groups):
         return depthwise.convolve_weight(output, image, window)
     rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
-    result = np.zeros((groups, inputs * math.prod(window.kernel_size), outputs // groups), wide, like=image)
+    result: Any = None
     for part, columns in _columns(image, window, groups, wide):
         # The small factor is transposed and not the patches: the product then takes two thirds of the time.
-        result += np.matmul(columns, np.ascontiguousarray(rows[part].swapaxes(-1, -2), like=rows)).sum(axis=0)
+        product = np.matmul(columns, np.ascontiguousarray(rows[part].swapaxes(-1, -2), like=rows))
+        product = product[0] if len(product) == 1 else product.sum(axis=0)  # a small sum may be as large as its terms
+        result = product if result is None else np.add(result, product, out=result)
+    if result is None:
+        result = np.zeros((groups, inputs * math.prod(window.kernel_size), outputs // groups), wide, like=image)
     result = np.ascontiguousarray(result.swapaxes(-1, -2), like=result)
     return result.reshape(outputs, inputs, *window.kernel_size).astype(image.dtype, copy=False)
 

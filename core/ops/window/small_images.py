@@ -81,7 +81,7 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
         result: Any = None
         for part, wide in _parts(window, image.shape, image.dtype):
             product = products.convolve_weight(_one_image(output[part]), _one_image(image[part]), wide, groups)[..., 0]
-            result = product if result is None else result + product
+            result = product if result is None else np.add(result, product, out=result)
     else:
         result = products.convolve_weight(output, image, window, groups)
     if window.kernel_size == whole:
