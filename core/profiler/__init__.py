@@ -1,6 +1,7 @@
 """The profiler (``torch.autograd.profiler``): ``profile``, ``record_function``, and what they record."""
 
 from .events import FunctionEvent, Interval, MemoryEvent
+from .merging import merge_traces
 from .ranges import record_function
 from .recorder import profile
 from .table import EventList, FunctionEventAvg
@@ -11,6 +12,7 @@ __all__ = [
     "FunctionEventAvg",
     "Interval",
     "MemoryEvent",
+    "merge_traces",
     "profile",
     "record_function",
 ]

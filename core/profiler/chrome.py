@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from .events import FunctionEvent, MemoryEvent
+
+CLOCK_ROW = "telegrad_clock"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def write_trace(
@@ -20,6 +25,7 @@ def write_trace(
     memory: Sequence[MemoryEvent],
     workers: Mapping[int, str],
     here: int,
+    began: int,
 ) -> None:
     """Write a trace.
 
@@ -29,8 +35,15 @@ def write_trace(
         memory: changes of this process's tensor memory.
         workers: names of workers by rank.
         here: rank of this worker; -1 for none.
+        began: when the times of the events begin, in the nanoseconds of ``time.perf_counter_ns``.
     """
-    rows = [*_names(workers), *_slices(events), *_arrows(events), *_counters(memory, _process(here))]
+    rows = [
+        *_names(workers),
+        _clock(_process(here), began),
+        *_slices(events),
+        *_arrows(events),
+        *_counters(memory, _process(here)),
+    ]
     with open(path, "w", encoding="utf-8") as file:
         json.dump(rows, file)
 
@@ -44,6 +57,20 @@ def _names(workers: Mapping[int, str]) -> Iterator[dict[str, Any]]:
     for rank, name in sorted(workers.items()):
         yield {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"{name} (rank {rank})"}}
         yield {"name": "process_sort_index", "ph": "M", "pid": rank, "args": {"sort_index": rank}}
+
+
+def _clock(process: int, began: int) -> dict[str, Any]:
+    """Return a row that says when the trace began, on the clock that processes of one machine share, and by the wall clock."""
+    wall = time.time_ns() - (time.perf_counter_ns() - began)
+    return {"name": CLOCK_ROW, "ph": "M", "pid": process, "args": {"boot": _boot(), "began": began, "wall": wall}}
+
+
+def _boot() -> str:
+    """Return an id of this machine and its last start; empty if the system has none."""
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _slices(events: Sequence[FunctionEvent]) -> Iterator[dict[str, Any]]:
@@ -63,10 +90,12 @@ def _slices(events: Sequence[FunctionEvent]) -> Iterator[dict[str, Any]]:
 
 
 def _arrows(events: Sequence[FunctionEvent]) -> Iterator[dict[str, Any]]:
+    """Yield an arrow from each call to what its callee ran; that of an asynchronous one begins in the slice that made it."""
     for number, event in enumerate(events):
-        if event.blocking:
+        maker = event if event.blocking else event.cpu_parent
+        if maker is not None and (event.blocking or (event.is_async and maker.thread == event.thread)):
             for child in event.cpu_children:
-                if child.is_remote and not child.is_async:
+                if child.is_remote and not child.is_async and (event.blocking or child.node_id != event.node_id):
                     row = {"name": "call", "cat": "call", "id": number}
                     yield {**row, "ph": "s", "ts": event.start / 1000, **_place(event)}
                     yield {**row, "ph": "f", "bp": "e", "ts": child.start / 1000, **_place(child)}

@@ -237,7 +237,7 @@ class profile(Watcher):  # noqa: N801 - PyTorch's name
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a file for chrome://tracing and Perfetto: a list of events, a process for each worker."""
-        write_trace(path, self.function_events, self.memory_events, self.workers, self.node_id)
+        write_trace(path, self.function_events, self.memory_events, self.workers, self.node_id, self.began)
 
 
 def _name(func: Any) -> str:

@@ -10,7 +10,7 @@ import telegrad as tg
 from telegrad import autograd_dist, rpc
 from telegrad.core.errors import RpcTimeoutError, SerializationError
 from telegrad.core.interception import entered
-from telegrad.profiler import profile, record_function
+from telegrad.profiler import merge_traces, profile, record_function
 from telegrad.rpc.extend import current_agent
 from telegrad.testing import in_process_cluster
 
@@ -317,6 +317,49 @@ def test_the_trace_and_the_table_are_by_worker(workers, tmp_path):
     sums = {(row.key.rpartition(": ")[2], row.worker): row.count for row in profiled.key_averages()}
     assert sums["aten::add", "worker1"] == 1 and sums["rpc_async#product(worker0 -> worker2)", "worker0"] == 1
     assert profiled.table().split()[1] == "worker"
+
+
+def test_an_arrow_leads_from_where_a_future_call_was_made(workers, tmp_path):
+    with profile() as profiled, record_function("step"):
+        rpc.rpc_async("worker2", product, (tg.ones(2, 2), tg.ones(2, 2))).wait()
+    profiled.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert [row["pid"] for row in trace if row["ph"] in "sf"] == [0, 2]
+    (step,) = [row for row in trace if row["name"] == "step"]
+    (begin,) = [row for row in trace if row["ph"] == "s"]
+    assert step["ts"] <= begin["ts"] <= step["ts"] + step["dur"] and step["tid"] == begin["tid"]
+
+
+def test_traces_of_several_workers_are_one_on_one_clock(workers, tmp_path):
+    paths = [tmp_path / "0.json", tmp_path / "1.json"]
+    for number, path in enumerate(paths):
+        with workers[number].use(), profile() as profiled, record_function(f"step{number}"):
+            rpc.rpc_sync("worker2", product, (tg.ones(2, 2), tg.ones(2, 2)))
+        profiled.export_chrome_trace(path)
+    merge_traces(paths, tmp_path / "all.json")
+    trace = json.loads((tmp_path / "all.json").read_text())
+    first, second = (next(row for row in trace if row["name"] == name) for name in ("step0", "step1"))
+    assert (first["pid"], second["pid"]) == (0, 1) and first["ts"] + first["dur"] <= second["ts"]
+    arrows = [(row["ph"], row["id"], row["pid"]) for row in trace if row["ph"] in "sf"]
+    assert [pid for _, _, pid in arrows] == [0, 2, 1, 2] and len({number for _, number, _ in arrows}) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is no trace"),
+        ("{}", "a list of events"),
+        ("[1]", "a list of events"),
+        ("[]", "when it began"),
+        ("[" * 10**5, "no trace"),
+    ],
+)
+def test_what_is_no_trace_is_not_merged(tmp_path, text, why):
+    (tmp_path / "trace.json").write_text(text)
+    with pytest.raises(ValueError, match=why):
+        merge_traces([tmp_path / "trace.json"], tmp_path / "all.json")
+    with pytest.raises(ValueError, match="got no trace"):
+        merge_traces([], tmp_path / "all.json")
 
 
 def test_the_nodes_of_messages_are_events_of_the_backward(workers):
