@@ -83,7 +83,8 @@ def stack(
     job: Job = None,
     timeout: Timeout = 2.0,
     with_all: Annotated[
-        bool, typer.Option("--all", metavar="", help="Also threads that run no code of the program.")
+        bool,
+        typer.Option("--all", metavar="", help="Also threads without code of the program, and frames of libraries."),
     ] = False,
     as_json: Json = False,
 ) -> None:

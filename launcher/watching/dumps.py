@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,17 +13,13 @@ from ...core.job_folder import JobFolder
 from ...core.job_records import DUMPS
 from ...rpc.observing import ObservedFrame, ObservedThread
 from .jobs import LocalWorker
+from .program_files import INSTALLED, is_programs
 
 DUMP_SECONDS = 1.0
 DUMP_QUIET_SECONDS = 0.05  # after the last byte
 MOST_DUMP_BYTES = 1 << 20
 THREAD = re.compile(r"(?:Current thread|Thread) 0x([0-9a-f]+)(?: \[(.*)\])?")
 FRAME = re.compile(r'  File "(.*)", line (\d+|\?\?\?) in (.*)')
-NOT_PROGRAMS = (
-    os.path.dirname(os.__file__) + os.sep,
-    os.path.dirname(os.path.abspath(__file__)).rpartition(f"{os.sep}launcher")[0],
-)
-PROGRAMS = f"{os.sep}site-packages{os.sep}"
 
 
 def dumped_threads(worker: LocalWorker) -> list[ObservedThread]:
@@ -82,12 +77,4 @@ def _waits(thread: ObservedThread) -> bool:
     if not thread.stack or thread.at is None:
         return True
     innermost = thread.stack[-1].file
-    return not is_programs(innermost) and PROGRAMS not in innermost
-
-
-def is_programs(file: str) -> bool:
-    """Return whether a file is the program's own, not the standard library's, this package's or an installed one's."""
-    package = NOT_PROGRAMS[1] + os.sep
-    if file.startswith(package):
-        return file.startswith(os.path.join(package, "examples"))
-    return PROGRAMS not in file and not file.startswith((NOT_PROGRAMS[0], "<frozen", sys.base_prefix + os.sep + "lib"))
+    return not is_programs(innermost) and INSTALLED not in innermost

@@ -1,15 +1,18 @@
 """``telegrad stack``: the stacks of the threads of a job's workers; equal ones are shown once.
 
-Threads in which no code of the program runs, such as an I/O loop, are left out unless all are asked for.
+Threads in which no code of the program runs, such as an I/O loop, and most frames of libraries are left out, unless all are
+asked for.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 
 from ...rpc.observing import Observation, ObservedFrame, ObservedThread
 from .jobs import choose_job
 from .observing import observe_job
+from .program_files import is_programs
 from .texts import shown
 
 COMMAND_THREAD = "telegrad-command"  # it answers this command
@@ -35,7 +38,7 @@ def show_stacks(names: Sequence[str], key: str | None, timeout: float, with_all:
         names: of these workers only; of all, if there are none.
         key: the beginning of the job's id; None for the latest of this folder.
         timeout: seconds that a worker has to answer.
-        with_all: also threads that run no code of the program.
+        with_all: also threads that run no code of the program, and frames of libraries.
         as_json: print one JSON object.
 
     Raises:
@@ -49,8 +52,9 @@ def show_stacks(names: Sequence[str], key: str | None, timeout: float, with_all:
         found = {"job": job.key, "stacks": [asdict(each) for each in groups], "left_out": left_out, "silent": silent}
         print(json.dumps(found, indent=2))
     else:
-        rest = [f"{left_out} more run no code of the program: --all shows them"] if left_out else []
-        print("\n\n".join([*map(_group, groups), *(_silence(each) for each in seen if each.error), *rest]))
+        parts = [*(_group(each, with_all) for each in groups), *(_silence(each) for each in seen if each.error)]
+        parts += [f"{left_out} more run no code of the program: --all shows them"] if left_out else []
+        print("\n\n".join(parts))
     return bool(groups or left_out)
 
 
@@ -79,14 +83,23 @@ def _name(thread: ObservedThread) -> str:
     return name if thread.kind == "thread" else f"{thread.kind} {name}"
 
 
-def _group(group: StackGroup) -> str:
+def _group(group: StackGroup, with_all: bool) -> str:
     by_worker: dict[str, list[str]] = {}
     for worker, name in group.threads:
         by_worker.setdefault(worker, []).append(name)
     heading = ", ".join(f"{worker} ({', '.join(dict.fromkeys(names))})" for worker, names in by_worker.items())
     count = f"{len(group.threads)} threads: " if len(group.threads) > 1 else ""
-    lines = [f"  {frame.function} at {frame.file}:{frame.line}" for frame in reversed(group.frames)]
+    lines = _frames(group.frames[::-1], with_all)
     return "\n".join(shown(line, 2000) for line in (f"{count}{heading}", *lines))
+
+
+def _frames(frames: Sequence[ObservedFrame], with_all: bool) -> list[str]:
+    """Return the lines of a stack, the innermost frame first; of frames of libraries in a row there is the number only."""
+    lines = []
+    for programs, run in groupby(frames, lambda frame: with_all or frame is frames[0] or is_programs(frame.file)):
+        each = [f"  {frame.function} at {frame.file}:{frame.line}" for frame in run]
+        lines += each if programs or len(each) == 1 else [f"  ... {len(each)} frames of libraries"]
+    return lines
 
 
 def _silence(worker: Observation) -> str:
