@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from ..console import WorkerConsole
 from ..watching.texts import shown
@@ -18,6 +18,14 @@ RENDER_SECONDS = 1.0
 LEAST_LINES = 12  # of a terminal that has a live view
 MOST_LAST_LINE = 120
 HEADINGS = ("worker", "state", "host", "CPU", "memory", "calls/s", "logged", "progress", "last line")
+LEAST_WIDTHS = {"worker": 8, "state": 8, "CPU": 4, "memory": 9, "calls/s": 7, "logged": 14, "progress": 14}
+NEEDED_COLUMNS = {
+    "host": 140,
+    "last line": 120,
+    "calls/s": 100,
+    "memory": 80,
+    "CPU": 80,
+}  # of a terminal, for these cells
 RIGHT_ALIGNED = ("CPU", "memory", "calls/s")
 
 
@@ -110,16 +118,18 @@ def render(rows: Sequence[LiveRow], last_lines: dict[str, str], columns: int, li
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for heading in HEADINGS:
-        table.add_column(
-            heading, no_wrap=True, overflow="ellipsis", justify="right" if heading in RIGHT_ALIGNED else "left"
-        )
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False, expand=True)
+    headings = [each for each in HEADINGS if columns >= NEEDED_COLUMNS.get(each, 0)]
+    for heading in headings:
+        justify: Literal["left", "right"] = "right" if heading in RIGHT_ALIGNED else "left"
+        # The last line gets the room that the others leave.
+        share = 1 if heading == HEADINGS[-1] else None
+        table.add_column(heading, no_wrap=True, justify=justify, ratio=share, min_width=LEAST_WIDTHS.get(heading))
     room = max(lines - 2, 1)
     for row in rows[:room]:
         last = shown(Text.from_ansi(last_lines.get(row.worker, "")).plain.strip(), MOST_LAST_LINE)
         cells = (row.worker, row.state, row.host, row.processor, row.memory, row.calls, row.curves, row.progress, last)
-        table.add_row(*map(Text, cells))
+        table.add_row(*(Text(cell) for heading, cell in zip(HEADINGS, cells) if heading in headings))
     output = StringIO()
     console = Console(file=output, width=max(columns - 1, 20), force_terminal=True, highlight=False)
     console.print(table)

@@ -92,6 +92,12 @@ def test_many_workers_take_a_part_of_the_terminal():
     assert len(lines) == 10 and lines[-1] == "and 42 more workers" and max(map(len, lines[1:])) < 100
 
 
+@pytest.mark.parametrize("columns", [60, 100, 200])
+def test_a_long_last_line_takes_what_the_other_cells_leave(columns):
+    _, line = render([replace(ROW, worker="trainer0")], {"trainer0": "x" * 500}, columns, 10).splitlines()
+    assert line.startswith("trainer0") and "loss 0.5 █▁" in line and "train 1/2" in line and len(line) < columns
+
+
 class Terminal:
     """A terminal: its lines, and the two codes that the view uses."""
 
