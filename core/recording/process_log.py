@@ -6,6 +6,7 @@ call waits for a lock: a value is appended to a queue, and the thread that gets 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -87,8 +88,13 @@ class ProgramLog:
         """Call a sink no longer."""
         self._sinks = tuple(each for each in self._sinks if each != sink)
 
+    def forked(self) -> None:
+        """In a forked child: take a new lock, because a thread that the child does not have may hold the old one."""
+        self._moving = threading.Lock()
+
 
 _log = ProgramLog()
+os.register_at_fork(after_in_child=lambda: _log.forked())
 
 
 def program_log() -> ProgramLog:

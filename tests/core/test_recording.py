@@ -148,6 +148,15 @@ def test_a_value_that_is_logged_while_another_one_is_moved_comes_after_it(log):
     assert list(log.series()) == ["outer", "inner"]
 
 
+def test_a_forked_child_logs_although_a_thread_of_its_parent_held_the_lock(log):
+    log._moving.acquire()
+    tg.log(loss=1)
+    assert log.series() == {}
+    log.forked()
+    tg.log(loss=2)
+    assert log.series()["loss"].count == 2
+
+
 def test_a_loop_has_its_position():
     seen = []
     for item in tg.progress([5, 6, 7], description="epoch"):
