@@ -11,6 +11,7 @@ from ..run_command import refuse
 from ..spec import MOST_SECONDS
 
 WATCHING = "Running jobs"
+METRICS_PORT = 9464  # which the exporters of OpenTelemetry have
 MOST_WAIT = min(60.0, MOST_SECONDS)
 
 
@@ -201,7 +202,29 @@ def debug(
         raise typer.Exit(0 if debug_job(workers or [], job, options) else 1)
 
 
+def metrics(
+    job: Job = None,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Port at which to listen; 0 for a free one.")
+    ] = METRICS_PORT,
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Address at which to listen. There is no password.")
+    ] = "127.0.0.1",
+    timeout: Timeout = 2.0,
+) -> None:
+    """Serve metrics of a job for Prometheus, until Ctrl-C, and print their address.
+
+    Each scrape asks the workers. Without a job there are no values; the next job has some.
+    """
+    try:
+        from .metrics import serve_job_metrics
+
+        serve_job_metrics(job, port, host, timeout)
+    except (ImportError, OSError) as error:
+        refuse(str(error))
+
+
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (ps, top, why, stack, memory, logs, debug, kill):
+    for command in (ps, top, why, stack, memory, logs, debug, metrics, kill):
         app.command(rich_help_panel=WATCHING)(command)

@@ -102,6 +102,7 @@ PUBLIC_MODULES = {
     "core.sparse",
     "core.worker_reports",
     "rpc.certificates",
+    "rpc.exporting",
     "rpc.extend",
     "rpc.observing",
     "collective.extend",
