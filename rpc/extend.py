@@ -26,7 +26,7 @@ from .group.dynamic_group import DynamicGroup
 from .group.gathering import Gathering
 from .group.logged_group import LoggedGroup
 from .group.shutdown import Shutdown, shut_down
-from .lanes.frame import FrameHandle, WaitingFrame
+from .lanes.frame import FRAME_LENGTH, FrameHandle, WaitingFrame
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.lane import Lane, LaneListener
 from .lanes.pipe import Pipe
@@ -57,6 +57,7 @@ from .wire.messages import Incoming, Interceptor, Method, Outgoing
 __all__ = [
     "STREAM_AHEAD",
     "DEFAULT_LANES",
+    "FRAME_LENGTH",
     "MOST_ROWS",
     "PROOF_BYTES",
     "PROTOCOL",

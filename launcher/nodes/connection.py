@@ -1,4 +1,4 @@
-"""Connection between two launchers: TLS, and messages of JSON behind their length."""
+"""Connection between two launchers: TLS, and messages of JSON behind their length, as frames are on a worker's socket."""
 
 import json
 import select
@@ -8,10 +8,10 @@ import threading
 import time
 from typing import Any
 
+from ...rpc.extend import FRAME_LENGTH
 from ..errors import NodeError
 
 MOST_MESSAGE_BYTES = 1 << 20
-LENGTH_BYTES = 4
 KEEPALIVE = {
     socket.TCP_KEEPIDLE: 15,
     socket.TCP_KEEPINTVL: 15,
@@ -62,7 +62,7 @@ class NodeConnection:
         Raises:
             OSError: the connection is broken.
         """
-        left = memoryview(len(content).to_bytes(LENGTH_BYTES, "little") + content)
+        left = memoryview(FRAME_LENGTH.pack(len(content)) + content)
         with self._send_lock:
             while left:
                 piece = left[:TLS_RECORD_BYTES]
@@ -100,7 +100,7 @@ class NodeConnection:
         Raises:
             OSError: the connection is broken, or the time is over (``TimeoutError``).
         """
-        size = int.from_bytes(self._take(LENGTH_BYTES, deadline), "little")
+        (size,) = FRAME_LENGTH.unpack(self._take(FRAME_LENGTH.size, deadline))
         if size > most:
             raise ConnectionAbortedError(f"a message of {size} bytes was announced, at most {most} are allowed")
         return self._take(size, deadline)

@@ -8,7 +8,6 @@ opens the socket for large frames. Until that is open, large frames go by gRPC.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,8 +17,9 @@ import grpc
 from ...core.errors import SerializationError
 from ..threads.ioloop import first_of
 from .frame import SCATTERED
+from .grpc_bulk import GrpcBulkPipe, Read
 from .grpc_handshake import WELCOME_KEY, translate
-from .grpc_pipe import GrpcBulkPipe, GrpcPipe, Read
+from .grpc_pipe import GrpcPipe
 from .large.pipe import LargePipe
 from .outbox import Write, split_batch
 from .session import Session
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .large.resources import Resources
     from .pipe import Pipe
     from .poller import Poller
-    from .tls_socket import TlsSocket
+    from .stream_socket import StreamSocket
 
 FRAMES = "/telegrad.Lane/Frames"
 BULK = "/telegrad.Lane/Bulk"
@@ -105,7 +105,7 @@ class GrpcSession(Session):
 
     # -- the loop's thread
 
-    def use_socket(self, connected: socket.socket | TlsSocket, kind: str) -> None:
+    def use_socket(self, connected: StreamSocket, kind: str) -> None:
         """Let small frames go by a socket from here on."""
         if self._decided.is_set():  # the session has ended, or its dialer has said that there is no socket
             connected.close()
@@ -126,7 +126,7 @@ class GrpcSession(Session):
         self.use(self._frames, self.scheme)
         self._decided.set()
 
-    def use_bulk_socket(self, connected: socket.socket | TlsSocket, kind: str) -> None:
+    def use_bulk_socket(self, connected: StreamSocket, kind: str) -> None:
         """Let large frames go by a socket of their own from here on."""
         stream = self._stream
         if self.closed or stream is None or self._scattered is not None:

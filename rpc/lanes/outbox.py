@@ -1,6 +1,6 @@
 """Queue of frames that wait for a gRPC stream: filled from any thread without blocking, which writes them itself if it can.
 
-Until a frame has left, any thread may take it back. Frames of ``BULK_BYTES`` or more are in ``bulk.py``.
+Until a frame has left, any thread may take it back. The units of large frames are in it as messages of their own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ class Outbox:
         loop: the stream's.
         take: takes one message's worth of items out of the queue and returns the message; empty if there is none.
         interrupted: called if a signal handler raises something while its thread begins to write: the stream will end.
+
+    Attributes:
+        items: those that wait, to be looked at only.
+        write: writes a message to the stream; ``None`` while there is no stream.
     """
+
+    write: Write | None
 
     def __init__(
         self,
@@ -41,22 +47,17 @@ class Outbox:
         self._loop = loop
         self._take = take
         self._interrupted = interrupted
-        self._items: deque[Any] = deque()
-        self._write: Write | None = None  # while there is a stream
+        self.items: deque[Any] = deque()
+        self.write = None
         self._lock = threading.Lock()
         self._busy = False  # a message is being written; nothing is after an error, or after the end
         self._ends = False  # there will be no more items
         self._writing: Coroutine[Any, Any, Any] | None = None
         self._over: asyncio.Future[None] | None = None
 
-    @property
-    def leaves(self) -> bool:
-        """Return whether there is a stream that takes the items."""
-        return self._write is not None
-
     def put(self, item: Any) -> None:
         """Add an item. Any thread."""
-        self._items.append(item)
+        self.items.append(item)
         if self._loop.get_debug():  # asyncio then refuses callbacks that other threads give to its futures
             self._on_loop(self._leave)
         else:
@@ -67,27 +68,31 @@ class Outbox:
         self._ends = True
         self._on_loop(self._leave)
 
+    def break_off(self) -> None:
+        """End the stream in the middle: it is unknown what of it has left. Any thread."""
+        self._on_loop(self._give_up)
+
     async def write_to(self, write: Write) -> None:
         """Let items leave by a stream's ``write`` from now on, until the end. On the loop."""
         self._over = self._loop.create_future()
-        self._write = write
+        self.write = write
         try:
             self._leave()
             await self._over
         finally:
-            self._write = None
+            self.write = None
 
     def take_all(self) -> list[Any]:
         """Return all items, and keep none."""
         with self._lock:  # a thread that takes them for a message has looked how many there are
-            items = list(self._items)
-            self._items.clear()
+            items = list(self.items)
+            self.items.clear()
         return items
 
     def _leave(self) -> None:
         """Write the next message, unless one is being written."""
         with self._lock:
-            while (self._items or self._ends) and not self._busy and (write := self._write) is not None:
+            while (self.items or self._ends) and not self._busy and (write := self.write) is not None:
                 self._busy, written = True, False
                 try:
                     self._write_next(write)
@@ -99,13 +104,13 @@ class Outbox:
                 finally:
                     if not written:  # a signal handler has raised something
                         self._interrupted()
-                        self._on_loop(self._give_up)
+                        self.break_off()
 
     def _write_next(self, write: Write) -> None:
         # lock held
-        if not self._items:
+        if not self.items:
             self._end(None)
-        elif message := self._take(self._items):
+        elif message := self._take(self.items):
             self._writing = write(message)
             self._step()
         else:
@@ -173,11 +178,6 @@ def next_batch(items: deque[Any]) -> bytes:
             pieces += (FRAME_LENGTH.pack(len(frame)), frame)
             size += len(frame)
     return b"".join(pieces)
-
-
-def next_chunk(items: deque[Any]) -> bytes:
-    """Take one chunk of a large frame, and return it; empty if that was withdrawn."""
-    return items.popleft().take() or b""
 
 
 def split_batch(batch: bytes) -> Iterator[bytes]:

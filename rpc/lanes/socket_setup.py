@@ -23,6 +23,7 @@ from ..security.handshake import SOCKET_NAME_BYTES, SOCKET_TOKEN_BYTES, SocketTo
 from ..security.joiners import HANDSHAKE_SECONDS
 from ..threads.ioloop import within
 from . import sockets
+from .stream_socket import PlainSocket, StreamSocket
 from .tls_socket import TlsSocket
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class SocketAcceptor:
         """Accept the next socket. This is no coroutine, because one that is cancelled may lose a socket that was accepted."""
         loop = asyncio.get_running_loop()
         try:
-            accepted, _ = listening.accept()
+            accepted = PlainSocket.of(listening.accept()[0])
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return  # its dialer has closed it
         except OSError:
@@ -110,16 +111,18 @@ class SocketAcceptor:
             del self._setups[oldest]  # at once: more sockets may be accepted before its task ends
             oldest.cancel()
 
-    def _set_up_ended(self, accepted: socket.socket, setup: asyncio.Task[bool]) -> None:
+    def _set_up_ended(self, accepted: PlainSocket, setup: asyncio.Task[bool]) -> None:
         self._setups.pop(setup, None)
         if setup.cancelled() or not setup.result():  # here and not in the task, which may never have begun
             accepted.close()
 
-    async def _set_up(self, accepted: socket.socket, kind: str) -> bool:
+    async def _set_up(self, accepted: PlainSocket, kind: str) -> bool:
         """Give an accepted socket to the connection to which it belongs; return False if there is none."""
         try:
             sockets.prepare(accepted)
-            secured = accepted if kind == "unix" or self._tls is None else TlsSocket(accepted, self._tls, None)
+            secured: StreamSocket = accepted
+            if kind != "unix" and self._tls is not None:
+                secured = TlsSocket(accepted, self._tls, None)
             take = await within(HANDSHAKE_SECONDS, self._check(secured))
         except Exception as error:
             # If sockets are expected, one that was closed may be that of a worker that has ended: it is not refused.
@@ -129,8 +132,8 @@ class SocketAcceptor:
         take(secured, kind)
         return True
 
-    async def _check(self, accepted: socket.socket | TlsSocket) -> Take:
-        shown = await accepted.handshake() if isinstance(accepted, TlsSocket) else None
+    async def _check(self, accepted: StreamSocket) -> Take:
+        shown = await accepted.handshake()
         proof = await _read_exactly(accepted, SOCKET_NAME_BYTES + SOCKET_TOKEN_BYTES)
         tokens, take, certificate = self._expected[proof[:SOCKET_NAME_BYTES]]
         if shown is not None and shown != certificate:
@@ -138,7 +141,7 @@ class SocketAcceptor:
         if not hmac.compare_digest(proof[SOCKET_NAME_BYTES:], tokens.dialer):
             raise PermissionError("its token is wrong")
         self.forget(tokens)
-        await _send(accepted, tokens.acceptor)
+        await accepted.send_all(tokens.acceptor)
         return take
 
 
@@ -165,9 +168,9 @@ async def open_socket(addresses: Sequence[str], tokens: SocketTokens, tls: Tls |
     raise OSError("; ".join(problems) or "the peer offers none")
 
 
-async def _open(address: str, tokens: SocketTokens, tls: Tls | None, name: str) -> socket.socket | TlsSocket:
+async def _open(address: str, tokens: SocketTokens, tls: Tls | None, name: str) -> StreamSocket:
     made, target = sockets.endpoint(address)
-    secured: socket.socket | TlsSocket = made
+    secured: StreamSocket = made
     with ExitStack() as undo:
         undo.callback(made.close)
         loop = asyncio.get_running_loop()
@@ -175,35 +178,23 @@ async def _open(address: str, tokens: SocketTokens, tls: Tls | None, name: str) 
         sockets.prepare(made)
         if tls is not None:
             secured = TlsSocket(made, tls, name)
-            await secured.handshake()
-        await _send(secured, tokens.name + tokens.dialer)
+        await secured.handshake()
+        await secured.send_all(tokens.name + tokens.dialer)
         if not hmac.compare_digest(await _read_exactly(secured, SOCKET_TOKEN_BYTES), tokens.acceptor):
             raise PermissionError("its token is wrong")
         undo.pop_all()
     return secured
 
 
-def _close(opened: socket.socket | TlsSocket) -> None:
+def _close(opened: StreamSocket) -> None:
     opened.close()
 
 
-async def _send(target: socket.socket | TlsSocket, data: bytes) -> None:
-    if isinstance(target, TlsSocket):
-        await target.send_all(data)
-    else:
-        await asyncio.get_running_loop().sock_sendall(target, data)
-
-
-async def _read_exactly(source: socket.socket | TlsSocket, size: int) -> bytes:
+async def _read_exactly(source: StreamSocket, size: int) -> bytes:
     """Read exactly ``size`` bytes and return them."""
-    loop = asyncio.get_running_loop()
     data = b""
     while len(data) < size:
-        if isinstance(source, TlsSocket):
-            piece = await source.receive(size - len(data))
-        else:
-            piece = await loop.sock_recv(source, size - len(data))
-        if not piece:
+        if not (piece := await source.receive(size - len(data))):
             raise ConnectionResetError("it hung up")
         data += piece
     return data

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from ..threads.forking import remember, remember_name
 from .addresses import is_loopback
+from .stream_socket import PlainSocket
 
 KINDS = ("unix", "tcp")  # the preferred first
 BACKLOG = 1024
@@ -54,7 +55,7 @@ def _listen_unix() -> tuple[socket.socket, str]:
     return listening, f"unix://@{name}"
 
 
-def endpoint(address: str) -> tuple[socket.socket, str | tuple[str, int]]:
+def endpoint(address: str) -> tuple[PlainSocket, str | tuple[str, int]]:
     """Return a new socket, and the target to connect it to, for an address that ``listen`` returned at the peer.
 
     Raises:
@@ -65,14 +66,14 @@ def endpoint(address: str) -> tuple[socket.socket, str | tuple[str, int]]:
     if kind == "unix" and place.startswith(f"@{PREFIX}"):
         name = "\0" + place[1:]
         remember_name(name.encode())
-        made, target = socket.socket(socket.AF_UNIX), name
+        made, target = PlainSocket(socket.AF_UNIX), name
         made.setblocking(False)
         return made, target
     host, _, port = place.rpartition(":")
     if kind != "tcp" or not host:
         raise ValueError(f"{address!r} is no address of a socket")
     remember(place)
-    made = socket.socket(_family(host))
+    made = PlainSocket(_family(host))
     made.setblocking(False)
     return made, (host.strip("[]"), int(port))
 

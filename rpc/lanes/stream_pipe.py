@@ -19,7 +19,7 @@ from .stream_writer import TOGETHER, StreamWriter
 if TYPE_CHECKING:
     from .frame import FrameHandle, WaitingFrame
     from .poller import Poller
-    from .tls_socket import TlsSocket
+    from .stream_socket import StreamSocket
 
 LONG_BYTES = 512  # a frame that is longer waits for no others
 Deliver = Callable[[Any], None]
@@ -49,7 +49,7 @@ class StreamPipe(Pipe):
 
     def __init__(
         self,
-        connected: socket.socket | TlsSocket,
+        connected: StreamSocket,
         poller: Poller,
         deliver: Deliver,
         crowded: Crowded,

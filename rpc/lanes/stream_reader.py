@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import SerializationError
 from .frame import BULK_BYTES, FRAME_LENGTH, new_memory
-from .tls_socket import TlsSocket
+
+if TYPE_CHECKING:
+    from .stream_socket import StreamSocket
 
 READ_BYTES = 16 * 1024  # of one read: some 300 small requests; if it were more, all their answers would come late
 WIDE_BYTES = 64 * 1024  # of one read while longer frames come: then one read suffices, not two or three
@@ -25,7 +26,7 @@ class StreamReader:
         most: bytes of the largest frame.
     """
 
-    def __init__(self, source: socket.socket | TlsSocket, most: int = BULK_BYTES) -> None:
+    def __init__(self, source: StreamSocket, most: int = BULK_BYTES) -> None:
         self._source = source
         self._most = most
         self._make_buffer(READ_BYTES)
@@ -109,24 +110,20 @@ class TlsStreamReader(StreamReader):
     So each read returns all frames that are complete. Bytes that TLS has taken already do not make the socket readable.
     """
 
-    def __init__(self, source: TlsSocket, most: int = BULK_BYTES) -> None:
-        super().__init__(source, most)
-        self._tls = source
-
     def read(self) -> Sequence[Any]:
         frames = super().read()
-        if not self._tls.holds_back:
+        if not self._source.holds_back:
             return frames
         found = list(frames)
         try:
-            with self._tls.only_held_back():
-                while self._tls.holds_back:
+            with self._source.only_held_back():
+                while self._source.holds_back:
                     found += super().read()
         except (BlockingIOError, EOFError):
             pass  # the next read raises EOFError again
         return found
 
 
-def reader_of(source: socket.socket | TlsSocket) -> StreamReader:
+def reader_of(source: StreamSocket) -> StreamReader:
     """Return the reader for a socket."""
-    return TlsStreamReader(source) if isinstance(source, TlsSocket) else StreamReader(source)
+    return (TlsStreamReader if source.encrypted else StreamReader)(source)

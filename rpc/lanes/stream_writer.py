@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,7 +11,7 @@ from ..call_states import WRITTEN
 from .frame import BATCH_BYTES, FRAME_LENGTH, FrameHandle, WaitingFrame
 
 if TYPE_CHECKING:
-    from .tls_socket import TlsSocket
+    from .stream_socket import StreamSocket
 
 TOGETHER = 64  # frames that wait without need are written when they are so many
 SMALL_WRITE_BYTES = 8 * 1024  # to join the parts of a frame up to this takes less time than to tell the system of each
@@ -33,7 +32,7 @@ class StreamWriter:
 
     def __init__(
         self,
-        target: socket.socket | TlsSocket,
+        target: StreamSocket,
         watch_room: Callable[[bool], None],
         flush_soon: Callable[[], object],
     ) -> None:

@@ -1,4 +1,4 @@
-"""Stream socket under TLS, with those methods of a plain socket that streams use. It never blocks, and is for any thread.
+"""``TlsSocket``: a stream socket under TLS.
 
 An SSL object must not be read and written at the same time (OpenSSL, ``SSL_read`` and ``SSL_write``), so a lock is held around
 each call to it. It reads from memory and writes to memory, so that no call to it waits, and one system call can send many
@@ -16,6 +16,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .stream_socket import StreamSocket
+
 if TYPE_CHECKING:
     from ..security.tls import Tls
 
@@ -23,20 +25,18 @@ RECEIVE_BYTES = 256 * 1024
 ENCRYPT_BYTES = 256 * 1024  # encrypted at a time, so that the peer can decrypt the first part meanwhile
 
 
-class TlsSocket:
+class TlsSocket(StreamSocket):
     """TLS on a connected, non-blocking socket. From then on the socket belongs to this object.
 
     Args:
         plain: the socket.
         tls: what this end shows and trusts.
         name: name that the certificate of the other end must carry, if this end has dialed; None if it has accepted.
-
-    Attributes:
-        holds_back: True while there are bytes that were taken from the socket and not yet returned by ``recv_into``.
     """
 
+    encrypted = True
+
     def __init__(self, plain: socket.socket, tls: Tls, name: str | None) -> None:
-        self.family = plain.family
         self._plain = plain
         self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = tls.server_context() if name is None else tls.client_context()
@@ -50,16 +50,10 @@ class TlsSocket:
         self._unsent: bytes | memoryview = b""  # ciphertext that the socket had no room for
         self._owed = 0  # bytes that are encrypted although the caller was told that they were not sent
         self._buffer = memoryview(bytearray(RECEIVE_BYTES))
-        self.holds_back = False
         self._asks_system = True
         self._over = False  # the other end has ended its side
 
     async def handshake(self) -> bytes:
-        """Carry out the TLS handshake, and return the fingerprint of the other end's certificate. On the loop.
-
-        Raises:
-            OSError: the handshake failed.
-        """
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -73,13 +67,11 @@ class TlsSocket:
         assert certificate is not None, "both ends must show one"
         return hashlib.sha256(certificate).digest()
 
-    async def send_all(self, data: bytes) -> None:
-        """Send a few bytes, before the stream begins. On the loop."""
+    async def send_all(self, data: bytes, /) -> None:
         self._encrypt(data)
         await self._flush(asyncio.get_running_loop())
 
-    async def receive(self, size: int) -> bytes:
-        """Return at most ``size`` bytes, before the stream begins; none if the other end has closed. On the loop."""
+    async def receive(self, size: int, /) -> bytes:
         while True:
             try:
                 return self._decrypt(size)
@@ -88,11 +80,14 @@ class TlsSocket:
             except ssl.SSLZeroReturnError:
                 return b""
 
+    @property
+    def family(self) -> int:
+        return self._plain.family
+
     def fileno(self) -> int:
-        """Return the descriptor of the socket."""
         return self._plain.fileno()
 
-    def recv_into(self, buffer: Any) -> int:
+    def recv_into(self, buffer: Any, /) -> int:
         """Read into ``buffer`` and return the number of bytes; 0 if the other end has ended its side.
 
         Raises:
@@ -151,7 +146,7 @@ class TlsSocket:
         data = bytearray(size)
         return bytes(data[: self.recv_into(data)]), [], 0, None
 
-    def sendmsg(self, parts: Sequence[Any], ancillary: Sequence[Any] = (), flags: int = 0) -> int:
+    def sendmsg(self, parts: Sequence[Any], ancillary: Sequence[Any] = (), flags: int = 0, /) -> int:
         """Send as much as there is room for and return the number of bytes. The next call must begin with the other bytes.
 
         Args:
@@ -170,7 +165,7 @@ class TlsSocket:
             fresh = memoryview(fresh)[owed:]
         return owed + self.send(fresh) if fresh else owed
 
-    def send(self, data: Any) -> int:
+    def send(self, data: Any, /) -> int:
         """Send one part, as ``sendmsg`` does; but this may return 0."""
         if self._unsent or self._owed or len(data) > ENCRYPT_BYTES:
             return self.sendmsg((data,))
@@ -188,7 +183,7 @@ class TlsSocket:
         self._owed = 1  # the caller calls again when there is room
         return len(data) - 1
 
-    def shutdown(self, how: int) -> None:
+    def shutdown(self, how: int, /) -> None:
         """End this side of the socket, after telling the other end; or end both sides at once."""
         if how == socket.SHUT_WR:
             self._say_end()
@@ -204,12 +199,10 @@ class TlsSocket:
         self._send_rest()
 
     def close(self) -> None:
-        """Close the socket."""
         self._plain.close()
 
     @contextlib.contextmanager
     def only_held_back(self) -> Iterator[None]:
-        """Let ``recv_into`` return only bytes that it holds back, then raise ``BlockingIOError``. For the reading thread."""
         self._asks_system = False
         try:
             yield

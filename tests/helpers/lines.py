@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from telegrad.core.futures import Future
 from telegrad.rpc.lanes.reading import SharedReading
 from telegrad.rpc.lanes.stream_reader import StreamReader
+from telegrad.rpc.lanes.stream_socket import PlainSocket
 from telegrad.rpc.lanes.stream_writer import StreamWriter
 
 
@@ -15,9 +16,7 @@ class Line:
     """A stream without a loop: frames name the future that they complete."""
 
     def __init__(self):
-        self.near, self.far = socket.socketpair()
-        for end in (self.near, self.far):
-            end.setblocking(False)
+        self.near, self.far = map(PlainSocket.of, socket.socketpair())
         self.futures = [Future() for _ in range(4)]
         self.readers, self.watched, self.ended = [], [], []
         self.writer = StreamWriter(self.far, lambda wanted: None, int)

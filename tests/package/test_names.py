@@ -85,7 +85,7 @@ def fits_its_verb(function):
     if function.name == "close":
         return result in ("None", "list[str]")  # names of threads that still run
     if function.name == "send":
-        return len(function.args.args) > 1
+        return len(function.args.posonlyargs + function.args.args) > 1
     return True
 
 

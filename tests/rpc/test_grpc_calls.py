@@ -11,11 +11,11 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.lanes import grpc_pipe
-from telegrad.rpc.lanes.bulk import chunks
 from telegrad.rpc.lanes.frame import SCATTERED
 from telegrad.rpc.lanes.grpc import DialedSession, GrpcLane
-from telegrad.rpc.lanes.grpc_pipe import GrpcBulkPipe
+from telegrad.rpc.lanes.grpc_bulk import GrpcBulkPipe, UnitStream
+from telegrad.rpc.lanes.large.transfer import Kind
+from telegrad.rpc.lanes.large.writer import UnitMemoryError
 from telegrad.testing.cluster import in_process_cluster
 
 CALLS = 100
@@ -88,16 +88,22 @@ def give():
 @pytest.mark.parametrize("after", [0, 1], ids=["before", "after its first chunk"])
 @pytest.mark.parametrize(("function", "args"), [(give, ()), (len, (LARGE,))], ids=["answer", "request"])
 def test_a_message_for_whose_copy_there_is_no_memory_takes_no_room(monkeypatch, function, args, after):
-    def fail(number, parts):
-        yield from itertools.islice(chunks(number, parts), after)
-        raise MemoryError("no room")
+    sendmsg, calls = UnitStream.sendmsg, itertools.count()
+
+    def fail(stream, parts, *rest):
+        if len(parts) > 1 or parts[0][0] != Kind.CUT:
+            number = next(calls)
+            if number >= after:
+                raise UnitMemoryError("no room")
+        return sendmsg(stream, parts, *rest)
 
     options = GrpcRpcBackendOptions(rpc_timeout=20, window_bytes=2 * LARGE.nbytes)
     with in_process_cluster("a", "b", options=options, make_lane=partial(GrpcLane, ())) as (a, _), a.use():
         rpc.rpc_sync("b", len, (LARGE,))
         with monkeypatch.context() as patch:
-            patch.setattr(grpc_pipe, "chunks", fail)
+            patch.setattr(UnitStream, "sendmsg", fail)
             for _ in range(4):  # as many as two windows
+                calls = itertools.count()
                 with pytest.raises(MemoryError, match="no room"):
                     rpc.rpc_sync("b", function, args)
         assert len(rpc.rpc_sync("b", give)) == rpc.rpc_sync("b", len, (LARGE,)) == LARGE.nbytes

@@ -1,13 +1,11 @@
 """A frame that waits for a stream can be taken back until its last byte has left, and is stamped anew when it had to wait."""
 
 import asyncio
-import struct
 import threading
 from contextlib import suppress
 
 import pytest
-from telegrad.rpc.lanes import bulk, frame
-from telegrad.rpc.lanes.bulk import BULK_CHUNK_BYTES, CHUNK, MOST_BULK_WAITING, Assembly, ChunkedFrame, chunks
+from telegrad.rpc.lanes import frame
 from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle, WaitingFrame
 from telegrad.rpc.lanes.outbox import Outbox, next_batch, split_batch
 from telegrad.rpc.threads.ioloop import LoopThread
@@ -27,29 +25,15 @@ def request(size):
     return encode(made)
 
 
-def transfer(number, parts, handle=None):
-    made = ChunkedFrame(number, sum(map(len, parts)), handle, lambda made: None)
-    assert all(made.add(chunk) for chunk in chunks(number, parts))
-    return made
-
-
 def test_a_header_has_the_length_that_lanes_know():
     assert FRAME_HEAD.size == HEAD_BYTES
 
 
 def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
     for late, seconds in ((-1.0, 0.25), (1000.0, 5.0)):
-        for module in (bulk, frame):
-            monkeypatch.setattr(module, "LATE_SECONDS", late)
+        monkeypatch.setattr(frame, "LATE_SECONDS", late)
         small = WaitingFrame(b"".join(request(10)), Stamp()).take()
         assert decode(small, False, Incoming(None)).timeout == seconds and len(small) == FRAME_HEAD.size + 10
-        large, assembly, whole = transfer(1, request(BULK_CHUNK_BYTES + 9), Stamp()), Assembly(), None
-        while whole is None:
-            whole = assembly.add(large.take())
-        assert (
-            decode(whole, True, Incoming(None)).timeout == seconds
-            and len(whole) == FRAME_HEAD.size + BULK_CHUNK_BYTES + 9
-        )
 
 
 def test_no_deadline_stays_no_deadline():
@@ -62,75 +46,6 @@ def test_a_small_frame_is_taken_or_withdrawn():
     first, second = WaitingFrame(b"first", None), WaitingFrame(b"second", None)
     assert first.withdraw() and not first.withdraw() and first.take() is None
     assert second.take() == b"second" and not second.withdraw()
-
-
-def test_a_transfer_that_has_not_begun_leaves_nothing():
-    waits = transfer(1, [bytes(3 * BULK_CHUNK_BYTES)])
-    assert waits.withdraw() and not waits.withdraw()
-    assert waits.take() is None and not waits.add(b"more")
-
-
-def test_the_receiver_forgets_a_transfer_that_was_cut_short():
-    waits, assembly = transfer(1, [bytes(2 * BULK_CHUNK_BYTES)]), Assembly(2 * BULK_CHUNK_BYTES)
-    assert assembly.add(waits.take()) is None
-    assert waits.withdraw()
-    assert assembly.add(waits.take()) is None and not assembly._under_way
-    assert waits.take() is None
-    whole = transfer(2, [bytes(2 * BULK_CHUNK_BYTES)])  # there is room again
-    assert assembly.add(whole.take()) is None and assembly.add(whole.take()) is not None
-
-
-def test_a_transfer_whose_last_chunk_has_left_cannot_be_withdrawn():
-    waits = transfer(1, [bytes(BULK_CHUNK_BYTES + 1)])
-    assert struct.calcsize("<QQ") == CHUNK.size
-    waits.take()
-    waits.take()
-    assert not waits.withdraw()
-
-
-def adding(made, parts, full):
-    """Start a thread that adds the chunks of a transfer when there is room; it sets ``full`` when it has to wait."""
-
-    def leaves():
-        full.set()
-        return True
-
-    def add():
-        for chunk in chunks(1, parts):
-            made.wait_for_room(leaves)
-            if not made.add(chunk):
-                break
-
-    thread = threading.Thread(target=add)
-    thread.start()
-    return thread
-
-
-def test_chunks_of_a_transfer_wait_for_those_before_them():
-    parts, full = [bytes(BULK_CHUNK_BYTES * (MOST_BULK_WAITING + 2))], threading.Event()
-    made = ChunkedFrame(1, len(parts[0]), None, lambda made: None)
-    thread, assembly = adding(made, parts, full), Assembly()
-    assert full.wait(30)
-    assert made.take_back() is None  # some of it is not there yet
-    frame = assembly.add(made.take())
-    while frame is None:
-        with suppress(IndexError):  # the thread has not added it yet
-            frame = assembly.add(made.take())
-    thread.join(30)
-    assert len(frame) == len(parts[0]) and not made.withdraw()
-
-
-def test_a_thread_that_adds_chunks_waits_no_longer_when_none_leaves():
-    parts, full = [bytes(BULK_CHUNK_BYTES * (MOST_BULK_WAITING + 2))], threading.Event()
-    made = ChunkedFrame(1, len(parts[0]), None, lambda made: None)
-    thread = adding(made, parts, full)
-    assert full.wait(30)
-    assert made.withdraw()
-    thread.join(30)
-    assert not thread.is_alive()
-    whole = transfer(2, parts)  # more than may wait
-    whole.wait_for_room(lambda: False)
-    assert len(whole.take_back()[0]) == len(parts[0])
 
 
 class Stream:

@@ -14,6 +14,7 @@ from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.poller import Poller
 from telegrad.rpc.lanes.stream_pipe import StreamPipe
 from telegrad.rpc.lanes.stream_reader import READ_BYTES, WIDE_BYTES, StreamReader
+from telegrad.rpc.lanes.stream_socket import PlainSocket
 from telegrad.rpc.lanes.stream_writer import MOST_PARTS, TOGETHER, StreamWriter
 
 SIZES = [0, 1, 3, 4, 100, READ_BYTES - 4, READ_BYTES - 3, READ_BYTES, 2 * READ_BYTES, WIDE_BYTES - 4, WIDE_BYTES - 3]
@@ -26,9 +27,7 @@ class Handle(FrameHandle):
 
 @pytest.fixture
 def ends():
-    near, far = socket.socketpair()
-    near.setblocking(False)
-    far.setblocking(False)
+    near, far = map(PlainSocket.of, socket.socketpair())
     with near, far:
         yield near, far
 

@@ -8,7 +8,7 @@ import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.lanes.bulk import BULK_CHUNK_BYTES
+from telegrad.rpc.lanes.grpc_bulk import GRPC_CHUNK_BYTES
 
 ARRAYS = {
     "0-d": np.array(3.5),
@@ -123,7 +123,7 @@ def test_numpy_scalars_and_types(workers):
 
 def test_every_element_is_received(workers):
     """A large message travels in chunks: whatever its size, nothing is lost or moved at their borders."""
-    for size in (BULK_CHUNK_BYTES // 8 - 100, BULK_CHUNK_BYTES // 8, BULK_CHUNK_BYTES // 4 + 1):
+    for size in (GRPC_CHUNK_BYTES // 8 - 100, GRPC_CHUNK_BYTES // 8, GRPC_CHUNK_BYTES // 4 + 1):
         array = np.random.default_rng(size).random(size)
         np.testing.assert_array_equal(send([array, array[:3].copy()])[0], array)
 

@@ -1,4 +1,4 @@
-"""Frames: read as they were written, interleaved in chunks, and what a corrupt one does."""
+"""Frames: read as they were written, and what a corrupt one does."""
 
 import pickle
 import struct
@@ -9,7 +9,6 @@ import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.rpc.calls.codec import Codec
-from telegrad.rpc.lanes.bulk import BULK_CHUNK_BYTES, Assembly, chunks
 from telegrad.rpc.wire.frames import TABLES, decode, encode
 from telegrad.rpc.wire.header import FRAME_HEAD, FrameKind
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
@@ -60,17 +59,6 @@ def test_arrays_of_one_kind_are_found_in_every_frame_that_has_them(count):
         assert [array.tolist() for array in read.attached.arrays] == [tensor.tolist() for tensor in tensors]
         assert bytes(read.pickled) == b"x" * length and bytes(read.attached.buffers[0]) == bytes(length)
         assert read.extras == {length: b"e"}
-
-
-def test_chunks_of_several_transfers_may_be_interleaved():
-    payloads = [bytes([number]) * size for number, size in enumerate((1, BULK_CHUNK_BYTES, 3 * BULK_CHUNK_BYTES + 5))]
-    queues = [list(chunks(number, [payload[:7], payload[7:]])) for number, payload in enumerate(payloads)]
-    assembly, received = Assembly(), []
-    while any(queues):
-        for queue in queues:
-            frame = assembly.add(queue.pop(0)) if queue else None
-            received += [] if frame is None else [bytes(frame)]
-    assert sorted(received) == sorted(payloads)
 
 
 REQUEST = frame_of(*encode(message(pickled=[b"p"], tensors=[tg.ones(2)])))

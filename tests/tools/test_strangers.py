@@ -22,7 +22,6 @@ from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError,
 from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.extend import GrpcRpcBackendOptions
-from telegrad.rpc.lanes.bulk import CHUNK, Assembly
 from telegrad.rpc.lanes.grpc import BULK, FRAMES, GrpcLane
 from telegrad.rpc.lanes.grpc_handshake import CHALLENGE
 from telegrad.rpc.lanes.outbox import FRAME_LENGTH, split_batch
@@ -175,30 +174,7 @@ def test_the_attack_in_short():
     assert main([*sizes, "--no-timing"]) == 0
 
 
-# -- after it: what a header claims
-
-
-def test_what_a_chunk_claims_is_checked_before_memory_is_taken():
-    for total in (2**63, 1001):
-        with pytest.raises(SerializationError, match="exceeds this machine's memory"):
-            Assembly(1000).add(CHUNK.pack(1, total) + b"x")
-    assembly = Assembly(1000)
-    assembly.add(CHUNK.pack(1, 600) + b"x")
-    with pytest.raises(SerializationError, match="exceeds this machine's memory"):
-        assembly.add(CHUNK.pack(2, 600) + b"x")
-    with pytest.raises(SerializationError, match="a chunk of a frame of 600 bytes"):
-        assembly.add(CHUNK.pack(1, 500) + b"x")
-    with pytest.raises(SerializationError, match="ends at 602"):
-        assembly.add(CHUNK.pack(1, 600) + b"x" * 601)
-    for unknown in (CHUNK.pack(5, 600), CHUNK.pack(5, 0)):
-        with pytest.raises(SerializationError, match="without content"):
-            assembly.add(unknown)
-    with pytest.raises(SerializationError, match="without a header"):
-        assembly.add(b"")
-    assert bytes(assembly.add(CHUNK.pack(1, 600) + b"y" * 599)) == b"x" + b"y" * 599
-    assert assembly.add(CHUNK.pack(3, 1000) + b"x") is None  # what is complete makes room
-    assert assembly.add(CHUNK.pack(3, 0)) is None
-    assert assembly.add(CHUNK.pack(4, 1000) + b"x") is None  # and so does what was taken back
+# -- after it: what a header claims (of large frames: tests/rpc/test_transfers.py)
 
 
 def test_a_batch_that_ends_too_early():

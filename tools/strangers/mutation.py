@@ -12,8 +12,9 @@ from typing import Any
 
 from ...core import tensor
 from ...proto.rpc_pb2 import WorkerRecord
-from ...rpc.lanes.bulk import Assembly, chunks
-from ...rpc.lanes.frame import FRAME_LENGTH
+from ...rpc.lanes.frame import FRAME_LENGTH, new_memory
+from ...rpc.lanes.large.incoming import TransferAssembly
+from ...rpc.lanes.large.transfer import UNIT_HEAD, Kind
 from ...rpc.lanes.outbox import split_batch
 from ...rpc.security.handshake import AcceptorHandshake, DialerHandshake
 from ...rpc.wire.control import decode_acknowledgement, decode_control
@@ -107,7 +108,7 @@ class Mutations:
         full = b"".join(encode(message))
         control = plain[:16] + struct.pack("<QHI", 1, 1, 5) + b"words"
         batch = b"".join(FRAME_LENGTH.pack(len(frame)) + frame for frame in (plain, full, control))
-        [chunk] = chunks(1, [full])
+        units = UNIT_HEAD.pack(Kind.BEGIN, len(full)) + UNIT_HEAD.pack(Kind.CHUNK, len(full)) + full
         return [
             (plain, lambda text: decode(text, False, Incoming(None))),
             (full, lambda text: decode(text, False, Incoming(None))),
@@ -115,5 +116,5 @@ class Mutations:
             (control, lambda text: list(decode_control(text))),
             (control, decode_acknowledgement),
             (batch, lambda text: list(split_batch(text))),
-            (chunk, lambda text: Assembly().add(text)),
+            (units, lambda text: TransferAssembly(new_memory, bytes).message(text)),
         ]

@@ -23,10 +23,10 @@ from ...call_states import ADMITTED
 from ...threads.ioloop import call_on_loop, may_block
 from ..frame import BULK_BYTES, SCATTERED, FrameHandle, Loan
 from ..pipe import Pipe
-from ..tls_socket import TlsSocket
 from .arrival import Arrival
 from .borrower import Borrower
 from .heap import HEAP
+from .incoming import TransferAssembly
 from .lender import IDLE_SECONDS, Lender
 from .reader import BulkReader
 from .scattered import NO_SEGMENT, FramePiece, Notices, decode_table, encode_table
@@ -35,6 +35,7 @@ from .writer import BulkWriter
 
 if TYPE_CHECKING:
     from ....core.shared_memory import Segment
+    from ..stream_socket import StreamSocket
     from .resources import Resources
 
 SEGMENT_BYTES = 64 * 1024  # larger parts go into a segment; for smaller ones a copy through the socket costs less
@@ -61,7 +62,7 @@ class LargePipe(Pipe):
 
     def __init__(
         self,
-        bulk: socket.socket | TlsSocket,
+        bulk: StreamSocket,
         send_small: SendSmall,
         deliver: Deliver,
         resources: Resources,
@@ -79,7 +80,8 @@ class LargePipe(Pipe):
         self._lender = Lender(resources.lending)
         self._borrower = Borrower(resources.borrowing, self._wake)
         self._writer = BulkWriter(bulk, loop, self._end)
-        self._reader = BulkReader(bulk, loop, self._begin, deliver, self._offered, self._end)
+        assembly = TransferAssembly(self._buffers.take, deliver, self._begin)
+        self._reader = BulkReader(bulk, loop, assembly, self._offered, self._end)
         self._returning = False  # a flush of returned segments is due
         self._told = False  # a frame has told the peer of returned segments since the last look
         self._trimming = False
@@ -249,7 +251,7 @@ class LargePipe(Pipe):
         return self._send_small(parts, sum(map(len, parts)), handle)
 
     def _keep_heap(self) -> None:
-        if isinstance(self._bulk, TlsSocket):
+        if self._bulk.encrypted:
             HEAP.keep()
             self._trim_in_a_while()
 
@@ -298,7 +300,7 @@ class LargePipe(Pipe):
         self._end(None)
         self._reader.close()
         self._writer.close()
-        self._loop.remove_writer(self._bulk)
+        self._bulk.forget_room(self._loop)
         try:
             self._bulk.shutdown(socket.SHUT_RDWR)  # wakes the threads that wait for it
         except OSError:

@@ -11,26 +11,21 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ....core.errors import SerializationError
 from ...threads.ioloop import call_on_loop
-from ..frame import new_memory
-from ..tls_socket import TlsSocket
-from .arrival import Arrival
 from .starter import ThreadStarter
 from .transfer import DESCRIPTOR, UNIT_HEAD, Kind
+
+if TYPE_CHECKING:
+    from ..stream_socket import StreamSocket
+    from .incoming import TransferAssembly
 
 LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer, and then ends
 READER_RETRY_SECONDS = 0.2  # until the thread is started again, if the system has given none
 GIVE_UP_SECONDS = 10.0  # the connection ends if the system gives no thread for so long
-Begin = Callable[[memoryview], Arrival]
 Offered = Callable[[int, "int | None"], object]
 Ended = Callable[["Exception | None"], object]
-
-
-class TransferCutError(Exception):
-    """Error: the sender has withdrawn the rest of a transfer."""
 
 
 class BulkReader:
@@ -39,31 +34,27 @@ class BulkReader:
     Args:
         source: the socket, non-blocking.
         loop: watches the socket while nothing comes.
-        begin: gets a front; makes its arrival.
-        deliver: gets each frame, in the thread that reads.
+        assembly: gets the units of transfers, in the thread that reads, and delivers their frames there.
         offered: gets the number of an offered segment, and its descriptor, ``None`` if the system had none to give.
         ended: called once, in any thread: with ``None`` when the peer has ended its side, or with the error.
     """
 
     def __init__(
         self,
-        source: socket.socket | TlsSocket,
+        source: StreamSocket,
         loop: asyncio.AbstractEventLoop,
-        begin: Begin,
-        deliver: Callable[[Any], object],
+        assembly: TransferAssembly,
         offered: Offered,
         ended: Ended,
     ) -> None:
         self._source = source
         self._loop = loop
-        self._begin = begin
-        self._deliver = deliver
+        self._assembly = assembly
         self._offered = offered
         self._ended = ended
         self._closed = False
         self._starter = ThreadStarter("read large frames")
         self._latest: float | None = None  # when the connection ends if there is still no thread
-        self._left = 0  # bytes of the chunk that is being read
         self._rights = socket.CMSG_SPACE(DESCRIPTOR.size) if source.family == socket.AF_UNIX else 0
         self._poll = select.poll()
         self._poll.register(source, select.POLLIN)
@@ -77,7 +68,7 @@ class BulkReader:
     def _watch(self) -> None:
         if self._closed:
             return
-        if self._holds_back():
+        if self._source.holds_back:
             self._start()
         else:
             self._loop.add_reader(self._source, self._wake)
@@ -101,7 +92,7 @@ class BulkReader:
 
     def _run(self) -> None:
         try:
-            while not self._closed and (self._holds_back() or self._poll.poll(LINGER_SECONDS * 1000)):
+            while not self._closed and (self._source.holds_back or self._poll.poll(LINGER_SECONDS * 1000)):
                 self._read_item()
         except EOFError:
             self._ended(None)
@@ -113,47 +104,21 @@ class BulkReader:
             except RuntimeError:
                 pass  # the loop is closed, and the connection with it
 
-    def _holds_back(self) -> bool:
-        """Return whether TLS has taken bytes from the system that are still to be read."""
-        return isinstance(self._source, TlsSocket) and self._source.holds_back
-
     def _read_item(self) -> None:
-        kind, size = self._head()
-        if kind == Kind.BEGIN:
-            try:
-                self._read_transfer(size)
-            except TransferCutError:
-                pass
-        elif kind != Kind.OFFER:
-            raise SerializationError(f"{kind} is not what a bulk socket goes on with")
+        """Read an offer, or a whole transfer."""
+        self._read_unit()
+        while self._assembly.under_way:
+            self._read_unit()
 
-    def _read_transfer(self, front_bytes: int) -> None:
-        front = new_memory(front_bytes)
-        self._fill(front)
-        arrival = self._begin(front)
-        for blank in arrival.blanks():
-            self._fill(blank)
-        if self._left:
-            raise SerializationError(f"a transfer is {self._left} bytes longer than its table says")
-        self._deliver(arrival.frame())
-
-    def _fill(self, memory: memoryview) -> None:
-        """Fill memory with the next bytes of the transfer."""
-        filled, size = 0, len(memory)
-        while filled < size:
-            if not self._left:
-                self._left = self._next_chunk()
-            count = self._receive(memory[filled : filled + self._left])
-            filled += count
-            self._left -= count
-
-    def _next_chunk(self) -> int:
-        kind, size = self._head()
-        if kind == Kind.CUT:
-            raise TransferCutError
-        if kind != Kind.CHUNK or not size:
-            raise SerializationError(f"{kind} is not what a transfer goes on with")
-        return int(size)
+    def _read_unit(self) -> None:
+        kind, size, descriptors = self._head()
+        if kind == Kind.OFFER:
+            self._offered(size, descriptors[0] if descriptors else None)
+            if not self._assembly.under_way:
+                return
+        room = self._assembly.unit(kind, size)
+        while room is not None:
+            room = self._assembly.filled(self._receive(room))
 
     def _receive(self, memory: memoryview) -> int:
         while True:
@@ -172,8 +137,8 @@ class BulkReader:
         # With a limit: if the socket is closed at this moment, another one may get its descriptor.
         self._poll.poll(LINGER_SECONDS * 1000)
 
-    def _head(self) -> tuple[int, int]:
-        """Read a unit's header and return its two fields; take the segment if the unit is an offer."""
+    def _head(self) -> tuple[int, int, list[int]]:
+        """Read a unit's header, and return its two fields and the descriptors that came with it."""
         data = b""
         descriptors: list[int] = []
         while len(data) < UNIT_HEAD.size:
@@ -189,6 +154,4 @@ class BulkReader:
             data += piece
             descriptors += [DESCRIPTOR.unpack(sent[: DESCRIPTOR.size])[0] for _, _, sent in ancillary]
         kind, size = UNIT_HEAD.unpack(data)
-        if kind == Kind.OFFER:
-            self._offered(size, descriptors[0] if descriptors else None)
-        return kind, size
+        return kind, size, descriptors

@@ -1,8 +1,9 @@
-"""``Transfer``: a large frame that leaves through a bulk socket, from the memory of the thread that sends it.
+"""``Transfer``: a large frame that leaves in units through a socket or a gRPC stream, from the memory of its sender.
 
     BEGIN, size of the front | the front, then the pieces: CHUNK, its size | bytes | CHUNK ...
 
 It leaves in chunks, so that it can be cut: then CUT comes instead of the next chunk, and the receiver drops the transfer.
+``writer.py`` writes it, ``incoming.py`` puts it together.
 """
 
 from __future__ import annotations
@@ -15,12 +16,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..frame import HEAD_BYTES, LATE_SECONDS, FrameHandle
-
-if TYPE_CHECKING:
-    from ..tls_socket import TlsSocket
 
 UNIT_HEAD = struct.Struct("<BQ")  # kind of the unit; its size in bytes, or the number of an offered segment
 DESCRIPTOR = struct.Struct("i")
@@ -37,23 +35,48 @@ class Kind(IntEnum):
     OFFER = 4
 
 
+class UnitTarget(Protocol):
+    """Socket or stream that takes units."""
+
+    def sendmsg(self, parts: Sequence[Any], ancillary: Sequence[Any], flags: int, /) -> int:
+        """Take the parts of a unit, or some of their bytes; return the number of bytes.
+
+        Args:
+            parts: bytes-like objects.
+            ancillary: a descriptor, for a Unix socket.
+            flags: those of the system, for a socket.
+
+        Raises:
+            BlockingIOError: there is no room.
+            OSError: the target is broken.
+        """
+
+
 class Transfer:
-    """Large frame that leaves through a socket in units: its beginning, and its chunks.
+    """Large frame that leaves in units: chunks, the first of them with the beginning.
 
     Args:
         front: bytes-like parts of the front, with its table.
         pieces: the memory of the pieces, in their order.
         handle: names the frame, so that it can be withdrawn.
+        chunk_bytes: most bytes of a chunk.
     """
 
-    def __init__(self, front: Sequence[Any], pieces: Iterable[Any], handle: FrameHandle | None) -> None:
+    def __init__(
+        self,
+        front: Sequence[Any],
+        pieces: Iterable[Any],
+        handle: FrameHandle | None,
+        chunk_bytes: int = UNIT_BYTES,
+    ) -> None:
+        self._chunk_bytes = chunk_bytes
         self._front_bytes = sum(map(len, front))
         self._parts = [memoryview(part) for part in (*front, *pieces) if len(part)]
         self._ends = list(accumulate(map(len, self._parts)))
         self._handle = handle
         self._since = time.monotonic()
         self._lock = threading.Lock()
-        self._begun = self._last = self._over = False  # its beginning leaves or has left; its last chunk; its last unit
+        self._begun = self._last = self._over = False  # a unit of it leaves or has left; its last chunk; its last unit
         self._withdrawn = self._told = False  # told: ``withdraw`` has returned True
         # The unit that leaves: its end in the frame, its parts, and the bytes of each write.
         self._unit: tuple[int, list[Any], list[int]] = (-1, [], [])
@@ -63,23 +86,31 @@ class Transfer:
 
     # -- the thread that writes
 
-    def write(self, target: socket.socket | TlsSocket) -> bool:
+    def write(self, target: UnitTarget) -> bool:
         """Write once; return True if nothing is left to write.
 
         Raises:
             BlockingIOError: the socket has no room.
             OSError: the socket is broken.
         """
-        _, parts, counts = self._unit
+        before, parts, counts = self._unit
         if sum(counts) == sum(map(len, parts)):
             self._begin_unit()
             _, parts, counts = self._unit
-            if not parts:
-                self._parts = []  # the handle, and with it this transfer, may live until the call's deadline
-                self.released = True
-                return True
-        counts.append(target.sendmsg(_after(parts, sum(counts)), (), socket.MSG_DONTWAIT))
-        return False
+        if parts:
+            try:
+                counts.append(target.sendmsg(_after(parts, sum(counts)) if counts else parts, (), socket.MSG_DONTWAIT))
+            except (BlockingIOError, MemoryError):
+                if not counts:
+                    self._undo_unit(before)
+                raise
+            self._handle = None  # handle and transfer are a cycle
+            if not self._over or sum(counts) < sum(map(len, parts)):
+                return False
+        # Nothing of its memory is kept: the handle, and with it this transfer, may live until the call's deadline.
+        self._unit, self._parts = (self._unit[0], [], []), []
+        self.released = True
+        return True
 
     def copy(self) -> None:
         """Copy the parts of the frame whose memory may change before it is written."""
@@ -95,19 +126,25 @@ class Transfer:
             elif self._withdrawn:
                 cut = [UNIT_HEAD.pack(Kind.CUT, 0)]
                 self._unit, self._over = (place, cut, []), True
-            elif place < 0:
-                self._restamp()
-                begin = [UNIT_HEAD.pack(Kind.BEGIN, self._front_bytes)]
-                self._unit, self._begun = (0, begin, []), True
             else:
-                views = self._views(place, min(place + UNIT_BYTES, self._ends[-1]))
+                head = b""
+                if place < 0:
+                    self._restamp()
+                    head, place = UNIT_HEAD.pack(Kind.BEGIN, self._front_bytes), 0
+                views = self._views(place, min(place + self._chunk_bytes, self._ends[-1]))
                 stop = place + sum(map(len, views))
-                chunk = [UNIT_HEAD.pack(Kind.CHUNK, stop - place), *views]
+                chunk = [head + UNIT_HEAD.pack(Kind.CHUNK, stop - place), *views]
                 over = stop == self._ends[-1]
-                self._unit, self._last, self._over = (stop, chunk, []), over, over
+                self._unit, self._begun, self._last, self._over = (stop, chunk, []), True, over, over
+
+    def _undo_unit(self, place: int) -> None:
+        """Take back a unit, and the marks that followed from it, because nothing of it has left."""
+        with self._lock:
+            self._unit = place, [], []
+            self._begun, self._last, self._over = place >= 0, False, False
 
     def _restamp(self) -> None:
-        handle, self._handle = self._handle, None  # handle and transfer are a cycle
+        handle = self._handle
         if handle is not None and time.monotonic() - self._since > LATE_SECONDS and len(self._parts[0]) >= HEAD_BYTES:
             head, rest = self._parts[0][:HEAD_BYTES], self._parts[0][HEAD_BYTES:]
             self._parts[0] = memoryview(handle.restamp(bytes(head)) + bytes(rest))
@@ -130,7 +167,7 @@ class Transfer:
         with self._lock:
             self._withdrawn = True
             place, parts, counts = self._unit
-            self._unit = place, [b"".join(_after(parts, sum(counts)))], []
+            self._unit = place, [b"".join(_after(parts, sum(counts)))], [0]
             self._parts = []
         self.released = True
 
@@ -152,6 +189,11 @@ class Transfer:
             self._told = True
             self._handle = None
             return True
+
+    def take_unsent(self) -> tuple[bytes, FrameHandle | None] | None:
+        """Return the frame, which is not scattered, and its handle, to send it another way; ``None`` if a part has left."""
+        parts, handle = self._parts, self._handle
+        return None if self._begun or not self.take_back() else (b"".join(parts), handle)
 
     def abandon(self) -> None:
         """Send no more of it, unless its last chunk is leaving."""
@@ -184,7 +226,7 @@ class Offer:
         self._counts: list[int] = []
         self.released = False
 
-    def write(self, target: socket.socket | TlsSocket) -> bool:
+    def write(self, target: UnitTarget) -> bool:
         """Write it, unless it has left; return True (see ``Transfer.write``)."""
         if not self._counts:
             data = UNIT_HEAD.pack(Kind.OFFER, self._number)
@@ -205,6 +247,10 @@ class Offer:
     def take_back(self) -> bool:
         """Return whether it has not left (see ``Transfer.take_back``)."""
         return not self._counts
+
+    def take_unsent(self) -> tuple[bytes, FrameHandle | None] | None:
+        """Return ``None``: an offer is not sent another way."""
+        return None
 
     def abandon(self) -> None:
         """Do nothing: an offer is not withdrawn."""

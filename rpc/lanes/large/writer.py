@@ -1,40 +1,62 @@
-"""``BulkWriter``: writes large frames to a bulk socket, one after another, from the memory of the threads that send them.
+"""``BulkWriter``: writes large frames to a bulk socket or a gRPC stream, one after another, from the memory of their senders.
 
 A thread that may wait writes its own frame, after those before it, and returns when its frame has left. For a thread that
-must not wait, such as an event loop's, the frame is copied, and the loop writes the copy whenever the socket has room.
+must not wait, such as an event loop's, the frame is copied, and the loop writes the copy whenever there is room.
 """
 
 from __future__ import annotations
 
 import asyncio
-import select
-import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from ....core.futures import opens, raised_by_handler, shield
+from ....core.futures import raised_by_handler, shield
 from ...threads.ioloop import call_on_loop
+from .transfer import UnitTarget
 
 if TYPE_CHECKING:
-    from ..tls_socket import TlsSocket
     from .transfer import Offer, Transfer
 
 LOOK_SECONDS = 0.05  # a thread that waits checks so often whether it must still wait
 
 
+class UnitMemoryError(MemoryError):
+    """Error: a target has no memory for a unit, of which nothing has left. The transfer is withdrawn."""
+
+
+class BulkTarget(UnitTarget, Protocol):
+    """Socket or stream that takes units, and tells when it has room. Its methods are those of ``StreamSocket``.
+
+    Attributes:
+        full: it had no room a moment ago, so that it is useless to try.
+    """
+
+    @property
+    def full(self) -> bool: ...
+
+    def wait_for_room(self, seconds: float) -> object:
+        """Block until there is room, for ``seconds`` at most."""
+
+    def call_when_room(self, loop: asyncio.AbstractEventLoop, action: Callable[[], object]) -> None:
+        """Call an action when there is room, until ``forget_room``. On the loop."""
+
+    def forget_room(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Watch for room no longer. On the loop."""
+
+
 class BulkWriter:
-    """Writes transfers and offers to a bulk socket. For any thread.
+    """Writes transfers and offers to a bulk socket or a gRPC stream. For any thread.
 
     Args:
-        target: the socket.
+        target: the socket, or the stream.
         loop: writes the items for which no thread waits.
-        broken: called with the error, in any thread, when the socket breaks.
+        broken: called with the error, in any thread, when the target breaks.
     """
 
     def __init__(
-        self, target: socket.socket | TlsSocket, loop: asyncio.AbstractEventLoop, broken: Callable[[Exception], object]
+        self, target: BulkTarget, loop: asyncio.AbstractEventLoop, broken: Callable[[Exception], object]
     ) -> None:
         self._target = target
         self._loop = loop
@@ -78,7 +100,11 @@ class BulkWriter:
         while not (item.released or self._closed):
             if shield.noted:
                 shield.deliver()
-            self._in_turn(self._write, item)
+            if self._turn.acquire(timeout=LOOK_SECONDS):
+                try:
+                    self._write(item)
+                finally:
+                    self._turn.release()
 
     def _abandon(self, item: Transfer | Offer) -> None:
         """Send no more of an item, and release its memory, after waiting until no thread writes from it."""
@@ -88,7 +114,11 @@ class BulkWriter:
             self._broken(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
         item.abandon()
         while not (item.released or self._closed):
-            self._in_turn(lambda item: item.release(), item)
+            if self._turn.acquire(timeout=LOOK_SECONDS):
+                try:
+                    item.release()
+                finally:
+                    self._turn.release()
 
     def _take_back(self, item: Transfer | Offer) -> bool:
         """Count an item as not sent, after the end; return False if all of it has left, or it was withdrawn."""
@@ -99,27 +129,22 @@ class BulkWriter:
         finally:
             self._turn.release()
 
-    def _in_turn(self, action: Callable[[Transfer | Offer], object], item: Transfer | Offer) -> None:
-        """Run an action while no other thread writes; do nothing if another thread writes for ``LOOK_SECONDS``."""
-        if self._turn.acquire(timeout=LOOK_SECONDS):
-            try:
-                action(item)
-            finally:
-                self._turn.release()
-
     def _write(self, last: Transfer | Offer) -> None:
         # turn held
         while self._queue and not last.released:
+            if self._target.full:
+                self._target.wait_for_room(LOOK_SECONDS)
             try:
                 self._write_first()
             except BlockingIOError:
-                _wait_for_room(self._target)
+                self._target.wait_for_room(LOOK_SECONDS)
 
     def _write_first(self) -> None:
         """Write the first item as far as there is room, and remove it from the queue when it has left.
 
         Raises:
-            BlockingIOError: the socket has no room.
+            BlockingIOError: there is no room.
+            UnitMemoryError: there is no memory for its next unit.
         """
         # turn held
         try:
@@ -132,7 +157,7 @@ class BulkWriter:
         except IndexError:
             if not self._closed:  # else the loop, which needs no turn to close, has emptied the queue meanwhile
                 raise
-        except BlockingIOError:
+        except (BlockingIOError, UnitMemoryError):
             self._writes_here = 0
             raise
         except OSError as error:
@@ -154,15 +179,18 @@ class BulkWriter:
         if self._closed:
             return
         if not self._turn.acquire(blocking=False):  # a thread writes, and calls ``_soon`` when it has written its item
-            self._loop.remove_writer(self._target)
+            self._target.forget_room(self._loop)
             return
         try:
             while self._queue:
                 self._write_first()
         except BlockingIOError:
-            self._loop.add_writer(self._target, self._write_on_loop)
+            self._target.call_when_room(self._loop, self._write_on_loop)
+        except UnitMemoryError as error:  # no thread waits for it that could hear of it
+            self.close()
+            self._broken(error)
         else:
-            self._loop.remove_writer(self._target)
+            self._target.forget_room(self._loop)
         finally:
             self._turn.release()
 
@@ -174,19 +202,13 @@ class BulkWriter:
 
     def close(self) -> None:
         """Stop sending, and let the threads that wait go on."""
+        self.take_waiting()
+
+    def take_waiting(self) -> list[Transfer | Offer]:
+        """Close, and return the items that waited."""
         self._closing = self._closed = True
-        for item in list(self._queue):
+        items = list(self._queue)
+        for item in items:
             item.released = True
         self._queue.clear()
-
-
-@opens
-def _wait_for_room(target: socket.socket | TlsSocket) -> None:
-    if shield.noted:
-        shield.deliver()
-    poll = select.poll()
-    try:
-        poll.register(target, select.POLLOUT)
-    except ValueError:
-        return  # it was closed at this moment
-    poll.poll(LOOK_SECONDS * 1000)
+        return items
