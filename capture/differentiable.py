@@ -37,9 +37,10 @@ class ReplayNode(Node):
         inputs: tensors from outside whose gradients it computes.
         read: tensors whose elements it needs as they are now.
         lease: its memory, if it has some.
+        choose: returns the pass for gradients of some layout, as ``Layouts.choose``.
     """
 
-    __slots__ = ("_backwards", "_freed", "_lease", "_name", "_read", "_used")
+    __slots__ = ("_backwards", "_choose", "_freed", "_lease", "_name", "_read", "_used")
 
     def __init__(
         self,
@@ -49,10 +50,11 @@ class ReplayNode(Node):
         inputs: Sequence[Tensor],
         read: Sequence[Tensor],
         lease: Lease | None,
+        choose: Callable[..., Callable[..., Any]],
     ) -> None:
         super().__init__(tuple([gradient_edge(tensor) for tensor in inputs]), results)
         self._name, self._lease = name, lease
-        self._backwards = backwards
+        self._backwards, self._choose = backwards, choose
         self._used: frozenset[int] = frozenset()  # results that the last pass started from
         self._freed: frozenset[int] = frozenset()  # results that no pass can start from any more
         self._read = [(tensor._counter, tensor._counter[0]) for tensor in read]
@@ -77,7 +79,8 @@ class ReplayNode(Node):
                 f"{self.name()} needs a tensor as it was in the call, but it was modified in place; run backward before, "
                 "or clone() it"
             )
-        results: Sequence[Any] = self._backwards[mask](*[grad for grad in grads if grad is not None])
+        given = [grad for grad in grads if grad is not None]
+        results: Sequence[Any] = self._choose(mask, self._backwards[mask], given)(*given)
         return results
 
     def apply_graph(self, grads: tuple[Any, ...]) -> Sequence[Any]:

@@ -13,6 +13,7 @@ from ..core.errors import ArgumentTypeError
 from ..core.extend import Array, Tensor
 from ..core.serialization import save
 from .differentiable import Lease, ReplayNode
+from .layouts import Layouts
 from .onnx_graph import Exported, export
 from .onnx_layers import CONVERTERS
 from .recorded import Input
@@ -49,6 +50,7 @@ class Plan:
     ) -> None:
         self.inputs = inputs
         self.source, self.label, self.state, self.whole = source, label, state, whole
+        self._layouts = Layouts(source)
         self.replays = 0
         self.exported: Exported | None = None  # by a recording
         self.pure = not any(statement.changes for statement in source.statements)
@@ -154,7 +156,7 @@ class Plan:
         def outside(outers: Sequence[Outer]) -> list[Tensor]:
             return [self._found[outer.place][0] if outer.found else tensors[outer.place] for outer in outers]
 
-        node = ReplayNode(name, backward, max(slots) + 1, outside(inputs), outside(read), lease)
+        node = ReplayNode(name, backward, max(slots) + 1, outside(inputs), outside(read), lease, self._layouts.choose)
         for tensor, slot in zip([each for each in tensors_of(result) if each._edge is PENDING], slots):
             tensor._edge = (node, slot)
         return result

@@ -124,7 +124,7 @@ class Source:
             lines.append(f"    def backward{place}({', '.join(map(self.name, backward.given))}):")
             for index in range(self._cuts[place + 1], self._cuts[place + 2]):
                 lines += [f"        {line}" for line in self._lines(index)]
-            lines.append(f"        return {self._expression(tuple(self._gradients[place]))}")
+            lines.append(f"        return {self.gradients_line(place)}")
         if self.halves:
             passes = [f"{each.mask}: backward{place}" for place, each in enumerate(self._backwards)]
             results = f"{results}, {{{', '.join(passes)}}}"
@@ -159,10 +159,11 @@ class Source:
         self.calls += 1
         return [self._line(statement), *self._check(statement), *self._drop(index)]
 
-    def _check(self, statement: Statement) -> list[str]:
-        """Return the line that checks the shape of a result that is made anew."""
+    def _check(self, statement: Statement, always: bool = False) -> list[str]:
+        """Return the line that checks the shape of a result that is made anew; or of each, if ``always``."""
         value = statement.result
-        if not self._checked or value is None or value.shape is None or value.number in self._memory.places:
+        placed = value is not None and value.number in self._memory.places
+        if not self._checked or value is None or value.shape is None or (placed and not always):
             return []
         name, shape = self.name(value), tuple(value.shape)
         return [f"if {name}.shape != {shape}: {self.constant(refuse_shape)}({name}, {shape})"]
@@ -218,16 +219,27 @@ class Source:
         if statement.function is operator.setitem:
             target, index, given = (self._expression(each) for each in statement.args)
             return f"{target}[{index}] = {given}" if not isinstance(statement.args[1], slice) else self.call(statement)
-        call = self.call(statement)
+        if value is not None and self.placed(value):
+            return self.call(statement, self.name(value))
+        if value is not None and (operand := self.over(value)) is not None:
+            return f"{self.name(value)} = {self.call(statement, self.name(operand))}"
+        return self._plain_line(statement)
+
+    def plain_lines(self, statement: Statement) -> list[str]:
+        """Return the lines of a statement of the recorded program, with new memory for its result."""
+        return [self._plain_line(statement), *self._check(statement, always=True)]
+
+    def _plain_line(self, statement: Statement) -> str:
+        call, value = self.call(statement), statement.result
         if value is None:
             return call
-        if self.placed(value):
-            return self.call(statement, self.name(value))
-        if (operand := self.over(value)) is not None:
-            return f"{self.name(value)} = {self.call(statement, self.name(operand))}"
         if value.shape == () and statement.kind is Kind.CALL:
             call = f"asarray({call})"
         return f"{self.name(value)} = {call}"
+
+    def gradients_line(self, place: int) -> str:
+        """Return what a backward pass returns."""
+        return self._expression(tuple(self._gradients[place]))
 
     def call(self, statement: Statement, out: str = "") -> str:
         """Return the call of a statement, which writes to ``out`` if that is given."""

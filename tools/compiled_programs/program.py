@@ -17,6 +17,12 @@ from .changes import Subject, make_changes, make_classes, make_inputs
 from .steps import COLUMNS, Step, make_step
 
 CALLS = 8
+LOSSES: list[Callable[[Tensor], Tensor]] = [  # their gradients are expanded, in order, or transposed
+    lambda x: x.sum(),
+    lambda x: x.sum(0).square().sum(),
+    lambda x: (x * 1.5 - 1).square().sum(),
+    lambda x: (x.t() * 1.25 if x.ndim == 2 else x).exp().sum(),
+]
 
 
 class Outcome(NamedTuple):
@@ -55,7 +61,7 @@ class Program(Subject):
         self.switch: dict[str, Any] = {"on": False, "fails": False}
         self.results: list[Tensor] = []
         self.looks_up, self.fails_at = random.random() < 0.2, random.randrange(4)
-        self.writes = random.random() < 0.04
+        self.writes, self.loss = random.random() < 0.04, random.choice(LOSSES)
         self.steps = self._make_steps(random, random.randrange(3, 14))
 
     def _make_steps(self, random: Random, count: int) -> list[Step]:
@@ -133,7 +139,7 @@ class Program(Subject):
         if self.way == "several":
             chosen = result[call % 3]
             if chosen.requires_grad:
-                chosen.sum().backward()
+                self.loss(chosen).backward()
         return [each.detach() for each in result]
 
 
