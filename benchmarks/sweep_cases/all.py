@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import elementwise, layers, linear, reductions, shapes
+from . import compiled, elementwise, layers, linear, reductions, shapes
 
-CASES = (*elementwise.CASES, *reductions.CASES, *shapes.CASES, *linear.CASES, *layers.CASES)
+CASES = (*elementwise.CASES, *reductions.CASES, *shapes.CASES, *linear.CASES, *layers.CASES, *compiled.CASES)
