@@ -100,12 +100,12 @@ class _Reader:
         backwards = [self._backward(each, differentiable) for each in data["backwards"]]
         _check_order(statements, half, arrays, results, backwards)
         check_second_half(statements, half)
-        inputs = [object() for _ in differentiable[1]] if differentiable else []
+        inputs: list[Any] = [object() for _ in differentiable[1]] if differentiable else []
         for each in backwards:
             each.inputs = inputs
         source = Source(
             statements, half, arrays, results, self._tensors, len(self._inputs), backwards, inputs, checked=True
-        )  # type: ignore[arg-type]
+        )
         if (size := sum(source.sizes) + source.passing) > self._memory:
             raise ValueError(self._too_much(size))
         plan = Plan(source, self._tensors, State(), _typed(data["label"], str), (), self._inputs)

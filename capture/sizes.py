@@ -135,7 +135,8 @@ def _take(statement: Statement, shapes: Sequence[Shape]) -> int:
 def _getitem(statement: Statement, shapes: Sequence[Shape]) -> int:
     """Return the elements that an index chooses: of arrays together, times those of the dimensions that slices leave."""
     index = statement.args[1] if type(statement.args[1]) is tuple else (statement.args[1],)
-    lengths, arrays, size = list(shapes[0]), [()], 1
+    lengths, size = list(shapes[0]), 1
+    arrays: list[Shape] = [()]
     used = sum(_dimensions(each) for each in index)
     for each in index:
         if each is Ellipsis:

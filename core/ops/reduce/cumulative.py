@@ -146,11 +146,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out:
     return result
 
 
-_BLOCK, _LONG, _LARGE = (
-    16,
-    64,
-    1 << 15,
-)  # elements of a block; from which length and size on sums are computed in blocks
+_BLOCK = 16  # elements
+_LONG, _LARGE = 64, 1 << 15  # from this length and this size on, sums are computed in blocks
 
 
 def _cumulative_sum(x: Array, axis: int) -> Array:
@@ -164,18 +161,23 @@ def _sums_of_blocks(x: Array, axis: int) -> Array:
 
     An addition that waits for the one before takes several times as long as one that does not.
     """
-    length, before = x.shape[axis], (slice(None),) * axis
+    length = x.shape[axis]
     blocks = -(-length // _BLOCK)
     sums = np.zeros((*x.shape[:axis], blocks * _BLOCK, *x.shape[axis + 1 :]), np.float64, like=x)
-    sums[(*before, slice(length))] = x
+    sums[_at(axis, slice(length))] = x
     divided = sums.reshape(*x.shape[:axis], blocks, _BLOCK, *x.shape[axis + 1 :])
-    columns = [divided[(*before, slice(None), place)] for place in range(_BLOCK)]
+    columns = [divided[_at(axis, slice(None), place)] for place in range(_BLOCK)]
     for former, column in itertools.pairwise(columns):
         np.add(former, column, out=column)
-    ends = np.add.accumulate(columns[-1][(*before, slice(-1))], axis)
-    later = divided[(*before, slice(1, None))]
+    ends = np.add.accumulate(columns[-1][_at(axis, slice(-1))], axis)
+    later = divided[_at(axis, slice(1, None))]
     np.add(later, np.expand_dims(ends, axis + 1), out=later)
-    return sums[(*before, slice(length))].astype(x.dtype)
+    return sums[_at(axis, slice(length))].astype(x.dtype)
+
+
+def _at(axis: int, *index: Any) -> Any:
+    """Return the index that takes all of the dimensions before ``axis``."""
+    return (slice(None),) * axis + index
 
 
 def _cumulative_product(x: Array, axis: int) -> Array:
