@@ -196,6 +196,10 @@ class ThreadPool:
             raise RpcError(
                 f"{self.name!r} has {len(self._threads)} threads and the system gives no more ({error}); nest less deeply"
             ) from error
+        self._count_in(thread)
+
+    def _count_in(self, thread: threading.Thread) -> None:
+        # lock held
         self._threads.add(thread)
         self._made += 1
         self._idle += 1
@@ -214,7 +218,7 @@ class ThreadPool:
     def _work(self) -> None:
         role, policy = thread_role, self._policy
         role.blocker, role.inside = self, True
-        task = self._ready.get()
+        task = self._ready.get() if self._check_in() else None
         while task is not None:
             idle: Idle | None = None
             lingered = False
@@ -232,6 +236,22 @@ class ThreadPool:
             task = self._next(number, began, lingered)
         with self._lock:
             self._threads.discard(threading.current_thread())
+
+    def _check_in(self) -> bool:
+        """Count this thread if its starter has not: a signal handler may have raised something inside ``Thread.start``.
+
+        Returns:
+            False if the pool was closed before this thread was counted.
+        """
+        thread = threading.current_thread()
+        with self._lock:  # held by the starter until it has counted, or failed
+            if thread in self._threads:
+                return True
+            if self._closed:
+                return False
+            self._count_in(thread)
+            self._fill_places()  # with the task for which it was started, if that waits
+        return True
 
     def _linger(self, idle: Idle) -> None:
         """Run what a thread does before it idles. ``_next`` then counts it as lingering no longer."""

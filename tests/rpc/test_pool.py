@@ -328,3 +328,53 @@ def test_a_pool_is_whole_after_an_interrupt_anywhere_in_submit(until, idle):
         assert not any(pool.counts().values()), places[-1]
         until(lambda: not [each for each in threading.enumerate() if each.name.startswith("pool-")])
     assert len(places) > 5
+
+
+class Interruption(Exception):
+    """Raised by a signal handler."""
+
+
+def interrupted_start(monkeypatch):
+    """Have the next start of a thread raise what a signal handler raised, when the thread runs."""
+    start = threading.Thread.start
+
+    def started(thread):
+        monkeypatch.setattr(threading.Thread, "start", start)
+        start(thread)
+        raise Interruption
+
+    monkeypatch.setattr(threading.Thread, "start", started)
+
+
+def test_a_thread_whose_start_was_interrupted_counts_itself(pool, until, monkeypatch):
+    ran = []
+    interrupted_start(monkeypatch)
+    with pytest.raises(Interruption):
+        pool.submit(partial(ran.append, 1))
+    until(lambda: pool.counts()["idle"] == 1)
+    pool.submit(partial(ran.append, 2))
+    until(lambda: ran == [2] and pool.counts()["idle"] == 1)
+    assert pool.busy() == 0
+
+
+def test_a_thread_whose_start_was_interrupted_runs_the_task_that_waits(pool, until, monkeypatch):
+    gate, ran = threading.Event(), []
+    pool.submit(partial(gate.wait, 5))
+    pool.submit(partial(gate.wait, 5))
+    pool.submit(partial(ran.append, 1))
+    interrupted_start(monkeypatch)
+    with pytest.raises(Interruption):
+        pool.block(lambda timeout: True, 1.0)  # gives its place to the task that waits
+    until(lambda: ran == [1])
+    gate.set()
+
+
+def test_a_thread_whose_start_was_interrupted_ends_with_the_pool(until, monkeypatch):
+    pool = ThreadPool(2, "interrupted")
+    interrupted_start(monkeypatch)
+    with pool._lock:  # the thread counts itself after that
+        with pytest.raises(Interruption):
+            pool._start(int)
+        pool._closed = True
+    until(lambda: not [each for each in threading.enumerate() if each.name.startswith("interrupted")])
+    assert pool.close(5) == [] and pool.busy() == 0
