@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import partial
 
 from ..core.errors import AutogradError, ContextTypeError, PassStoppedError, RpcError
-from ..proto.autograd_dist_pb2 import ContextMessage, ContextMessages, PassStopped
+from ..proto.autograd_dist_pb2 import ContextMessages, PassStopped
 from ..rpc.extend import Agent, ObservedContext, Peer, ServerCall
 from .backward_pass import BackwardPass
 from .graph import ContextGraph
@@ -20,23 +20,18 @@ from .lifetimes import (
     Event,
     Lifetime,
     Lifetimes,
-    Message,
     Orphan,
     Received,
     Release,
     Send,
     WorkerLost,
-    add_message,
     make_creator,
 )
 from .local_pass import PassKind
+from .news import RELEASE, News
 from .numbers import GradientMethod, GradientTopic
 from .pass_messages import open_request, pack_answer
 from .passes import Passes, PassId
-
-RELEASE, ORPHAN = 1, 2  # kinds of control messages
-# The news that a context has ended waits so long for more news. So short steps share a message, and wake the I/O loop less.
-BATCH_SECONDS = 0.02
 
 
 class Context(Lifetime):
@@ -67,7 +62,7 @@ class Contexts:
         )
         self._live = self.lifetimes.live
         self._lock = threading.Lock()
-        self._batches: dict[int, list[Message]] = {}  # messages that wait to be sent, by worker
+        self.news = News(agent)
         agent.control.on(GradientTopic.CONTEXT, self._on_message)
         agent.control.on(GradientTopic.PASS_STOPPED, self._on_stopped)
         agent.losses.on_lost.append(self._on_lost)
@@ -169,29 +164,16 @@ class Contexts:
     def _on_lost(self, peer: Peer) -> None:
         self._handle(WorkerLost(peer.number))
 
+    def heard(self, sender: int, release: Release) -> None:
+        """Take news that rode on a request (``News.riding``)."""
+        self._handle(Received(sender, release))
+
     def _handle(self, event: Event) -> None:
-        first = False
         with self._lock:
             instructions = self.lifetimes.handle(event)
-            for each in instructions:
-                if type(each) is Send:
-                    first = first or not self._batches
-                    add_message(self._batches.setdefault(each.to, []), each.message)
-        if first:
-            self.agent.timers.after(BATCH_SECONDS, self._send_batches)
-
-    def _send_batches(self) -> None:
-        with self._lock:
-            batches, self._batches = self._batches, {}
-        for to, messages in batches.items():
-            content = ContextMessages(messages=map(_encoded, messages)).SerializeToString()
-            self.agent.control.post(self.agent.peers.at(to), GradientTopic.CONTEXT, content)
-
-
-def _encoded(message: Message) -> ContextMessage:
-    if isinstance(message, Release):
-        return ContextMessage(kind=RELEASE, context=message.context, since=message.since)
-    return ContextMessage(kind=ORPHAN, context=message.context)
+        for each in instructions:
+            if type(each) is Send:
+                self.news.add(each.to, each.message)
 
 
 def contexts_of(agent: Agent) -> Contexts:

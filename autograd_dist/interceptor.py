@@ -9,10 +9,12 @@ from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing
 from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts, current_context
 from .graph import ReceiveNode, SendNode, make_message_id
+from .lifetimes import Release
+from .news import RIDING
 from .numbers import GradientMethod
 
 GRADIENT_EXTRA = 2
-# Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` follows.
+# Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` and ``News.riding`` follow.
 MESSAGE_EXTRA = struct.Struct("<QQ")
 
 
@@ -34,8 +36,8 @@ class AutogradInterceptor(Interceptor):
             return
         message_id = self._record(context, message)
         message.keep(GRADIENT_EXTRA, (context, message_id))
-        mode = pack_mode() if message.kind == FrameKind.REQUEST else b""
-        message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, message_id) + mode)
+        more = pack_mode() + self.contexts.news.riding(message.to) if message.kind == FrameKind.REQUEST else b""
+        message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, message_id) + more)
 
     def _record(self, context: Context, message: Outgoing) -> int:
         tensors = [tensor for tensor in message.attached.tensors if tensor._requires_grad] if is_grad_enabled() else []
@@ -57,12 +59,16 @@ class AutogradInterceptor(Interceptor):
         if extra is None:
             return
         context_id, message_id = MESSAGE_EXTRA.unpack_from(extra)
+        more = extra[MESSAGE_EXTRA.size :]
+        if len(more) >= RIDING.size:
+            self.contexts.heard(message.connection.number, Release(*RIDING.unpack(more[-RIDING.size :])))
+            more = more[: -RIDING.size]
         context = self.contexts.join(context_id, message.connection.number)
         if context is None:
             return
         if message.kind == FrameKind.REQUEST:
             current_context.set(context)
-            enter_mode(extra[MESSAGE_EXTRA.size :])
+            enter_mode(more)
         if message_id:
             _connect(message, context, message_id)
         else:

@@ -47,7 +47,8 @@ def counting(agent, topic, posted):
 
 
 def test_steps_leave_nothing_and_share_control_messages(pair, until, monkeypatch):
-    monkeypatch.setattr("telegrad.autograd_dist.contexts.BATCH_SECONDS", 60)
+    monkeypatch.setattr("telegrad.autograd_dist.news.BATCH_SECONDS", 60)
+    monkeypatch.setattr("telegrad.autograd_dist.news.RIDE_SECONDS", 60)
     posted = []
     for agent in pair:
         counting(agent, GradientTopic.CONTEXT, posted)
@@ -60,7 +61,7 @@ def test_steps_leave_nothing_and_share_control_messages(pair, until, monkeypatch
             with autograd_dist.context():  # one that stays at home
                 pass
     assert [agent.debug_info()["contexts"] for agent in pair] == [0, 200] and not posted
-    contexts_of(pair[0])._send_batches()
+    contexts_of(pair[0]).news.post_all()
     until(lambda: not any(agent.debug_info()["contexts"] for agent in pair))
     assert posted == [("a", "b")]
     for agent in pair:

@@ -33,7 +33,8 @@ def counts(monkeypatch):
 
     count(InProcessSession, "send", "frames")
     count(ThreadPool, "submit", "handed over")
-    monkeypatch.setattr("telegrad.autograd_dist.contexts.BATCH_SECONDS", 60)
+    monkeypatch.setattr("telegrad.autograd_dist.news.BATCH_SECONDS", 60)
+    monkeypatch.setattr("telegrad.autograd_dist.news.RIDE_SECONDS", 60)
     return counted
 
 
