@@ -57,7 +57,7 @@ def ask(worker: LocalWorker, request: CommandRequest, timeout: float) -> tuple[C
             return answer, [
                 decode_record(Observation, lines.next(), MOST_ANSWER_LINE) for _ in range(answer.observations)
             ]
-    except TimeoutError:
+    except (TimeoutError, BlockingIOError):  # or so many have asked and left that no more can wait
         raise LateError(f"no answer came within {timeout:g} s") from None
     except SerializationError as error:
         raise NoAnswerError(f"its answer cannot be read: {error}") from None

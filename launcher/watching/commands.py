@@ -1,13 +1,13 @@
 """Commands that watch jobs, with their options; what each does is loaded when it runs."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Annotated
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
-from ..run_command import refuse
+from ..run_command import INTERRUPTED_CODE, refuse
 from ..spec import MOST_SECONDS
 
 WATCHING = "Running jobs"
@@ -47,17 +47,22 @@ Timeout = Annotated[
 ]
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """Turn errors of the block into a command's words and exit code."""
+def _run(show: Callable[..., bool | None], *args: Any) -> None:
+    """Do what a command does, and exit with 1 if it returns False; errors become words and an exit code of 2."""
     from .jobs import NoJobError
 
     try:
-        yield
+        good = show(*args)
+        sys.stdout.flush()
     except (NoJobError, PermissionError) as error:
         refuse(str(error))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED_CODE) from None
     except BrokenPipeError:  # | head
-        os._exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    if good is False:
+        raise typer.Exit(1)
 
 
 def ps(job: Job = None, as_json: Json = False) -> None:
@@ -67,16 +72,14 @@ def ps(job: Job = None, as_json: Json = False) -> None:
     """
     from .ps import show_jobs
 
-    with _told():
-        show_jobs(job, as_json)
+    _run(show_jobs, job, as_json)
 
 
 def why(workers: Workers = None, job: Job = None, timeout: Timeout = 2.0, as_json: Json = False) -> None:
     """Say why a job waits: deadlocks, stopped workers, and what calls and threads wait for in the end."""
     from .why import show_causes
 
-    with _told():
-        show_causes(workers or [], job, timeout, as_json)
+    _run(show_causes, workers or [], job, timeout, as_json)
 
 
 def stack(
@@ -95,8 +98,7 @@ def stack(
     """
     from .stack import show_stacks
 
-    with _told():
-        raise typer.Exit(0 if show_stacks(workers or [], job, timeout, with_all, as_json) else 1)
+    _run(show_stacks, workers or [], job, timeout, with_all, as_json)
 
 
 def top(
@@ -116,8 +118,7 @@ def top(
     """
     from .top import watch_job
 
-    with _told():
-        watch_job(job, interval, timeout, once, as_json)
+    _run(watch_job, job, interval, timeout, once, as_json)
 
 
 def memory(
@@ -132,8 +133,7 @@ def memory(
     """Show the memory of a job's workers: processes, references by owner and size, shared segments."""
     from .memory import show_memory
 
-    with _told():
-        raise typer.Exit(0 if show_memory(workers or [], job, timeout, most, as_json) else 1)
+    _run(show_memory, workers or [], job, timeout, most, as_json)
 
 
 def logs(
@@ -152,8 +152,7 @@ def logs(
     """Print what a job's workers have written, each line behind its worker's name."""
     from .logs import show_logs
 
-    with _told(), suppress(KeyboardInterrupt):
-        raise typer.Exit(0 if show_logs(workers or [], job, lines, follow, as_json) else 1)
+    _run(show_logs, workers or [], job, lines, follow, as_json)
 
 
 def kill(
@@ -173,8 +172,7 @@ def kill(
     """
     from .kill import end_workers
 
-    with _told():
-        raise typer.Exit(0 if end_workers(workers or [], job, grace, as_json) else 1)
+    _run(end_workers, workers or [], job, grace, as_json)
 
 
 def debug(
@@ -197,9 +195,7 @@ def debug(
     """
     from .debug import DebugOptions, debug_job
 
-    with _told():
-        options = DebugOptions(command or [], to_all, wait, timeout, as_json)
-        raise typer.Exit(0 if debug_job(workers or [], job, options) else 1)
+    _run(debug_job, workers or [], job, DebugOptions(command or [], to_all, wait, timeout, as_json))
 
 
 def metrics(

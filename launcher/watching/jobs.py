@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.job_folder import JobFolder
-from ...core.job_records import SOCKET, JobRecord, read_records
+from ...core.job_records import SOCKET, JobRecord, own_facts, read_records
 from ...core.processes import caught_signals
 from .texts import shown
 
@@ -126,7 +126,7 @@ def choose_job(key: str | None = None, only_here: bool = False) -> LocalJob:
     jobs = find_jobs()
     if key is not None:
         return _by_key(jobs, key)
-    here = [job for job in jobs if os.getcwd() in job.folders]
+    here = [job for job in jobs if own_facts()["folder"] in job.folders]
     if here:
         return here[-1]
     if len(jobs) == 1 and not only_here:

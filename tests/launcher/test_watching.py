@@ -9,9 +9,11 @@ from helpers.launched import read_until, telegrad
 from telegrad.core.job_folder import JobFolder, job_folders
 from telegrad.core.job_records import FORMAT, own_facts
 from telegrad.core.processes import process_status
+from telegrad.launcher.cli import app
 from telegrad.launcher.watching.dumps import parse_dump
 from telegrad.launcher.watching.jobs import NoJobError, choose_job, choose_workers
 from telegrad.launcher.watching.texts import columns, duration, shown, size
+from typer.testing import CliRunner
 
 CALLER = """
 import ctypes, time
@@ -188,3 +190,39 @@ def test_texts():
         "1h00m",
         "1d01h",
     ]
+
+
+def test_a_worker_at_whose_socket_many_wait_has_not_answered(record, here):
+    made = record("w")
+    waiting = []
+    with socket.socket(socket.AF_UNIX) as listener, JobFolder(job_folders()[0]) as folder:
+        listener.bind(folder.place(f"{made.stem}.sock"))
+        listener.listen(0)
+        with pytest.raises(BlockingIOError):
+            while True:
+                waiting.append(socket.socket(socket.AF_UNIX))
+                waiting[-1].setblocking(False)
+                waiting[-1].connect(folder.place(f"{made.stem}.sock"))
+        (cause,) = json.loads(telegrad("why", "--timeout", "0.1", "--json"))["causes"]
+    for each in waiting:
+        each.close()
+    assert cause["kind"] != "busy" and "'w' does not answer" in cause["text"]
+
+
+def test_a_shell_completes_workers_and_jobs(record, monkeypatch):
+    record("trainer0")
+    record("trainer1", job="cd34")
+    record("ps", job="cd34")
+    monkeypatch.setenv("_TELEGRAD_COMPLETE", "complete_bash")
+    for words, position, found in (("telegrad why tr", 2, "trainer0\ntrainer1"), ("telegrad why --job c", 3, "cd34")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(position))
+        assert CliRunner().invoke(app, prog_name="telegrad").output.split() == found.split()
+
+
+def test_the_current_folder_may_have_been_removed(record, here, monkeypatch):
+    record("w", folder="/elsewhere")
+    (here / "gone").mkdir()
+    monkeypatch.chdir(here / "gone")
+    (here / "gone").rmdir()
+    assert choose_job().key == "ab12"

@@ -10,6 +10,7 @@ import pytest
 from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import rpc
+from telegrad.core.futures import Future
 from telegrad.rpc.extend import CommandSocket
 from telegrad.rpc.observing import (
     CommandAnswer,
@@ -90,6 +91,13 @@ def test_a_worker_asks_the_others(opened):
     assert "no worker 'c'" in ask(path, OTHERS, ["c"])[0].error
     GATE.set()
     assert {each.wait(20) for each in answers} == {1}
+
+
+def test_a_worker_that_waits_for_the_others_says_so(opened, monkeypatch):
+    (a, _), path = opened
+    monkeypatch.setattr(a.connections, "known", Future())
+    _, (seen,) = ask(path, SELF)
+    assert seen.process_state == "joining" and "init_rpc" in seen.error and seen.threads
 
 
 @pytest.mark.parametrize(
