@@ -126,7 +126,7 @@ class ControlChannel:
     def acknowledged(self, peer: Peer, frame: Any) -> list[ControlMessage]:
         """Forget the messages that a peer has received, and return them."""
         with peer.lock:
-            acknowledged = peer.control.acknowledge(decode_acknowledgement(frame))
+            acknowledged = peer.control.acknowledge(decode_acknowledgement(frame), self._timers.now())
         self.flush_drained()
         return acknowledged
 

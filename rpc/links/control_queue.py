@@ -21,11 +21,14 @@ class ControlQueue:
         resend_after: seconds until the first repetition; the pause doubles with each.
         resend_cap: seconds of the longest pause.
         uncounted: topics left out of ``sent``, ``received`` and ``open`` (the shutdown protocol must not count itself).
+
+    Attributes:
+        round_trip: seconds from the latest message that was sent once to its acknowledgement; None before the first.
     """
 
     __slots__ = (
         "_acks", "_cap", "_due", "_fresh", "_kept", "_lost", "_next_id", "_pause", "_seen", "_uncounted", "_unfinished",
-        "received", "sent",
+        "received", "round_trip", "sent",
     )  # fmt: skip
 
     def __init__(self, resend_after: float = 1.0, resend_cap: float = 15.0, uncounted: Collection[int] = ()) -> None:
@@ -47,6 +50,7 @@ class ControlQueue:
         self._unfinished = 0
         self.sent = 0
         self.received = 0
+        self.round_trip: float | None = None
 
     @property
     def open(self) -> int:
@@ -87,6 +91,7 @@ class ControlQueue:
         # The exponent is bounded, because a float would overflow if a peer does not answer for long.
         pause = min(self._cap, self._pause * 2.0 ** min(message.attempts, 60))
         message.attempts += 1
+        message.sent_at = now
         heappush(self._due, (now + pause, message.id))
 
     def next_due(self) -> float | None:
@@ -104,10 +109,14 @@ class ControlQueue:
         for message in self._fresh.values():
             message.attempts = 0
 
-    def acknowledge(self, ids: Iterable[int]) -> list[ControlMessage]:
+    def acknowledge(self, ids: Iterable[int], now: float = 0.0) -> list[ControlMessage]:
         """Forget the messages with these ids, because the peer has them, and return them.
 
         Unknown and repeated ids have no effect.
+
+        Args:
+            ids: those that the peer names.
+            now: the time, for ``round_trip``; 0 if it is not measured.
         """
         acknowledged = []
         for id in ids:  # noqa: A001
@@ -119,6 +128,8 @@ class ControlQueue:
                 self._unfinished -= 1
             self._fresh.pop(id, None)  # acknowledged over the old connection, after `reconnected`
             acknowledged.append(message)
+            if now and message.attempts == 1:  # of one that was repeated it is not known which was answered
+                self.round_trip = now - message.sent_at
         self._trim()
         return acknowledged
 

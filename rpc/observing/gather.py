@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ..links.peer import Peer
 
 Ids = dict[int, list[int]]
+RELEASES = 3  # of the interpreter, to measure how long it takes to get it back
 STATM = Path("/proc/self/statm")
 
 
@@ -127,12 +128,23 @@ def _process(agent: Agent) -> Observation:
         python=platform.python_version(),
         memory_bytes=resident_bytes(),
         cpu_seconds=time.process_time(),
+        interpreter_wait_seconds=_interpreter_wait(),
         pool_threads=agent.threads.size,
         pool_busy=counts.get("running", 0),
         pool_waiting=counts.get("waiting", 0),
         calls_made=agent.caller.table.sent,
         requests_accepted=agent.server.accepted,
     )
+
+
+def _interpreter_wait() -> float:
+    """Return how long this thread waits for the interpreter after it has released it, the longest of some times."""
+    longest = 0.0
+    for _ in range(RELEASES):
+        began = time.perf_counter()
+        time.sleep(0.0)  # releases the interpreter: a thread that computes takes it, and keeps it for a switch interval
+        longest = max(longest, time.perf_counter() - began)
+    return longest
 
 
 def resident_bytes() -> int:
@@ -166,7 +178,9 @@ def _link(agent: Agent, peer: Peer) -> ObservedLink:
     sent, received = _total(each for each, _ in traffic), _total(each for _, each in traffic)
     state = "dialed by the other worker" if counts and not described["lane"] else str(described["state"])
     amounts = (*flying, *queued, described["unacknowledged"], *sent, *received)
-    return ObservedLink(peer.info.name, state[:MOST_CHARACTERS], described["lane"] or "", *amounts)
+    return ObservedLink(
+        peer.info.name, state[:MOST_CHARACTERS], described["lane"] or "", *amounts, peer.control.round_trip
+    )
 
 
 def _total(amounts: Iterable[Iterable[int]]) -> Amount:

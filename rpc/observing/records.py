@@ -202,6 +202,7 @@ class ObservedLink:
         unacknowledged: control messages that were not acknowledged.
         sent_bytes, sent_messages: sent so far, on the connections that are open.
         received_bytes, received_messages: received and used so far, likewise.
+        round_trip_seconds: from the latest control message to its acknowledgement; None if there was none.
     """
 
     to: str
@@ -216,6 +217,7 @@ class ObservedLink:
     sent_messages: int = 0
     received_bytes: int = 0
     received_messages: int = 0
+    round_trip_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,7 @@ class Observation:
         host, process_id, python: its machine, process and version.
         memory_bytes: resident memory of the process.
         cpu_seconds: processor time that the process has used.
+        interpreter_wait_seconds: how long a thread waited for the interpreter: 5 ms or more while others compute in Python.
         pool_threads, pool_busy, pool_waiting: threads for user functions, those that run, and requests that wait for one.
         calls_made: requests that it has sent so far, of all kinds.
         requests_accepted: requests that have arrived so far, of all kinds.
@@ -308,6 +311,7 @@ class Observation:
     python: str = ""
     memory_bytes: int = 0
     cpu_seconds: float = 0.0
+    interpreter_wait_seconds: float = 0.0
     pool_threads: int = 0
     pool_busy: int = 0
     pool_waiting: int = 0

@@ -36,15 +36,17 @@ class ControlMessage:
 
     Attributes:
         attempts: how often it was sent.
+        sent_at: when it was last sent.
     """
 
-    __slots__ = ("attempts", "id", "payload", "topic")
+    __slots__ = ("attempts", "id", "payload", "sent_at", "topic")
 
     def __init__(self, id: int, payload: bytes, topic: int) -> None:  # noqa: A002
         self.id = id
         self.payload = payload
         self.topic = topic
         self.attempts = 0
+        self.sent_at = 0.0
 
     def __repr__(self) -> str:
         return f"ControlMessage(id={self.id}, topic={self.topic}, {len(self.payload)} bytes, sent {self.attempts}x)"

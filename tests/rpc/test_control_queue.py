@@ -6,6 +6,22 @@ import pytest
 from telegrad.rpc.links.control_queue import ControlQueue
 
 
+def test_the_round_trip_is_that_of_a_message_that_was_sent_once():
+    queue = ControlQueue()
+    for _ in range(2):
+        queue.post(b"", 1)
+    queue.unsent(10.0)
+    queue.acknowledge([0])
+    assert queue.round_trip is None
+    queue.acknowledge([1], 10.25)
+    assert queue.round_trip == 0.25
+    queue.post(b"", 1)
+    queue.unsent(20.0)
+    assert queue.due(30.0)
+    queue.acknowledge([2], 31.0)
+    assert queue.round_trip == 0.25
+
+
 def ids(messages):
     return [message.id for message in messages]
 

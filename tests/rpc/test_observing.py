@@ -1,6 +1,7 @@
 """``rpc.observe``: what workers do, as they answer it while they are busy; and answers that must be refused."""
 
 import os
+import sys
 import threading
 from collections import Counter
 
@@ -19,6 +20,8 @@ from telegrad.rpc.observing.observer import MOST_QUESTIONS
 from telegrad.rpc.observing.processes import ProcessLook, look_at_process, state_between
 from telegrad.rpc.observing.records import MOST_ROWS, Observation, ObservedFrame, ObservedThread
 from telegrad.rpc.wire.messages import Method
+from telegrad.rref.observing import observe_owned
+from telegrad.rref.owner_table import Owned
 from telegrad.testing import in_process_cluster
 
 pytestmark = pytest.mark.usefixtures("closed_gate")
@@ -110,6 +113,47 @@ def test_the_process_is_described():
     with in_process_cluster("a") as (a,), a.use():
         (seen,) = rpc.observe()
         assert seen.process_id and seen.memory_bytes > 1 << 20 and seen.cpu_seconds > 0 and 0 < seen.answer_seconds < 60
+
+
+def test_calls_and_requests_are_counted_and_links_have_a_round_trip_time():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        first = {each.worker: each for each in rpc.observe()}
+        for _ in range(5):
+            rpc.rpc_sync("b", max, args=(1, 2))
+        kept = rpc.remote("b", max, args=(1, 2))
+        kept.to_here()
+        del kept  # its deletion is a control message
+        until(lambda: [link.round_trip_seconds is not None for link in rpc.observe("a")[0].links] == [True])
+        here, there = rpc.observe()
+        assert (
+            here.calls_made >= first["a"].calls_made + 7 and there.requests_accepted >= first["b"].requests_accepted + 7
+        )
+        assert 0 < here.links[0].round_trip_seconds < 60
+
+
+def compute():
+    while not GATE.is_set():
+        pass
+
+
+def test_a_busy_interpreter_is_seen(thread):
+    with in_process_cluster("a") as (a,), a.use():
+        assert 0 < rpc.observe()[0].interpreter_wait_seconds < 60
+        computes = thread(compute)
+        until(lambda: rpc.observe()[0].interpreter_wait_seconds > sys.getswitchinterval() / 2)
+        GATE.set()
+        computes.join()
+
+
+def test_of_very_many_references_the_largest_are_shown():
+    records = {number: Owned(True) for number in range(100_000)}
+    for number, record in records.items():
+        record.future().set_result(np.empty(number if number % 1000 == 0 else 1, np.int8))
+    owned = observe_owned(records, "a", str, {})
+    assert owned.total == 100_000 and len(owned.rows) == MOST_ROWS
+    assert [each.bytes for each in owned.rows[:100]] == [1000 * (99 - place) or 1 for place in range(100)]
+    answer = encode_record(Observation("a", 0, 0, owned=owned.rows, totals={"owned": owned.total}))
+    assert len(answer) < 1 << 20
 
 
 def test_a_worker_that_has_left_is_shown_with_what_the_others_know():
