@@ -70,7 +70,7 @@ class Compiled:
             return self._function(*args, **kwargs)
         entry = self._entry(key)
         for plan in entry.plans:
-            if plan.fits() and plan.holds(tensors):
+            if plan.fits(tensors):
                 try:
                     return plan.replay(tensors)
                 except Exception:
@@ -151,9 +151,7 @@ class Compiled:
         if recording.reason is not None:
             entry.reason = recording.reason
         elif same and recording.plan is not None:
-            if not any(
-                plan.fits() and plan.holds(tensors) for plan in entry.plans
-            ):  # another thread may have been faster
+            if not any(plan.fits(tensors) for plan in entry.plans):  # another thread may have been faster
                 entry.plans.insert(0, recording.plan)
                 del entry.plans[_PLANS:]
             entry.recordings = [other for other in entry.recordings if other not in same]

@@ -8,6 +8,7 @@ each replay. So it does with large arrays: they are freed at their last use, and
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -16,6 +17,7 @@ from .errors import Unrecordable
 from .values import Statement, Storage, Value
 
 LARGE = 1 << 18  # bytes; larger results have new memory in each replay
+_USE = 1 << 13  # bytes for each statement that uses it, at least: views of new memory are made in each replay, too
 
 
 def last_uses(statements: Sequence[Statement], half: int) -> dict[Storage, int]:
@@ -85,8 +87,9 @@ def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) 
         kept: storages that must not be in a buffer.
     """
     tenants = _tenants(statements, half, kept)
-    large = [each for each in tenants if each.size >= LARGE]
-    places, buffers = _packed([each for each in tenants if each.size < LARGE])
+    large = _large(statements, tenants)
+    new = set(map(id, large))
+    places, buffers = _packed([each for each in tenants if id(each) not in new])
     return Memory(
         places,
         [each.size for each in buffers],
@@ -95,6 +98,17 @@ def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) 
         _most(large),
         _packed(large)[0],
     )
+
+
+def _large(statements: Sequence[Statement], tenants: Sequence[_Tenant]) -> list[_Tenant]:
+    """Return the tenants that have new memory in each replay."""
+    uses = Counter(storage for statement in statements for storage in statement.storages())
+    found = [each for each in tenants if each.size >= LARGE]
+    return [
+        each
+        for each in found
+        if each.size >= _USE * sum(uses[storage] for value in each.values for storage in value.storages)
+    ]
 
 
 def _packed(tenants: Sequence[_Tenant]) -> tuple[dict[int, int], list[_Buffer]]:

@@ -112,8 +112,12 @@ class Plan:
         else:
             f.write(model)
 
-    def fits(self) -> bool:
-        """Return whether the tensors and objects that it uses are as they were."""
+    def fits(self, tensors: Sequence[Tensor]) -> bool:
+        """Return whether the tensors and objects that it uses are as they were, and its conditions are satisfied.
+
+        Args:
+            tensors: those of the call, which have the kinds of the recording.
+        """
         for place, (tensor, kind) in enumerate(self._found):
             if tensor._array is not self._arrays[place] or tensor._hooks is not None or tensor._edge is not None:
                 if _kind(tensor) != kind:
@@ -121,10 +125,10 @@ class Plan:
                 self._arrays[place] = tensor._array
             elif tensor._requires_grad is not kind[0]:
                 return False
-        return self.state.same()
+        return self.state.same() and self.holds(tensors)
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
-        """Return whether the elements that the program depends on satisfy its conditions.
+        """Return whether the elements that the program depends on satisfy its conditions: all that a loaded plan asks.
 
         Args:
             tensors: those of the call.

@@ -75,3 +75,13 @@ def test_gradients_wait_for_their_backward_in_memory_of_their_own(x):
         found, weight.grad = weight.grad, None
         function(given).sum().backward()
         assert tg.equal(found, weight.grad)
+
+
+def test_results_with_many_small_views_have_memory_that_stays(x):
+    def rows(x):
+        y = x @ x
+        return sum(y[row] for row in range(SIDE)).sum()
+
+    compiled, plan = replayed(rows, x)
+    assert plan.memory >= MATRIX and not plan.source.passing
+    assert tg.equal(compiled(x), rows(x))
