@@ -7,6 +7,7 @@ others, the recorded calls run one after the other, each with new memory.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import CodeType, FunctionType
@@ -99,6 +100,7 @@ class Layouts:
         self._places = {each.mask: place for place, each in enumerate(recorded.backwards)}
         self._ordered: dict[int, bool] = {}
         self._codes: dict[int, CodeType] = {}
+        self._lock = threading.Lock()  # held while a pass is written, which names constants
 
     def choose(
         self, mask: tuple[bool, ...], planned: Callable[..., Any], gradients: Sequence[Array]
@@ -118,8 +120,9 @@ class Layouts:
             self._ordered[place] = all(map(_in_order, given)) and is_ordered(self._parts[place])
         if all(fits(gradient, value, self._ordered[place]) for gradient, value in zip(gradients, given)):
             return planned
-        if place not in self._codes:
-            self._codes[place] = self._code(place)
+        with self._lock:
+            if place not in self._codes:
+                self._codes[place] = self._code(place)
         return self._bound(self._codes[place], planned)
 
     def _code(self, place: int) -> CodeType:

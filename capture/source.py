@@ -107,7 +107,7 @@ class Source:
         self._conditions: list[Statement] = []
         self.text = self._write()
         self.condition = self._condition()
-        self._ending, self._static, self._named, self._conditions = {}, set(), {}, []  # for writing only
+        self._ending, self._static, self._conditions = {}, set(), []  # for writing only
 
     def _write(self) -> str:
         used = {value.number for value in values_in((self._results, self._gradients))}
