@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import SerializationError
 from ...core.futures import thread_role
-from ..links.connections import MOST_DIALS
 from ..threads.pool import ThreadPool
+from ..threads.pool_policy import MANY_REQUESTS
 from ..wire.control import encode_done, encode_ids
 from ..wire.failures import describe_failure
 from ..wire.frames import encode
@@ -158,7 +158,7 @@ class DoneAnswers:
     def send(self, connection: Session, call_id: int) -> None:
         """Answer a call on the connection of its request; with others in one message, while many requests wait."""
         together, waiting = self._together, len(self._waiting)
-        if waiting <= MOST_DIALS and not together.items:
+        if waiting <= MANY_REQUESTS and not together.items:
             self._send(connection, [call_id])
             return
         together.add((connection, call_id))

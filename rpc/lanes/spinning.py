@@ -94,7 +94,7 @@ class SpinPolicy:
         if self.confidence < CONFIDENCE and now - self._gave_up < SOON_SECONDS:
             self.confidence += 1
 
-    # -- who watches the socket
+    # -- the watch of the socket
 
     def end(self, now: float, found: bool, serves: bool, followed: bool, looked_after: bool) -> bool:
         """End a turn; return whether the loop need not watch the socket, because it looks now and then.

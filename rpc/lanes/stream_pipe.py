@@ -228,7 +228,7 @@ class StreamPipe(Pipe):
             events &= ~EPOLLIN  # a thread may leave the reading late
         self._events = events
         if self._ended and not events:
-            # Also if nobody watched it: the poller would keep this stream, and its epoll tell for ever of a hang-up.
+            # Also if it was not watched: the poller would keep this stream, and its epoll would report the hang-up for ever.
             self._poller.remove(self._descriptor)
             self._told = None
         elif events != self._told:

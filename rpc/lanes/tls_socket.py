@@ -100,7 +100,7 @@ class TlsSocket(StreamSocket):
             return 0
         if not self._asks_system:
             raise BlockingIOError
-        # The system is asked first: asking TLS in vain costs an exception. All is in this function, to save Python calls.
+        # The system first: a read of TLS that finds nothing costs an exception. All is in this function, to save Python calls.
         while arrived := self._receive(self._buffer):
             size, room = 0, len(buffer)
             with self._lock:

@@ -12,6 +12,7 @@ from ..lanes.addresses import check_exposure, host_of, join_address, port_of
 from ..lanes.inproc import InProcessLane, InProcessNetwork
 from ..lanes.lane import Lane, LaneListener
 from ..lanes.session import Session
+from ..threads.pool_policy import MANY_REQUESTS
 from ..wire.control import expelled
 from .link import ROUTES, LinkAction, LinkState
 from .peer import Peer
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from .peers import Peers
 
 CROWD = 64  # calls under way; if there are more, frames may wait to be written together
-MOST_DIALS = 8  # requests that have not begun; if there are more, answers may wait to be written together
 PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Session, Any, bool], None]
 
@@ -234,7 +234,7 @@ class Connections(LaneListener):
 
     def crowded(self) -> bool:
         calls, requests = self.under_way
-        return len(calls) > CROWD or len(requests) > MOST_DIALS
+        return len(calls) > CROWD or len(requests) > MANY_REQUESTS
 
     def progress(self, connection: Session) -> int:
         return self._flows.of(connection).receipts.messages

@@ -89,15 +89,13 @@ class MemberList:
         return f"{len(self._by_rank)} of {self.world_size} workers came; rank{'s' * (len(absent) > 1)} {shown} did not"
 
     def _contradiction(self, worker: WorkerRecord, world_size: int) -> str:
-        who = f"worker {worker.name!r} (rank {worker.rank}, process {worker.process_id})"
+        subject = f"worker {worker.name!r} (rank {worker.rank}, process {worker.process_id})"
         if world_size != self.world_size:
-            return f"{who} says world_size={world_size}, others say {self.world_size}; give every worker the same"
+            return f"{subject} says world_size={world_size}, others say {self.world_size}; give every worker the same"
         if worker.rank >= self.world_size:
-            return f"{who} has a rank beyond world_size={self.world_size}; ranks go from 0 to {self.world_size - 1}"
+            return f"{subject} has a rank beyond world_size={self.world_size}; ranks go from 0 to {self.world_size - 1}"
         if (other := self._by_rank.get(worker.rank)) is not None:
-            return f"{who} and worker {other.name!r} (process {other.process_id}) both have rank {worker.rank}"
+            return f"{subject} and worker {other.name!r} (process {other.process_id}) both have rank {worker.rank}"
         if (other := self._by_name.get(worker.name)) is not None:
-            return (
-                f"{who} has the name of rank {other.rank} (process {other.process_id}); give each worker its own name"
-            )
+            return f"{subject} has the name of rank {other.rank} (process {other.process_id}); give each worker its own name"
         return ""

@@ -1,4 +1,4 @@
-"""Handshake of two workers: both prove that they know the job's secret, and say who they are.
+"""Handshake of two workers: both prove that they know the job's secret, and say which workers they are.
 
 ``proofs.py`` is the exchange. The dialer's content is an ``Introduction``: its record, the worker it expects, the address it
 dialed. The acceptor's is a ``Welcome``: its record, or why it refuses. Nothing is parsed or unpickled before its mac was

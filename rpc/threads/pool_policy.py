@@ -13,6 +13,7 @@ threads run. A thread whose task was short leaves the tasks that wait to another
 
 from __future__ import annotations
 
+MANY_REQUESTS = 8  # if more have not begun, answers may wait to be written together
 RECENT_SECONDS = 100e-6  # since a thread has begun its task, or another task came
 BACKLOG_LOOK_SECONDS = 1e-3  # after which it is looked whether the tasks that wait are taken
 FEW_TASKS = 4  # tasks take long if fewer than these begin between two looks
