@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import telegrad as tg
 
-SHAPES = [((5, 6), (0, 1)), ((4, 4), (1, 0)), ((3, 4, 5), (0, 1, 2)), ((3, 4, 5), (2, 0)), ((1,), (0,)), ((2, 7), (1,))]
+SHAPES = [
+    *[((5, 6), (0, 1)), ((4, 4), (1, 0)), ((3, 4, 5), (0, 1, 2)), ((3, 4, 5), (2, 0)), ((1,), (0,)), ((2, 7), (1,))],
+    *[((66, 70), (0, 1)), ((3, 40, 41), (1, 2))],  # large: the gradient is of half of the spectrum
+]
 
 
 @pytest.mark.parametrize("name", ["fftn", "ifftn"])
