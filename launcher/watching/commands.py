@@ -220,7 +220,27 @@ def metrics(
         refuse(str(error))
 
 
+def dashboard(
+    job: Job = None,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0 for a free one.")] = 0,
+    timeout: Timeout = 2.0,
+    allow_actions: Annotated[
+        bool, typer.Option("--allow-actions", metavar="", help="The page may end workers; else it only reads.")
+    ] = False,
+    opens: Annotated[bool, typer.Option("--open", metavar="", help="Open the page in your browser.")] = False,
+) -> None:
+    """Show a running job on a page in the browser: workers, links, calls, references, curves, logs, stacks.
+
+    The page is served on the loopback interface, at an address with a secret token. It needs the extra `dashboard`.
+    """
+    try:
+        from ..dashboard.server import serve_page
+    except ModuleNotFoundError as error:
+        refuse(f"{error.name} is not installed: pip install 'telegrad[dashboard]'")
+    _run(serve_page, job, port, timeout, allow_actions, opens)
+
+
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (ps, top, why, stack, memory, logs, debug, metrics, kill):
+    for command in (ps, top, why, stack, memory, logs, dashboard, debug, metrics, kill):
         app.command(rich_help_panel=WATCHING)(command)

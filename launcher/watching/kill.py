@@ -28,7 +28,7 @@ def end_workers(names: Sequence[str], key: str | None, grace: float, as_json: bo
     """
     job = choose_job(key, only_here=True)
     workers = choose_workers(job, names)
-    ends = _end(workers, grace)
+    ends = end_processes(workers, grace)
     if as_json:
         print(json.dumps({"job": job.key, "workers": ends}, indent=2))
     else:
@@ -36,7 +36,7 @@ def end_workers(names: Sequence[str], key: str | None, grace: float, as_json: bo
     return "still runs" not in ends.values()
 
 
-def _end(workers: Sequence[LocalWorker], grace: float) -> dict[str, str]:
+def end_processes(workers: Sequence[LocalWorker], grace: float) -> dict[str, str]:
     """Return how each worker ended, by its name."""
     opened = {each.record.worker: each.open_process() for each in workers}
     running = {name: descriptor for name, descriptor in opened.items() if descriptor is not None}

@@ -1,0 +1,1 @@
+"""Page in the browser that shows a running job (extra ``dashboard``)."""

@@ -1,0 +1,326 @@
+// The page: asks for the job's state once a second and shows it. Texts of programs are only ever set as text, never as markup.
+const token = new URLSearchParams(location.search).get("token") ?? "";
+const byId = (id) => document.getElementById(id);
+const VIEWS = ["Workers", "Calls", "References", "Contexts", "Curves", "Log", "Stacks", "Flames"];
+const OF_ONE_WORKER = new Set(["References", "Log"]);
+const COLORS = ["#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#1b7c83", "#6e7781"];
+const page = { state: null, before: null, view: "Workers", worker: "", paused: false, samples: new Map(), sampled: 0, detail: null };
+
+// -- elements
+
+function put(parent, ...children) {
+  parent.replaceChildren(...children.flat().filter((each) => each !== null));
+  return parent;
+}
+
+function make(tag, properties = {}, ...children) {
+  const svg = ["svg", "g", "line", "circle", "text", "polyline", "rect", "title"].includes(tag);
+  const found = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (typeof value === "function") found.addEventListener(name, value);
+    else if (value !== null) found.setAttribute(name, value);
+  }
+  found.append(...children.flat().filter((each) => each !== null).map((each) => (each instanceof Node ? each : String(each))));
+  return found;
+}
+
+function table(heads, rows, numbers = []) {
+  const cell = (tag, value, index) => make(tag, { class: numbers.includes(index) ? "number" : "" }, value ?? "");
+  const head = make("tr", {}, heads.map((each, index) => cell("th", each, index)));
+  const body = rows.map((row) => make("tr", {}, row.map((each, index) => cell("td", each, index))));
+  return rows.length ? make("table", {}, make("thead", {}, head), make("tbody", {}, body)) : make("p", { class: "quiet" }, "None.");
+}
+
+// -- words
+
+const size = (bytes) => {
+  if (bytes === null || bytes === undefined) return "";
+  let unit = 0;
+  while (Math.abs(bytes) >= 1024 && unit < 4) { bytes /= 1024; unit += 1; }
+  return `${bytes.toFixed(unit ? 1 : 0)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
+};
+const place = (at) => (at ? `${at.function} at ${at.file}:${at.line}` : "");
+const number = (value) => (value === null ? "" : Number(value).toPrecision(5).replace(/\.?0+$/, ""));
+const short = (value) => (value === 0 || (Math.abs(value) >= 0.001 && Math.abs(value) < 1e6) ? String(Number(value.toPrecision(4))) : value.toExponential(1));
+const former = (name) => page.before?.workers.find((each) => each.worker === name);
+
+function rate(worker, key) {
+  const old = former(worker.worker);
+  const seconds = page.before ? page.state.at - page.before.at : 0;
+  return old && seconds > 0 && worker[key] >= old[key] ? (worker[key] - old[key]) / seconds : null;
+}
+
+function kind(worker) {
+  if (worker.process_state === "joining") return "slow";
+  if (worker.error) return "bad";
+  const causes = page.state.why.filter((each) => each.workers.includes(worker.worker));
+  if (causes.some((each) => ["deadlock", "lost", "stuck"].includes(each.severity))) return "bad";
+  if (causes.some((each) => each.severity === "slow") || worker.pool_waiting > 0) return "slow";
+  return worker.pool_busy > 0 || (rate(worker, "cpu_seconds") ?? 0) > 0.5 ? "busy" : "good";
+}
+
+const LEGEND = { good: "idle", busy: "works", slow: "waits or is slow", bad: "stuck, lost or silent" };
+const condition = (worker) => worker.error ? worker.process_state || worker.error : LEGEND[kind(worker)];
+
+// -- views
+
+function workersView() {
+  const rows = page.state.workers.map((each) => {
+    const share = rate(each, "cpu_seconds");
+    const made = rate(each, "calls_made"), taken = rate(each, "requests_accepted");
+    const loops = each.loops.filter((loop) => !loop.ended).map((loop) => `${loop.description || "loop"} ${loop.done}${loop.total ? `/${loop.total}` : ""}`);
+    const name = make("button", { type: "button", click: () => choose(each.worker) }, each.worker);
+    const end = page.state.actions ? make("button", { type: "button", click: () => kill(each.worker) }, "End") : null;
+    return [name, make("span", { class: kind(each) }, condition(each)), each.host, share === null ? "" : `${(100 * share).toFixed(0)} %`,
+      size(each.memory_bytes), `${each.pool_busy}/${each.pool_threads}`, each.pool_waiting, made === null ? "" : made.toFixed(0),
+      taken === null ? "" : taken.toFixed(0), each.totals.owned ?? "", loops.join(", "), end ?? ""];
+  });
+  return table(["Worker", "State", "Host", "CPU", "Memory", "Pool", "Waiting", "Calls/s", "Served/s", "Owns", "Progress", ""], rows, [3, 4, 5, 6, 7, 8, 9]);
+}
+
+function callsView() {
+  const rows = page.state.workers.flatMap((each) => each.calls.map((call) => [each.worker, call.to, call.what, `${call.seconds.toFixed(1)} s`, call.state]));
+  return table(["From", "To", "Call", "Since", "State"], rows, [3]);
+}
+
+function contextsView() {
+  const rows = page.state.workers.flatMap((each) => each.contexts.map((context) => [context.context_id, each.worker, context.creator, context.workers.join(", ")]));
+  return table(["Context", "On", "Made by", "Shared with"], rows, [0]);
+}
+
+async function referencesView() {
+  const found = await ask("worker", { name: page.worker });
+  if (found.error && !found.owned) return make("p", { class: "quiet" }, found.error);
+  const rows = (all, which) => all.map((each) => [each.rref_id, which === "owned" ? "" : each.owner, each.type, size(each.bytes), each.made ? "yes" : "no", each.holders.join(", ")]);
+  const heads = ["Reference", "Owner", "Type", "Size", "Made", "Held by"];
+  return make("div", {}, make("h2", {}, `Owned: ${found.totals.owned ?? 0}`), table(heads, rows(found.owned, "owned"), [3]),
+    make("h2", {}, `Held: ${found.totals.held ?? 0}`), table(heads, rows(found.held, "held"), [3]));
+}
+
+function curvesView() {
+  const series = new Map();
+  for (const worker of page.state.workers) {
+    for (const each of worker.logged) {
+      if (!series.has(each.name)) series.set(each.name, []);
+      series.get(each.name).push({ ...each, worker: worker.worker });
+    }
+  }
+  if (!series.size) return make("p", { class: "quiet" }, "The program has logged nothing: telegrad.log(loss=..., step=...)");
+  return make("div", {}, [...series].map(([name, lines]) => curve(name, lines)));
+}
+
+function curve(name, lines) {
+  const points = lines.map((each) => each.steps.map((step, index) => [step, each.values[index]]).filter(([, value]) => value !== null));
+  const all = points.flat();
+  if (!all.length) return make("p", { class: "quiet" }, `${name}: no finite value`);
+  const [xs, ys] = [all.map(([x]) => x), all.map(([, y]) => y)];
+  const range = (values) => [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+  const [[left, right], [low, high]] = [range(xs), range(ys)];
+  const x = (value) => 60 + (530 * (value - left)) / (right - left || 1);
+  const y = (value) => 150 - (130 * (value - low)) / (high - low || 1);
+  const drawn = points.map((each, index) => make("polyline", { class: "curve", stroke: COLORS[index % COLORS.length], points: each.map(([a, b]) => `${x(a)},${y(b)}`).join(" ") }));
+  const words = lines.slice(0, 12).map((each, index) => make("li", {}, make("span", { "aria-hidden": "true" }, ""), `${each.worker}: ${number(each.last)} at step ${each.step}`));
+  words.forEach((each, index) => { each.style.color = COLORS[index % COLORS.length]; });
+  return make("section", {}, make("h2", {}, name), make("svg", { viewBox: "0 0 600 175", role: "img", "aria-label": `Curve of ${name}` },
+    make("line", { class: "axis", x1: 60, y1: 150, x2: 590, y2: 150 }), make("line", { class: "axis", x1: 60, y1: 20, x2: 60, y2: 150 }),
+    make("text", { x: 55, y: 24, "text-anchor": "end" }, short(high)), make("text", { x: 55, y: 150, "text-anchor": "end" }, short(low)),
+    make("text", { x: 60, y: 168 }, left), make("text", { x: 590, y: 168, "text-anchor": "end" }, right), drawn), make("ul", {}, words));
+}
+
+async function logView() {
+  const found = await ask("log", { name: page.worker });
+  if (found.error) return make("p", { class: "quiet" }, found.error);
+  const cut = found.cut ? make("p", { class: "quiet" }, `The first ${size(found.cut)} are left out.`) : null;
+  return make("div", {}, cut, make("pre", {}, found.text || "Nothing is written yet."));
+}
+
+async function sample() {
+  const found = await ask("stacks", {});
+  for (const each of found.stacks ?? []) {
+    const key = JSON.stringify(each.stack);
+    const entry = page.samples.get(key) ?? { stack: each.stack, count: 0, threads: new Set() };
+    entry.count += 1;
+    entry.threads.add(`${each.worker} (${each.thread})`);
+    page.samples.set(key, entry);
+  }
+  page.sampled += 1;
+  while (page.samples.size > 2000) page.samples.delete(page.samples.keys().next().value);
+  return found.stacks ?? [];
+}
+
+async function stacksView() {
+  const groups = new Map();
+  for (const each of await sample()) {
+    const key = JSON.stringify(each.stack);
+    if (!groups.has(key)) groups.set(key, { stack: each.stack, threads: [] });
+    groups.get(key).threads.push(`${each.worker} (${each.thread})`);
+  }
+  const found = [...groups.values()].sort((a, b) => b.threads.length - a.threads.length);
+  return make("div", {}, found.map((each) => make("pre", {}, `${each.threads.join(", ")}\n  ${[...each.stack].reverse().join("\n  ")}`)));
+}
+
+async function flamesView() {
+  await sample();
+  const root = { name: "all threads", count: 0, children: new Map() };
+  for (const { stack, count } of page.samples.values()) {
+    let node = root;
+    root.count += count;
+    for (const name of stack.map((each) => each.replace(/ at .*\/| at /, " ").replace(/:\d+$/, ""))) {
+      if (!node.children.has(name)) node.children.set(name, { name, count: 0, children: new Map() });
+      node = node.children.get(name);
+      node.count += count;
+    }
+  }
+  const boxes = [];
+  let depth = 0;
+  const draw = (node, x, width, level) => {
+    if (width < 1.5 || level > 60) return;
+    depth = Math.max(depth, level);
+    const share = `${node.name}: ${((100 * node.count) / root.count).toFixed(1)} %`;
+    const hue = [...node.name].reduce((sum, each) => (sum * 31 + each.codePointAt(0)) % 45, 7);
+    const text = width > 40 ? make("text", { x: x + 3, y: level * 16 + 12 }, node.name.slice(0, Math.floor(width / 6))) : null;
+    boxes.push(make("g", {}, make("title", {}, share), make("rect", { x, y: level * 16, width, height: 16, fill: `hsl(${hue + 20} 85% 68%)` }), text));
+    let start = x;
+    for (const child of [...node.children.values()].sort((a, b) => b.count - a.count)) {
+      const part = (width * child.count) / node.count;
+      draw(child, start, part, level + 1);
+      start += part;
+    }
+  };
+  if (root.count) draw(root, 0, 1000, 0);
+  const again = make("button", { type: "button", click: () => { page.samples.clear(); page.sampled = 0; showView(); } }, "Begin again");
+  return make("div", {}, make("p", { class: "quiet" }, `${page.sampled} looks at the threads of all workers, one a second while this view is open. `, again),
+    make("svg", { class: "flame", viewBox: `0 0 1000 ${(depth + 1) * 16}`, role: "img", "aria-label": "Flame graph" }, boxes));
+}
+
+const SHOW = { Workers: workersView, Calls: callsView, References: referencesView, Contexts: contextsView, Curves: curvesView, Log: logView, Stacks: stacksView, Flames: flamesView };
+
+// -- the graph of workers, and why they wait
+
+function showGraph() {
+  const workers = page.state.workers, many = workers.length > 40;
+  const radius = many ? 6 : 14, width = 420, middle = width / 2, around = middle - (many ? 24 : 56);
+  const spot = new Map(workers.map((each, index) => {
+    const angle = (2 * Math.PI * index) / workers.length - Math.PI / 2;
+    return [each.worker, workers.length === 1 ? [middle, middle] : [middle + around * Math.cos(angle), middle + around * Math.sin(angle)]];
+  }));
+  const links = new Map();
+  for (const worker of workers) {
+    for (const link of worker.links) {
+      const ends = [worker.worker, link.to].sort().join("\n");
+      const old = former(worker.worker)?.links.find((each) => each.to === link.to);
+      const moved = old ? Math.max(link.sent_bytes - old.sent_bytes, 0) : 0;
+      const entry = links.get(ends) ?? { a: worker.worker, b: link.to, moved: 0, waiting: 0, messages: 0, states: new Set() };
+      entry.moved += moved; entry.waiting += link.queued_bytes; entry.messages += link.sent_messages + link.received_messages; entry.states.add(link.state);
+      links.set(ends, entry);
+    }
+  }
+  const lines = [...links.values()].filter((each) => spot.has(each.a) && spot.has(each.b) && (!each.states.has("not dialed") || each.messages)).map((each) => {
+    const [[x1, y1], [x2, y2]] = [spot.get(each.a), spot.get(each.b)];
+    const fine = [...each.states].every((state) => ["connected", "dialed by the other worker", "not dialed", "connecting"].includes(state));
+    const words = `${each.a} and ${each.b}: ${[...each.states].join(", ")}; ${size(each.moved)}/s, ${size(each.waiting)} wait`;
+    return make("line", { x1, y1, x2, y2, class: fine ? (each.waiting ? "waits" : "") : "broken", "stroke-width": (1 + Math.min(Math.log2(1 + each.moved / 1024) / 2, 6)).toFixed(1) }, make("title", {}, words));
+  });
+  const dots = workers.map((each) => {
+    const [x, y] = spot.get(each.worker);
+    const label = many ? null : make("text", { x, y: y + radius + 13, "text-anchor": "middle" }, each.worker.slice(0, 18));
+    const press = (event) => { if (event.type === "click" || event.key === "Enter") choose(each.worker); };
+    return make("g", { tabindex: 0, role: "button", class: each.worker === page.worker ? "chosen" : "", "aria-label": `${each.worker}: ${condition(each)}`, click: press, keydown: press },
+      make("title", {}, `${each.worker}: ${condition(each)}`), make("circle", { cx: x, cy: y, r: radius, class: kind(each) }), label);
+  });
+  const graph = byId("graph"), focused = graph.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label").split(":")[0] : null;
+  graph.setAttribute("viewBox", `0 0 ${width} ${width}`);
+  put(graph, lines, dots);
+  if (focused !== null) dots.find((each) => each.getAttribute("aria-label").startsWith(`${focused}:`))?.focus();
+  put(byId("legend"), Object.entries(LEGEND).map(([name, words]) => make("li", {}, make("span", { class: name, "aria-hidden": "true" }, "● "), words)));
+}
+
+function showWhy() {
+  const causes = page.state.why.slice(0, 20).map((each) => make("li", { class: each.severity },
+    make("span", { class: each.severity === "busy" ? "busy" : each.severity === "slow" ? "slow" : "bad" }, each.text), each.at ? make("span", { class: "quiet" }, ` in ${place(each.at)}`) : null,
+    each.waiting.length ? make("div", { class: "quiet" }, `waiting for it: ${each.waiting.join(", ")}`) : null,
+    each.chain.length ? make("ol", {}, each.chain.map((step) => make("li", {}, step))) : null));
+  put(byId("why"), causes.length ? causes : [make("li", { class: "quiet" }, page.state.ended ? "The job has ended." : "Nothing waits.")]);
+}
+
+// -- what the user does
+
+function choose(name) { page.worker = name; byId("worker").value = name; show(); }
+
+async function kill(name) {
+  if (!confirm(`End worker ${name}? The job then fails.`)) return;
+  const found = await ask("kill", { name }, "POST");
+  byId("status").textContent = found.error ?? Object.entries(found.ended).map((each) => each.join(": ")).join(", ");
+}
+
+function showTabs() {
+  put(byId("tabs"), VIEWS.map((name) => make("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": name === page.view, tabindex: name === page.view ? 0 : -1, click: () => openView(name) }, name)));
+  byId("choice").hidden = !OF_ONE_WORKER.has(page.view);
+}
+
+function openView(name) { page.view = name; showTabs(); byId(`tab-${name}`).focus(); showView(); }
+
+byId("tabs").addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (step) openView(VIEWS[(VIEWS.indexOf(page.view) + step + VIEWS.length) % VIEWS.length]);
+});
+byId("worker").addEventListener("change", (event) => choose(event.target.value));
+byId("pause").addEventListener("click", () => {
+  page.paused = !page.paused;
+  byId("pause").setAttribute("aria-pressed", page.paused);
+  byId("pause").textContent = page.paused ? "Go on" : "Pause";
+});
+byId("theme").addEventListener("click", () => {
+  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+});
+
+// -- once a second
+
+async function ask(what, parameters, method = "GET") {
+  const answer = await fetch(`/api/${what}?${new URLSearchParams(parameters)}`, { method, headers: { "X-Telegrad-Token": token }, signal: AbortSignal.timeout(15000) });
+  if (answer.status === 403) throw new Error((await answer.text()).trim());
+  return answer.json();
+}
+
+async function showView() {
+  const wanted = page.view, found = await SHOW[wanted]();
+  if (wanted !== page.view) return; // another view was opened meanwhile
+  const view = byId("view"), [top, left] = [view.scrollTop, view.scrollLeft];
+  view.setAttribute("aria-labelledby", `tab-${wanted}`);
+  put(view, found);
+  [view.scrollTop, view.scrollLeft] = [top, left];
+}
+
+async function show() {
+  showGraph();
+  showWhy();
+  await showView();
+}
+
+function take(state) {
+  if (page.state && state.at > page.state.at) page.before = page.state;
+  page.state = state;
+  const names = state.workers.map((each) => each.worker);
+  if (!names.includes(page.worker)) page.worker = names[0] ?? "";
+  if ([...byId("worker").options].map((each) => each.value).join("\n") !== names.join("\n")) put(byId("worker"), names.map((name) => make("option", { value: name }, name)));
+  byId("worker").value = page.worker;
+  byId("job").textContent = `${state.program} · job ${state.job} · ${names.length} workers · ${state.seconds.toFixed(0)} s`;
+  document.title = `${state.program} · telegrad`;
+}
+
+async function tick() {
+  if (!page.paused && !document.hidden) {
+    try {
+      take(await ask("state", {}));
+      await show();
+      byId("status").textContent = page.state.ended ? "The job has ended." : "";
+    } catch (error) {
+      byId("status").textContent = `No answer from telegrad dashboard: ${error.message}`;
+    }
+  }
+  setTimeout(tick, 1000);
+}
+
+showTabs();
+tick();

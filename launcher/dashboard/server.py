@@ -1,0 +1,114 @@
+"""Server of the page: its addresses, and its start on the loopback interface."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from ..progress import report
+from ..watching.jobs import NoJobError, choose_job, choose_workers
+from ..watching.kill import end_processes
+from .guard import Guard
+from .looks import JobLooks
+
+PAGE = Path(__file__).parent / "page"
+FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js"}
+MOST_REQUESTS = 32  # at a time
+END_SECONDS = 3.0  # between SIGTERM and SIGKILL
+
+
+def make_application(looks: JobLooks, token: str, hosts: list[str], allow_actions: bool) -> Guard:
+    """Return the ASGI application.
+
+    Args:
+        looks: the job.
+        token: secret of the page's address.
+        hosts: hosts with ports by which the page is reached.
+        allow_actions: the page may end workers.
+    """
+
+    def state(request: Request) -> Response:
+        return JSONResponse({**looks.state(), "actions": allow_actions})
+
+    def worker(request: Request) -> Response:
+        return _found(lambda: looks.worker(request.query_params.get("name", "")))
+
+    def stacks(request: Request) -> Response:
+        return JSONResponse(looks.stacks())
+
+    def log(request: Request) -> Response:
+        return _found(lambda: looks.log(request.query_params.get("name", "")))
+
+    def kill(request: Request) -> Response:
+        if not allow_actions:
+            return JSONResponse({"error": "the page only reads: start it with --allow-actions"}, 403)
+        name = request.query_params.get("name", "")
+        return _found(lambda: {"ended": end_processes(choose_workers(looks.job, [name]), END_SECONDS)})
+
+    routes = [Route(path, _file(name)) for path, name in FILES.items()]
+    routes += [Route("/api/state", state), Route("/api/worker", worker), Route("/api/log", log)]
+    routes.append(Route("/api/stacks", stacks))
+    routes.append(Route("/api/kill", kill, methods=["POST"]))
+    return Guard(Starlette(routes=routes), token, hosts)
+
+
+def serve_page(key: str | None, port: int, timeout: float, allow_actions: bool, opens: bool) -> None:
+    """Serve the page of a job until Ctrl-C.
+
+    Args:
+        key: the beginning of the job's id; None for the latest of this folder.
+        port: 0 for a free one.
+        timeout: seconds that a worker has to answer.
+        allow_actions: the page may end workers.
+        opens: open it in the user's browser.
+
+    Raises:
+        NoJobError: there is no such job, or the port is taken.
+    """
+    looks = JobLooks(choose_job(key), timeout)
+    token = secrets.token_urlsafe(24)
+    with _listener(port) as listener:
+        port = listener.getsockname()[1]
+        application = make_application(looks, token, [f"127.0.0.1:{port}", f"localhost:{port}"], allow_actions)
+        address = f"http://127.0.0.1:{port}/?token={token}"
+        report(f"the page of job {looks.job.key}, until Ctrl-C; anyone with this address sees the job:")
+        print(address, flush=True)
+        if opens:
+            webbrowser.open(address)
+        config = uvicorn.Config(
+            application, log_level="warning", access_log=False, limit_concurrency=MOST_REQUESTS, server_header=False
+        )
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listener(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise NoJobError(f"port {port} cannot be used: {error.strerror or error}") from None
+
+
+def _file(name: str) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        return FileResponse(PAGE / name)
+
+    return answer
+
+
+def _found(find: Callable[[], dict[str, Any]]) -> Response:
+    try:
+        return JSONResponse(find())
+    except NoJobError as error:
+        return JSONResponse({"error": str(error)}, 404)

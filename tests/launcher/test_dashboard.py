@@ -1,0 +1,276 @@
+"""Page of a job: which requests its server answers, and what it says; and the page in a browser, with hostile names."""
+
+import asyncio
+import json
+import shutil
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from telegrad.launcher.dashboard import looks as looks_module
+from telegrad.launcher.dashboard.looks import JobLooks
+from telegrad.launcher.watching.jobs import NoJobError
+from telegrad.rpc.observing import Observation, ObservedFrame, ObservedThread
+from telegrad.rpc.observing.records import ObservedCall, ObservedLink, ObservedSeries
+
+server = pytest.importorskip("telegrad.launcher.dashboard.server", reason="pip install 'telegrad[dashboard]'")
+
+TOKEN, HOST = "secret", "127.0.0.1:8000"
+MARKUP = "<img src=x onerror=document.title='attacked'><script>document.title='attacked'</script>"
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
+class Worker:
+    """Record of a worker, as ``jobs`` finds it."""
+
+    def __init__(self, name, log=""):
+        self.worker, self.log, self.program, self.folder = name, log, "train.py", "/home/user"
+
+    @property
+    def record(self):
+        return self
+
+
+class Job:
+    key, began = "ab12", 0.0
+
+    def __init__(self, names, logs):
+        self.workers = [Worker(name, logs.get(name, "")) for name in names]
+
+    def worker(self, name):
+        return next((each for each in self.workers if each.worker == name), None)
+
+
+def observed(name, rank, **attributes):
+    place = ObservedFrame("/home/user/train.py", 7, "step")
+    thread = ObservedThread(1, "MainThread", [place], main=True, at=place)
+    return Observation(name, rank, rank, host="h", totals={"calls": 0}, threads=[thread], **attributes)
+
+
+@pytest.fixture
+def look(monkeypatch):
+    """``look(observations)`` returns the looks at a job whose workers are observed so."""
+
+    def make(seen, logs=None):
+        job = Job([each.worker for each in seen], logs or {})
+        monkeypatch.setattr(looks_module, "choose_job", lambda key: job)
+        monkeypatch.setattr(looks_module, "observe_job", lambda job, timeout: seen)
+        return JobLooks(job, 1.0)
+
+    return make
+
+
+def ask(application, path, method="GET", host=HOST, token=TOKEN, **headers):
+    """Return status, headers and body of an answer."""
+    path, _, query = path.partition("?")
+    given = {"host": host, **({"x-telegrad-token": token} if token else {}), **headers}
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
+    scope = {"type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode()}
+    scope |= {"query_string": query.encode(), "headers": pairs, "scheme": "http", "server": ("127.0.0.1", 8000)}
+    sent, requests = [], [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive():
+        if not requests:
+            await asyncio.Event().wait()  # the client stays
+        return requests.pop()
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(application(scope, receive, send))
+    body = b"".join(each.get("body", b"") for each in sent[1:])
+    return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}, body
+
+
+@pytest.fixture
+def application(look):
+    return server.make_application(look([observed("a", 0), observed("b", 1)]), TOKEN, [HOST], allow_actions=False)
+
+
+def test_the_page_and_the_state_are_answered_with_the_token(application):
+    status, headers, body = ask(application, "/?token=secret", token="")
+    assert status == 200 and b"<title>telegrad</title>" in body
+    assert "default-src 'none'" in headers["content-security-policy"] and headers["cache-control"] == "no-store"
+    assert [ask(application, path, token="")[0] for path in ("/page.js", "/page.css")] == [200, 200]
+    status, _, body = ask(application, "/api/state")
+    state = json.loads(body)
+    assert status == 200 and [each["worker"] for each in state["workers"]] == ["a", "b"]
+    assert not {"threads", "owned"} & state["workers"][0].keys() and state["why"] and not state["actions"]
+    assert json.loads(ask(application, "/api/worker?name=b")[2])["threads"][0]["at"]["line"] == 7
+    stacks = json.loads(ask(application, "/api/stacks")[2])["stacks"]
+    assert stacks[0] == {"worker": "a", "thread": "MainThread", "stack": ["step at /home/user/train.py:7"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "changes"),
+    [
+        ("/", {}),
+        ("/?token=wrong", {}),
+        ("/api/state", {"token": ""}),
+        ("/api/state?token=secret", {"token": ""}),
+        ("/api/state", {"token": "secreT"}),
+        ("/api/state", {"token": "sécret"}),
+        ("/api/state", {"host": "attacker.example:8000"}),
+        ("/api/state", {"host": "127.0.0.1:9000"}),
+        ("/?token=secret", {"host": "attacker.example"}),
+        ("/api/state", {"origin": "http://attacker.example"}),
+        ("/api/state", {"origin": "null"}),
+        ("/api/state", {"sec_fetch_site": "cross-site"}),
+        ("/page.js", {"sec_fetch_site": "same-site"}),
+        ("/api/kill?name=a", {"method": "POST", "origin": "http://attacker.example"}),
+    ],
+)
+def test_others_are_refused(application, path, changes):
+    status, headers, body = ask(application, path, **changes)
+    assert status == 403 and any(words in body for words in (b"telegrad dashboard", b"other sites"))
+    assert "content-security-policy" in headers
+
+
+def test_the_page_only_reads_unless_actions_are_allowed(application):
+    status, _, body = ask(application, "/api/kill?name=a", method="POST")
+    assert status == 403 and "--allow-actions" in json.loads(body)["error"]
+    assert ask(application, "/api/kill?name=a")[0] == 405 and ask(application, "/api/state", method="POST")[0] == 405
+
+
+def test_unknown_workers_and_logs_are_told(application, look, tmp_path):
+    assert ask(application, "/api/worker?name=x")[0] == 404 and ask(application, "/api/log?name=a")[0] == 404
+    (tmp_path / "a.log").write_text("x" * 100_000 + "last line\n")
+    (tmp_path / "b.log").symlink_to(tmp_path / "a.log")
+    looks = look([observed("a", 0), observed("b", 1)], {name: str(tmp_path / f"{name}.log") for name in "ab"})
+    found = looks.log("a")
+    assert found["text"].endswith("last line\n") and found["cut"] == 100_010 - (1 << 16)
+    with pytest.raises(NoJobError, match="cannot be read"):
+        looks.log("b")  # a link
+
+
+def test_all_browsers_share_one_look(look, monkeypatch):
+    looks, count = look([observed("a", 0)]), []
+    seen = looks_module.observe_job(None, 1.0)
+    monkeypatch.setattr(looks_module, "observe_job", lambda job, timeout: count.append(1) or seen)
+    monkeypatch.setattr(looks_module, "LOOK_INTERVAL", 1000.0)
+    for _ in range(5):
+        looks.state(), looks.worker("a"), looks.stacks()
+    assert len(count) == 1
+
+
+def test_the_last_look_stays_when_the_job_has_ended(look, monkeypatch):
+    looks = look([observed("a", 0)])
+    looks.state()
+
+    def gone(key):
+        raise NoJobError("it has ended")
+
+    monkeypatch.setattr(looks_module, "choose_job", gone)
+    monkeypatch.setattr(looks_module, "LOOK_INTERVAL", 0.0)
+    state = looks.state()
+    assert state["ended"] and state["why"] == [] and [each["worker"] for each in state["workers"]] == ["a"]
+
+
+# -- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for each in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1400,900",
+    ):
+        options.add_argument(each)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@contextmanager
+def served(looks, allow_actions=False):
+    """Serve the page of a job, and yield its address."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        application = server.make_application(looks, TOKEN, [host], allow_actions)
+        running = server.uvicorn.Server(server.uvicorn.Config(application, log_level="error", ws="none"))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield f"http://{host}/?token={TOKEN}"
+        running.should_exit = True
+        thread.join(20)
+
+
+def text_of(browser, place):
+    return browser.execute_script("return document.querySelector(arguments[0])?.textContent ?? ''", place)
+
+
+def shows(browser, place, words, seconds=30):
+    """Wait until the text of a part of the page has some words."""
+    deadline = time.monotonic() + seconds
+    while words not in (found := text_of(browser, place)):
+        assert time.monotonic() < deadline, f"{place} shows {found[:500]!r}, not {words!r}"
+        time.sleep(0.05)
+
+
+def no_errors(browser):
+    return [each["message"] for each in browser.get_log("browser") if each["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2, 32, 200])
+def test_workers_are_drawn(browser, look, count):
+    link = ObservedLink("w1", "connected", "unix", 0, 0, 0, 0, 0)
+    looks = look([observed(f"w{rank}", rank, links=[link] if rank == 0 else []) for rank in range(count)])
+    with served(looks) as address:
+        browser.get(address)
+        shows(browser, "#job", f"{count} workers")
+        shows(browser, "#view", "w0")
+        drawn = browser.execute_script("return document.querySelectorAll('#graph circle').length")
+        assert drawn == count
+        assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert no_errors(browser) == []
+
+
+@pytest.mark.slow
+def test_texts_of_programs_are_never_markup(browser, look, tmp_path):
+    (tmp_path / "log").write_text(MARKUP)
+    frame = ObservedFrame(MARKUP, 1, MARKUP)
+    call = ObservedCall(1, MARKUP, MARKUP, 3.0, 0.0, MARKUP)
+    series = ObservedSeries(MARKUP, 2, 1, 0.5, 0.1, [0, 1], [1.0, 0.5])
+    seen = observed(MARKUP, 0, process_state=MARKUP, python=MARKUP, calls=[call], logged=[series])
+    seen = replace(seen, host=MARKUP, threads=[ObservedThread(1, MARKUP, [frame], main=True, at=frame)])
+    with served(look([seen], {MARKUP: str(tmp_path / "log")})) as address:
+        browser.get(address)
+        shows(browser, "#view", MARKUP)
+        for view in ("Calls", "References", "Contexts", "Curves", "Log", "Stacks", "Flames"):
+            browser.execute_script(f"document.getElementById('tab-{view}').click()")
+            shows(browser, "#view", {"References": "Owned", "Contexts": "None"}.get(view, "onerror"))
+        assert text_of(browser, "title") != "attacked" and browser.title != "attacked"
+        assert browser.execute_script("return document.querySelectorAll('main img, main script').length") == 0
+        assert no_errors(browser) == []
+
+
+@pytest.mark.slow
+def test_a_lost_worker_is_marked_and_keys_work(browser, look):
+    from selenium.webdriver.common.keys import Keys
+
+    lost = Observation("w1", 1, 1, error="it is lost: its process ended")
+    with served(look([observed("w0", 0), lost])) as address:
+        browser.get(address)
+        shows(browser, "#view", "it is lost")
+        assert browser.execute_script("return document.querySelectorAll('#graph circle.bad').length") == 1
+        browser.find_element("id", "tab-Workers").send_keys(Keys.ARROW_RIGHT)
+        assert browser.switch_to.active_element.get_attribute("id") == "tab-Calls"
+        browser.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+        before = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        browser.find_element("id", "theme").send_keys(Keys.ENTER)
+        assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") != before
+        assert no_errors(browser) == []
