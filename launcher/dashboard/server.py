@@ -22,7 +22,7 @@ from ..watching.kill import end_processes
 from .guard import Guard
 from .looks import JobLooks
 
-PAGE = Path(__file__).parent / "page"
+PAGE_FOLDER = Path(__file__).parent / "page"
 FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js"}
 MOST_REQUESTS = 32  # at a time
 END_SECONDS = 3.0  # between SIGTERM and SIGKILL
@@ -102,7 +102,7 @@ def _listener(port: int) -> socket.socket:
 
 def _file(name: str) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
-        return FileResponse(PAGE / name)
+        return FileResponse(PAGE_FOLDER / name)
 
     return answer
 

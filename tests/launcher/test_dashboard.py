@@ -173,6 +173,9 @@ def test_the_last_look_stays_when_the_job_has_ended(look, monkeypatch):
 
 @pytest.fixture(scope="module")
 def browser():
+    exceptions = pytest.importorskip(
+        "selenium.common.exceptions", reason="selenium is not installed: pip install selenium"
+    )
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
     if not (CHROMIUM and DRIVER):
         pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
@@ -187,7 +190,10 @@ def browser():
     ):
         options.add_argument(each)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    except exceptions.WebDriverException as error:
+        pytest.skip(f"Chromium does not start here: {error.msg}")
     yield driver
     driver.quit()
 
