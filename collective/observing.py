@@ -18,8 +18,9 @@ GROUPS = f"{__package__}.agent_group"
 
 def collective_waits() -> Mapping[CodeType, Callable[[FrameType], ObservedWait]]:
     """Return, by the code of a collective, a function that tells what a frame of it waits for; nothing if there is no group."""
-    groups = sys.modules.get(GROUPS)  # most workers have no group, and do not import it
-    return {} if groups is None else {groups.COLLECTIVE_CODE: _wait_in}
+    # Most workers have no group, and do not import it; another thread may be importing it now.
+    code = getattr(sys.modules.get(GROUPS), "COLLECTIVE_CODE", None)
+    return {} if code is None else {code: _wait_in}
 
 
 def _wait_in(frame: FrameType) -> ObservedWait:

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 import jobs
 from telegrad import rpc
@@ -84,15 +85,19 @@ def run(name, stuck):
 def main(names):
     faulthandler.dump_traceback_later(240, exit=True)
     context = spawn(serve, nprocs=3, join=False)
+    code = 1
     try:
         options = rpc.GrpcRpcBackendOptions(init_method=context.init_method)
         rpc.init_rpc("main", rank=3, world_size=4, rpc_backend_options=options)
         for name in names or jobs.STUCK:
             run(name, jobs.STUCK[name])
+        code = 0
+    except BaseException:
+        traceback.print_exc()
     finally:
         context.kill()
         sys.stdout.flush()
-        os._exit(0)  # calls that are stuck have no end
+        os._exit(code)  # calls that are stuck have no end
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from telegrad.core.futures import Future
 A, B, C = "worker0", "worker1", "worker2"
 PATIENCE = 20.0  # seconds that calls of a deadlock take
 MAIN: queue.SimpleQueue = queue.SimpleQueue()  # functions for the main thread
-ENDED = threading.Event()  # ends what waits or computes
+ENDS = [threading.Event()]  # the last ends what waits or computes; each job has one of its own
 ARRIVED = threading.Semaphore(0)  # released by each thread that holds what others will wait for
 LOCK, FIRST_LOCK, SECOND_LOCK, ITEMS_LOCK = (threading.Lock() for _ in range(4))
 ITEMS: queue.Queue = queue.Queue()
@@ -30,12 +30,12 @@ KEPT: dict[str, Any] = {}
 
 def begin():
     """Prepare a worker for the next job."""
-    ENDED.clear()
+    ENDS.append(threading.Event())
 
 
 def end():
     """Let all that a job has started on this worker end."""
-    ENDED.set()
+    ENDS[-1].set()
 
 
 def in_main(function, *args):
@@ -58,7 +58,8 @@ def pid():
 def keep_lock():
     with LOCK:
         ARRIVED.release()
-        ENDED.wait(PATIENCE)  # stuck: lock
+        ended = ENDS[-1]
+        ended.wait(PATIENCE)  # stuck: lock
 
 
 def hold_and_call(route):
@@ -132,7 +133,8 @@ def hold_interpreter():
 
 
 def loop_for_ever():
-    while not ENDED.is_set():
+    ended = ENDS[-1]
+    while not ended.is_set():
         np.tanh(1.0)  # stuck: loop
 
 
@@ -142,7 +144,8 @@ def wait_for_item():
 
 
 def wait_for_end():
-    ENDED.wait(PATIENCE)  # stuck: event
+    ended = ENDS[-1]
+    ended.wait(PATIENCE)  # stuck: event
 
 
 def fill_pipe():
@@ -179,7 +182,8 @@ def with_hook(x):
 
 
 def endless(gradient):
-    while not ENDED.is_set():
+    ended = ENDS[-1]
+    while not ended.is_set():
         np.tanh(1.0)  # stuck: hook
     return gradient
 
@@ -194,7 +198,8 @@ def backward_there():
 def stay_in_context():
     with autograd_dist.context():
         rpc.rpc_sync(B, tg.add, (tg.ones(2, requires_grad=True), 1))
-        ENDED.wait(PATIENCE)  # stuck: context
+        ended = ENDS[-1]
+        ended.wait(PATIENCE)  # stuck: context
 
 
 def meet():
@@ -202,7 +207,8 @@ def meet():
 
 
 def late_for_meeting():
-    ENDED.wait(PATIENCE)  # stuck: late
+    ended = ENDS[-1]
+    ended.wait(PATIENCE)  # stuck: late
     rpc._barrier([A, B, C])
 
 
@@ -215,7 +221,8 @@ def reduce():
 
 
 def late_for_reduction():
-    ENDED.wait(PATIENCE)  # stuck: member
+    ended = ENDS[-1]
+    ended.wait(PATIENCE)  # stuck: member
     reduce()
 
 
@@ -323,7 +330,7 @@ STUCK = {
         start_generator, "observes", "main", None, "asks for the next item", read_generator
     ),
     "an infinite loop in a gradient hook": Stuck(lambda: called(A, backward_there), "computes", B, "hook", "computes"),
-    "a context that is not left": Stuck(lambda: called(A, stay_in_context), "event", A, "context", "ENDED"),
+    "a context that is not left": Stuck(lambda: called(A, stay_in_context), "event", A, "context", "an event ended"),
     "a worker that is missing in a barrier": Stuck(start_meeting, "event", C, "late", "has not called _barrier"),
     "a member that is missing in a collective": Stuck(start_collective, "event", C, "member", "all_reduce"),
     "a stopped process": Stuck(start_stopped, "stopped", C, None, "is stopped (SIGSTOP)", go_on),
