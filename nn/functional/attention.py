@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core import broadcast_to, dropout, masked_fill, ones, repeat_interleave, softmax
-from ...core.extend import ARRAYS, Array, Tensor, fused, operation, records, row_sums, wide
+from ...core.extend import ARRAYS, Array, ArrayLike, Tensor, fused, operation, records, row_sums, wide
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -126,7 +126,8 @@ def _weights(query: Array, key: Array, mask: Array | None, masked_weight: float)
         weights += mask
     top = weights.max(-1, keepdims=True, initial=-np.inf)
     hidden = None if mask is None else top == -np.inf
-    if hidden is None or not hidden.any():
+    # Both ways give the same bits if no query is hidden; an ArrayLike cannot tell, and takes the longer one.
+    if hidden is None or not (isinstance(hidden, ArrayLike) or hidden.any()):
         weights -= top
         np.exp(weights, out=weights)
         weights /= row_sums(weights)
@@ -190,6 +191,7 @@ def _narrow(x: Array, like: Tensor) -> Array:
     return x if x.dtype == like.dtype else x.astype(like.dtype)
 
 
+@operation
 def additive_mask(mask: Tensor, like: Tensor, attend_if: bool = True) -> Tensor:
     """Return a mask to add to scores; one of booleans becomes 0 where it equals ``attend_if``, and -inf elsewhere.
 

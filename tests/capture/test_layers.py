@@ -221,3 +221,57 @@ def test_a_loaded_plan_moves_its_running_statistics():
     for _ in range(2):
         assert tg.equal(plan(x + 1), nn.functional.batch_norm(x + 1, mean, var, training=True))
     assert {each.numpy().tobytes() for each in plan.tensors} == {mean.numpy().tobytes(), var.numpy().tobytes()}
+
+
+HIDDEN = [[[1, 1, 1], [0, 1, 1]], [[0, 0, 0], [1, 0, 0]], [[1, 0, 1], [0, 0, 0]]]  # the keys that queries may attend to
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_queries_that_attend_to_no_key_in_some_replays(numbers, sides):
+    def make():
+        def step(q, k, mask):
+            result = nn.functional.scaled_dot_product_attention(q, k, k, attn_mask=mask)
+            q.grad = k.grad = None
+            result.square().sum().backward()
+            return result.detach()
+
+        q, k = (tg.from_numpy(array(2, length, 4)).requires_grad_() for length in (2, 3))
+
+        def arguments(call):
+            mask = tg.tensor(HIDDEN[call % 3]).bool()
+            return q, k, tg.where(mask, 0.0, -tg.inf) if numbers else mask
+
+        return step, lambda: [q, k], arguments
+
+    sides.run(make, calls=7)
+    assert sides.replays() == 5 and not whole(sides) and not sides.reasons()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_multi_head_attention_with_masks(causal, sides):
+    def make():
+        module = nn.MultiheadAttention(8, 2, batch_first=True)
+        mask = nn.Transformer.generate_square_subsequent_mask(3) if causal else None
+
+        def step(x, padding):
+            module.zero_grad()
+            result, weights = module(x, x, x, key_padding_mask=padding, attn_mask=mask)
+            (result.sum() + weights.square().sum()).backward()
+            return result.detach()
+
+        def arguments(call):
+            padding = tg.tensor([[False, False, call % 2 == 1], [False, call % 3 == 1, True]])
+            return tg.from_numpy(array(2, 3, 8, seed=call)), padding
+
+        return step, lambda: list(module.parameters()), arguments
+
+    sides.run(make, calls=7)
+    assert sides.replays() == 5 and not sides.reasons() and "attention" not in whole(sides)
+
+
+def test_a_loaded_plan_of_masked_attention():
+    q, attend = tg.from_numpy(array(2, 3, 4)), nn.functional.scaled_dot_product_attention
+    file, _ = saved(lambda q, mask: attend(q, q, q, attn_mask=mask), q, tg.ones(3, 3).bool())
+    plan = tg.load_plan(file)
+    for mask in (tg.eye(3).bool(), tg.zeros(3, 3).bool()):
+        assert tg.equal(plan(q, mask), attend(q, q, q, attn_mask=mask))
