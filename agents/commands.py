@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..core.job_folder import JobFolder, new_records_folder
-from ..core.job_records import LOG_VARIABLE, SOCKET, JobRecord, own_facts, remove_record, write_record
+from ..core.job_records import LOG_VARIABLE, SOCKET, JobRecord, own_facts, remove_record, sweep_records, write_record
 from ..core.stack_dumps import StackDumps
 from ..rpc.extend import Agent, CommandSocket, Debugger, Plan
 
@@ -46,6 +46,8 @@ class CommandAccess:
         self._process_id = os.getpid()
         with ExitStack() as stack:
             self._folder: JobFolder = stack.enter_context(new_records_folder())
+            if agent.rank == 0:  # one of a job is enough
+                sweep_records(self._folder)
             self._stem = f"{self._process_id}-{secrets.token_hex(4)}"
             stack.callback(remove_record, self._folder, self._stem)
             self._dumps = StackDumps(self._folder, self._stem)

@@ -22,6 +22,7 @@ from .processes import numbers_place, process_status, process_user
 FORMAT = 1  # of records, and of what is said at the workers' sockets
 LOG_VARIABLE = "TELEGRAD_LOG_FILE"  # by which a launcher tells a worker where its output goes
 RECORD, SOCKET, DUMPS = ".json", ".sock", ".stacks"
+MANY_FILES = 100
 MOST_RECORD_BYTES = 1 << 16
 KINDS = {"str": (str,), "int": (int,), "float": (int, float)}
 
@@ -99,6 +100,13 @@ def remove_record(folder: JobFolder, stem: str) -> None:
     """Remove a worker's record, its socket's name and its dumps."""
     for suffix in (RECORD, SOCKET, DUMPS):
         folder.remove(stem + suffix)
+
+
+def sweep_records(folder: JobFolder) -> None:
+    """Remove the records of processes that have ended, if there are many files: where no command runs, no reader does it."""
+    if len(folder.names()) > MANY_FILES:
+        for _ in _records(folder):
+            pass
 
 
 def read_records() -> list[tuple[Path, JobRecord]]:

@@ -16,6 +16,7 @@ from telegrad.core.job_records import (
     parse_record,
     read_records,
     remove_record,
+    sweep_records,
     write_record,
 )
 from telegrad.core.processes import caught_signals, process_status, process_user
@@ -94,6 +95,17 @@ def test_a_record_of_a_process_that_ended_is_removed(folder, path):
     write_record(folder, record(process_id=ended.pid))
     (path / "1-a.sock").touch()
     assert read_records() == [] and list(path.iterdir()) == []
+
+
+def test_records_of_ended_processes_are_swept_when_there_are_many(folder, path, monkeypatch):
+    for number in range(3):
+        write_record(folder, record(stem=f"{number}-a", process_start=1))
+    sweep_records(folder)
+    assert len(list(path.iterdir())) == 3
+    monkeypatch.setattr("telegrad.core.job_records.MANY_FILES", 2)
+    write_record(folder, record(stem="9-a"))
+    sweep_records(folder)
+    assert [each.name for each in path.iterdir()] == ["9-a.json"]
 
 
 def test_a_record_that_names_a_later_process_or_another_users_is_removed(folder, path, monkeypatch):
