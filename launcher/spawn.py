@@ -109,7 +109,8 @@ class ProcessContext:
             raise ProcessRaisedException(text, cause.rank, pid)
         by = signal_name(-cause.code).split()[0] if cause.code < 0 else None
         early = "" if cause.code else ", without rpc.shutdown() and while others needed it"
-        text = f"{who} {describe_exit(cause.code)}{early}{consequences}"
+        events = "".join(f"\n    {line}" for line in self._engine.last_events.get(cause.rank, ()))
+        text = f"{who} {describe_exit(cause.code)}{early}{events}{consequences}"
         raise ProcessExitedException(text, cause.rank, pid, cause.code, by)
 
     def _consequences(self, cause: int) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 
 from ..credentials import CredentialFolders
 from ..environment import reserve_port
+from ..events_file import EventsFile
 from ..report_file import ReportFile
 from ..supervisor import Begin, Event, Exited, JobPhase, Signal, Start, Supervisor, Wake
 
@@ -27,12 +28,17 @@ class Engine(ABC):
         size: how many workers there are.
         grace: seconds between asking workers to end and killing them.
         credentials: folders for the workers' credentials; None makes some, with a new secret.
+
+    Attributes:
+        last_events: by rank, of workers that have ended: what they noted last, in words.
     """
 
     def __init__(self, size: int, grace: float, credentials: CredentialFolders | None = None) -> None:
         self.supervisor = Supervisor(size, grace)
         self.resources = ExitStack()
         self.reports = self.resources.enter_context(closing(ReportFile()))
+        self.events_file = self.resources.enter_context(closing(EventsFile(size)))
+        self.last_events: dict[int, tuple[str, ...]] = {}
         self.port: int = self.resources.enter_context(closing(reserve_port())).getsockname()[1]
         self.credentials = self.resources.enter_context(closing(credentials or CredentialFolders()))
         self.selector = self.resources.enter_context(selectors.DefaultSelector())
@@ -86,6 +92,8 @@ class Engine(ABC):
 
     def handle(self, event: Event) -> None:
         """Hand an event to the supervisor and carry out its instructions."""
+        if isinstance(event, Exited):
+            self.last_events[event.rank] = self.events_file.told(event.rank, time.monotonic())
         for instruction in self.supervisor.handle(event, time.monotonic()):
             match instruction:
                 case Start(rank):

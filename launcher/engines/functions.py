@@ -46,6 +46,7 @@ class FunctionEngine(Engine):
         name = f"worker{rank}"
         try:
             with self._environment.of(rank, name) as variables, main_module_stays_here():
+                variables = {**variables, **self.events_file.variable(rank)}
                 args = (self._work, rank, PassedDescriptor(self.reports.descriptor), variables)
                 process: BaseProcess = self._context.Process(target=main, name=name, args=args, daemon=self._daemon)
                 process.start()

@@ -29,7 +29,6 @@ from ..environment import (
     rendezvous_environment,
     shared_cores,
 )
-from ..events_file import EventsFile
 from ..nodes.part import JobPart
 from ..nodes.token import TOKEN_VARIABLE
 from ..progress import Progress
@@ -62,8 +61,6 @@ class ScriptEngine(Engine):
         super().__init__(len(spec.workers), spec.grace, node.folders if node else None)
         self._node = node
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
-        self.last_events: dict[int, tuple[str, ...]] = {}  # by rank, of workers that have ended: what they noted last
-        self._events_file = self.resources.enter_context(closing(EventsFile(len(spec.workers))))
         self.spec = spec
         self._log_dir = log_dir
         self._console = console
@@ -108,7 +105,7 @@ class ScriptEngine(Engine):
                 **credentials,
                 **environment_variable(self.reports.descriptor, rank),
                 LOG_VARIABLE: os.path.abspath(self._log_dir / f"{name}.log"),
-                **self._events_file.variable(rank),
+                **self.events_file.variable(rank),
             }
             process = self._processes[rank] = self._start_process(rank, variables, output.writing_end)
         except OSError as error:
@@ -170,7 +167,6 @@ class ScriptEngine(Engine):
                 self._progress.lost(worker, reason, time.monotonic())
             case Exited(rank):
                 self._progress.ended(rank)
-                self.last_events[rank] = self._events_file.told(rank, time.monotonic())
 
     def refresh(self) -> float | None:
         now = time.monotonic()

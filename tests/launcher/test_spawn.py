@@ -52,6 +52,11 @@ def die_in_one(i, signum):
         os.kill(os.getpid(), signum)
     signal.pause()
 
+def log_and_die(i):
+    import telegrad as tg
+    tg.log(loss=0.5, step=3)
+    os.kill(os.getpid(), signal.SIGKILL)
+
 def ignore_term(i, ready):
     if i == 0:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -214,6 +219,11 @@ def test_a_killed_process_is_named_with_its_signal(functions):
     ) as raised:
         spawn(functions.die_in_one, (signal.SIGKILL,), nprocs=2)
     assert (raised.value.error_index, raised.value.exit_code, raised.value.signal_name) == (1, -9, "SIGKILL")
+
+
+def test_a_killed_process_has_its_last_events_in_the_error(functions):
+    with pytest.raises(ProcessExitedException, match=r"SIGKILL (.*\n)+ .* s before: logged loss=0.5 at step 3"):
+        spawn(functions.log_and_die)
 
 
 def test_a_process_that_does_not_listen_is_killed_after_the_grace(functions):
