@@ -66,6 +66,12 @@ class SGD(Optimizer):
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         if not group["momentum"]:
+            single = one_number(grad)
+            if (
+                single is not grad and not group["weight_decay"]
+            ):  # it needs no blocks: there is one temporary, of one element
+                value -= group["lr"] * signed(single, group)
+                return
             for block, direction in in_blocks(value, grad):
                 block -= group["lr"] * descent(one_number(direction), block, group)
             return
