@@ -67,6 +67,8 @@ def _doing(kind: str, name: str) -> tuple[str, str, str]:
     named = f" {name}" if name else ""
     if not kind:
         return "computes", "busy", "computes"
+    if kind == "debugger":
+        return "debugger", "busy", "is held by a debugger (telegrad debug)"
     if kind == "sleep":
         return "sleeps", "busy", "sleeps"
     if kind == "future":

@@ -40,8 +40,9 @@ class Cause:
     """Cause of waits: what other calls, threads and workers wait for in the end.
 
     Attributes:
-        kind: "deadlock", "computes", "sleeps", "lock", "queue", "event", "condition", "future", "generator", "pool", "window",
-            "link", "stopped", "interpreter", "silent", "lost", "reference", "references", "shutdown", "thread", "input", …
+        kind: "deadlock", "computes", "debugger", "sleeps", "lock", "queue", "event", "condition", "future",
+            "generator", "pool", "window", "link", "stopped", "interpreter", "silent", "lost", "reference",
+            "references", "shutdown", "thread", "input", …
         severity: "deadlock", "lost", "stuck", "slow" or "busy".
         worker: the worker that is the cause; of a deadlock, the first of its cycle.
         workers: those that it concerns: in a deadlock all of its cycle.

@@ -27,8 +27,8 @@ class ObservedWait:
 
     Attributes:
         kind: "future", "window" (room on the way to a worker), "lock", "thread", "queue", "event", "condition", "sleep",
-            "socket", "output" (it writes), "process", "shutdown", "loop" (of coroutines), "await", "consumer" (of a
-            generator's items), "collective" or "observation".
+            "debugger" (it holds the thread), "socket", "output" (it writes), "process", "shutdown", "loop" (of coroutines),
+            "await", "consumer" (of a generator's items), "collective" or "observation".
         name: its text in the program, such as ``self.lock``; of "window" and "consumer", the worker's name; of "collective",
             the call. Empty if it has none.
         object: the lock's number in its process; 0 for other kinds.

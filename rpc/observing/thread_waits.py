@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..wire.messages import Outgoing
 
 PACKAGE = __name__.partition(".rpc.")[0]
+HELD = (f"{PACKAGE}.rpc.debugging.stop", "read_line")  # module and function in which a debugger holds a thread
 NOT_THE_PROGRAMS = {PACKAGE, "numpy", "grpc", *sys.stdlib_module_names} - {"__main__"}
 WaitOf = Callable[[FrameType], ObservedWait]
 NO_LAYERS: Mapping[CodeType, WaitOf] = MappingProxyType({})
@@ -102,6 +103,8 @@ def wait_of(
     """
     for frame in frames:
         code = frame.f_code
+        if code.co_name == HELD[1] and dict.get(frame.f_globals, "__name__") == HELD[0]:
+            return ObservedWait("debugger")
         if (told := layers.get(code)) is not None:
             return told(frame)
         if code in SHUTDOWN_CODES:
