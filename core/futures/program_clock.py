@@ -6,6 +6,7 @@ verdicts go on while a thread is held.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -44,9 +45,20 @@ class ProgramClock:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
-                self._lost = lost = self._clock() - self._stopped_at
-                clock = self._clock
-                self.now = lambda: clock() - lost
+                self._go_on()
+
+    def forked(self) -> None:
+        """In a forked child: go on, and take a new lock. What holds the parent's clock never calls ``go`` here."""
+        self._lock = threading.Lock()
+        if self._holders:
+            self._holders = 0
+            self._go_on()
+
+    def _go_on(self) -> None:
+        # lock held
+        self._lost = lost = self._clock() - self._stopped_at
+        clock = self._clock
+        self.now = lambda: clock() - lost
 
     def real(self, when: float) -> float:
         """Return the time of the clock that always goes at which this one shows ``when``, as far as it is known.
@@ -59,3 +71,4 @@ class ProgramClock:
 
 
 program_clock = ProgramClock()  # of this process
+os.register_at_fork(after_in_child=program_clock.forked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import os
 import sys
 import threading
 from bdb import BdbQuit
@@ -31,6 +32,7 @@ logger = logging.getLogger("telegrad.rpc")
 PACKAGE_FOLDER = str(Path(__file__).parents[2])
 TALK_SECONDS = 5.0  # after which a question is answered although the thread neither waits for a line nor goes on
 ALONE_SECONDS = 3600.0  # without a question: then the thread goes on
+STEPPING_SECONDS = 60.0  # without a question, while it runs between two prompts: then it is held no more
 OBSERVE_SECONDS = 2.0
 REQUESTS = ("stops", "talk")
 MOST_DEBUG_REQUESTS = 32  # to one worker, under way
@@ -48,6 +50,7 @@ class Debugger:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        self._process_id = os.getpid()
         self._numbers = itertools.count(1)
         self._stops: dict[int, Stop] = {}
         self._asked: dict[int, float] = {}  # when each was talked to last
@@ -78,7 +81,7 @@ class Debugger:
         """Hold this thread where an exception was raised."""
         from .held_pdb import HeldPdb
 
-        if error.__traceback__ is not None:
+        if error.__traceback__ is not None and os.getpid() == self._process_id:  # none could type into a forked child
             HeldPdb(self._hold, self._release, self._callers, self._agent.name).post_mortem(error, error.__traceback__)
 
     def hold_first(self, error: BaseException) -> None:
@@ -94,7 +97,7 @@ class Debugger:
         self._stops[stop.number] = stop
         self._asked[stop.number] = self._agent.timers.now()
         self._tell(stop, True)
-        self._agent.timers.after(ALONE_SECONDS, self._look, stop)
+        self._agent.timers.after(min(ALONE_SECONDS, STEPPING_SECONDS), self._look, stop)
         logger.warning(
             "worker %r is held at %s:%d in %s (%s); type into it with: telegrad debug %s",
             *(place.worker, place.file, place.line, place.function, place.reason, place.worker),
@@ -108,11 +111,18 @@ class Debugger:
         self._tell(stop, False)
 
     def _look(self, stop: Stop) -> None:
-        """Let a thread go on to which no process has talked for ``ALONE_SECONDS``."""
+        """Let a thread go on to which no process has talked for ``ALONE_SECONDS``.
+
+        One that runs since a command may never come to a prompt again: as what it steps through was dropped, or waits.
+        """
         if (asked := self._asked.get(stop.number)) is None:
             return
-        if (left := asked + ALONE_SECONDS - self._agent.timers.now()) > 0:
-            self._agent.timers.after(left, self._look, stop)
+        alone = self._agent.timers.now() - asked
+        if alone >= STEPPING_SECONDS and stop.give_up():
+            self._release(stop)
+            return
+        if alone < ALONE_SECONDS:
+            self._agent.timers.after(min(ALONE_SECONDS - alone, STEPPING_SECONDS), self._look, stop)
             return
         logger.warning("worker %r goes on: no process has talked to it for %g s", self._agent.name, ALONE_SECONDS)
         _let_go(stop)
@@ -140,6 +150,8 @@ class Debugger:
         told = json.loads(payload)
         self._failed = self._failed or bool(told["failed"])
         self._note(peer.number, int(told["stop"]), bool(told["held"]))
+        if peer.gone:  # its loss may have been noted before
+            self._on_lost(peer)
 
     def _note(self, number: int, stop: int, held: bool) -> None:
         key, clock = (number, stop), self._agent.timers.program
@@ -195,7 +207,7 @@ class Debugger:
                 question.reply(json.dumps([self._described(stop) for stop in list(self._stops.values())]))
             else:
                 question.reply_with(self._talk(request), is_future=True)
-        except (RpcError, ValueError, TypeError, KeyError) as error:
+        except (RpcError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             question.reply(json.dumps({"error": str(error)}))
 
     def _described(self, stop: Stop) -> dict[str, Any]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dis
+import os
 import pdb
+import sys
+import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -37,6 +41,9 @@ class HeldPdb(pdb.Pdb):
         self._hold, self._release, self._callers = hold, release, callers
         self._stop: Stop | None = None
         self._reason = "breakpoint"
+        self._at: tuple[FrameType | None, Any] = (None, None)  # frame and traceback of the last prompt
+        self._raised: FrameType | None = None  # in it an exception was raised, and no line has run since
+        self._process_id = os.getpid()
         super().__init__(stdin=_Lines(self), stdout=_Output(self), nosigint=True, readrc=False, skip=SKIPPED)  # type: ignore[arg-type]
         self.prompt = f"({worker}) "
 
@@ -57,9 +64,30 @@ class HeldPdb(pdb.Pdb):
 
     def interaction(self, frame: FrameType | None, traceback: Any = None) -> None:
         """Hold the thread: pdb calls this at each prompt. A ``breakpoint()`` in it is one more prompt of the same stop."""
-        if self._stop is None:
-            self._stop = self._hold(_innermost(frame, traceback), self._reason)
-        super().interaction(frame, traceback)
+        if os.getpid() != self._process_id:  # a forked child: no process can type into it
+            self._stop = None
+            self.set_continue()
+            return
+        self._at = frame, traceback
+        self._hold_here()
+        try:
+            super().interaction(frame, traceback)
+        except BaseException:  # Ctrl-C, as one
+            self.go_on()
+            raise
+
+    def _hold_here(self) -> None:
+        if self._stop is None or self._stop.ended:
+            self._stop = self._hold(_innermost(*self._at), self._reason)
+
+    def _cmdloop(self) -> None:
+        self.cmdloop()  # Ctrl-C ends the program, as without a debugger: it was not typed at this prompt
+
+    def read_line(self) -> str:
+        """Return the next line that is typed."""
+        while (line := self.stop.read_line()) is None:  # it was given up while a command ran
+            self._hold_here()
+        return line
 
     def go_on(self) -> None:
         """Note that the thread is not held any more."""
@@ -70,10 +98,37 @@ class HeldPdb(pdb.Pdb):
     def user_return(self, frame: FrameType, return_value: Any) -> None:
         """Stop at the end of a function. After the outermost of the program the thread goes on: nothing is left to step in."""
         super().user_return(frame, return_value)
+        self._leave(frame)
+
+    def _leave(self, frame: FrameType) -> None:
         if self._stop is not None and not _has_outer(frame):
             self.message("the end of the program's code in this thread: it goes on")
             self.set_continue()
             self.go_on()
+
+    def dispatch_line(self, frame: FrameType) -> Any:
+        """Handle the next line of a frame."""
+        self._raised = None
+        return super().dispatch_line(frame)
+
+    def dispatch_exception(self, frame: FrameType, arg: Any) -> Any:
+        """Handle an exception in a frame."""
+        if not (arg[0] is StopIteration and arg[2] is None):  # the end of what a coroutine awaits
+            self._raised = frame
+        return super().dispatch_exception(frame, arg)
+
+    def dispatch_return(self, frame: FrameType, arg: Any) -> Any:
+        """Handle the end of a frame. bdb waits for the next line of a coroutine or generator, also when it has ended."""
+        waits_for = self.stopframe
+        traced = super().dispatch_return(frame, arg)
+        if self._stop is not None and waits_for is frame is self.stopframe and self._has_ended(frame):
+            self.set_step()
+            self._leave(frame)
+        return traced
+
+    def _has_ended(self, frame: FrameType) -> bool:
+        operation = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+        return frame is self._raised or not operation.startswith("YIELD")
 
     def do_continue(self, arg: str) -> bool | None:
         """c(ont(inue)): let the thread go on, up to the next breakpoint."""
@@ -89,7 +144,22 @@ class HeldPdb(pdb.Pdb):
         self.go_on()
         return end
 
-    do_q = do_exit = do_quit
+    do_q = do_exit = do_EOF = do_quit  # noqa: N815 (pdb's name)
+
+    def do_run(self, arg: str) -> None:
+        """run, restart: refused, as the other workers would not begin again."""
+        self.error("a worker of a job cannot be run again")
+
+    do_restart = do_run
+
+    def do_interact(self, arg: str) -> None:
+        """interact: refused, as it would read the worker's own standard input."""
+        self.error("interact reads the worker's standard input: type statements here")
+
+    def default(self, line: str) -> None:
+        """Run a statement, with its output here. pdb replaces the streams of the process: the last to end puts them back."""
+        with _streams:
+            super().default(line)
 
     def print_stack_trace(self, *count: Any) -> None:
         """Print the frames of the program; those of this package between them say nothing to its user."""
@@ -114,7 +184,31 @@ class _Lines:
         self._debugger = debugger
 
     def readline(self) -> str:
-        return self._debugger.stop.read_line()
+        return self._debugger.read_line()
+
+
+class _Streams:
+    """Streams of the process, put back when no thread runs a statement that was typed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._own: tuple[Any, ...] = ()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._own = sys.stdin, sys.stdout, sys.displayhook
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                sys.stdin, sys.stdout, sys.displayhook = self._own
+
+
+_streams = _Streams()
 
 
 class _Output:

@@ -56,6 +56,15 @@ def _restore(hook: Any) -> None:
         sys.breakpointhook = sys.__breakpointhook__
 
 
+def _forked() -> None:
+    """In a forked child: leave ``breakpoint()`` to Python. No process could type into a thread that is held here."""
+    if getattr(sys.breakpointhook, "__module__", "") == __name__:
+        sys.breakpointhook = sys.__breakpointhook__
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def _at_terminal() -> bool:
     try:
         return sys.stdin is not None and sys.stdin.isatty()

@@ -63,7 +63,8 @@ class Stop:
         self.place = place
         self.ident = ident
         self._lock = threading.Lock()
-        self._output = ""
+        self._output: deque[str] = deque()  # pieces, as they were written
+        self._kept = 0  # characters in them
         self._dropped = 0  # characters that were written and are not kept
         self._lines: deque[str] = deque()
         self._given = Waiter()  # woken when there is a line
@@ -75,13 +76,22 @@ class Stop:
     def write(self, text: str) -> None:
         """Add text to the output."""
         with self._lock:
-            self._output += text
-            if (over := len(self._output) - MOST_OUTPUT) > 0:
-                self._output, self._dropped = self._output[over:], self._dropped + over
+            self._output.append(text)
+            self._kept += len(text)
+            while (over := self._kept - MOST_OUTPUT) > 0:
+                first = self._output.popleft()
+                if len(first) > over:
+                    self._output.appendleft(first[over:])
+                dropped = min(len(first), over)
+                self._kept, self._dropped = self._kept - dropped, self._dropped + dropped
 
-    def read_line(self) -> str:
-        """Return the next line. In a thread of a pool another thread may run meanwhile; an event loop stands still."""
+    def read_line(self) -> str | None:
+        """Return the next line; None if it was given up. In a thread of a pool another thread may run meanwhile; an event loop
+        stands still.
+        """
         while (line := self._next()) is None:
+            if self.ended:
+                return None
             if may_block():
                 block(self._given.sleep, math.inf)
             else:
@@ -93,6 +103,8 @@ class Stop:
             if self._lines:
                 self._state = "running"
                 return self._lines.popleft()
+            if self._state == "ended":
+                return None
             self._state, self._given = "prompt", Waiter()
             changed, self._changed = self._changed, Future()
         complete_once(changed, None)
@@ -105,7 +117,21 @@ class Stop:
             changed = self._changed
         complete_once(changed, None)
 
+    @property
+    def ended(self) -> bool:
+        """Return whether the thread goes on, or was given up."""
+        return self._state == "ended"
+
     # -- other threads
+
+    def give_up(self) -> bool:
+        """Note that the thread does not come back to a prompt; return False if it is at one."""
+        with self._lock:
+            if self._state == "prompt" or self._lines:
+                return False
+            self._state, changed = "ended", self._changed
+        complete_once(changed, None)
+        return True
 
     def give(self, line: str) -> None:
         """Give a line to the thread.
@@ -125,8 +151,8 @@ class Stop:
     def said(self, seen: int) -> Said:
         """Return the output after ``seen`` characters."""
         with self._lock:
-            written = self._dropped + len(self._output)
-            return Said(self._output[max(seen - self._dropped, 0) :], written, self._state)
+            output = "".join(self._output)
+            return Said(output[max(seen - self._dropped, 0) :], self._dropped + self._kept, self._state)
 
     def changed(self) -> Future[None] | None:
         """Return a future of the next time that it waits for a line, or ends; None if it does already."""

@@ -155,7 +155,7 @@ class CommandSocket:
                 yield encode_record(CommandAnswer(text=self.debug(request)))
                 return
             found = self._observe(request)
-        except (SerializationError, ValueError) as error:
+        except (SerializationError, ValueError, RecursionError) as error:
             yield encode_record(CommandAnswer(f"the request was refused: {error}"))
             return
         except TelegradError as error:
@@ -182,7 +182,7 @@ class CommandSocket:
             ]
         if request.ask == SELF:
             return [self._agent.part(Observer).here()]
-        peers = [self._agent.peers.find(name) for name in request.workers]
+        peers = [self._agent.peers.find(name) for name in dict.fromkeys(request.workers)]  # each once
         return self._agent.part(Observer).observe(peers, request.timeout)
 
     def _members(self) -> list[CommandMember]:

@@ -37,7 +37,7 @@ def decode_record(kind: type[R], data: bytes, most_bytes: int) -> R:
         raise SerializationError(f"a record of {len(data):,} bytes was refused; {most_bytes:,} are allowed")
     try:
         return typing.cast(R, _read(kind, json.loads(data)))
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise SerializationError(f"it is no {kind.__name__}: {error}") from None
 
 

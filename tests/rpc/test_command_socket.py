@@ -5,11 +5,13 @@ import os
 import socket
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import rpc
+from telegrad.agents.commands import _ask_debugger
 from telegrad.core.futures import Future
 from telegrad.rpc.extend import CommandSocket
 from telegrad.rpc.observing import (
@@ -20,7 +22,7 @@ from telegrad.rpc.observing import (
     decode_record,
     encode_record,
 )
-from telegrad.rpc.observing.command_messages import MOST_REQUEST_BYTES, OTHERS, SELF
+from telegrad.rpc.observing.command_messages import DEBUG, MOST_REQUEST_BYTES, OTHERS, SELF
 from telegrad.testing import in_process_cluster
 
 pytestmark = pytest.mark.usefixtures("closed_gate")
@@ -113,6 +115,8 @@ def test_a_worker_that_waits_for_the_others_says_so(opened, monkeypatch):
         b'{"ask": "self", "timeout": -1}\n',
         b'{"ask": "self", "timeout": NaN}\n',
         b'{"ask": "self", "timeout": 1e9}\n',
+        b'{"ask": "self", "timeout": ' + b"9" * 400 + b"}\n",
+        b'{"ask": "self", "timeout": ' + b"9" * 5000 + b"}\n",
         b'{"ask": "exec"}\n',
         b'{"ask": "self", "format": 99}\n',
         b"\x80\x04\x95pickle\n",
@@ -123,6 +127,23 @@ def test_what_is_no_request_is_refused(opened, data):
     (line,) = answer_to(path, data)
     assert "refused" in json.loads(line)["error"]
     assert ask(path, SELF)[0].error == ""
+
+
+def test_a_request_to_a_debugger_that_is_nested_too_deep_is_refused(opened):
+    (a, _), path = opened
+    commands = CommandSocket(a, path + "2")
+    commands.debug = partial(_ask_debugger, a)
+    try:
+        (line,) = answer_to(path + "2", encode_record(CommandRequest(DEBUG, ["b"], request="[" * 100_000)) + b"\n")
+    finally:
+        commands.close()
+    assert "refused" in json.loads(line)["error"]
+
+
+def test_a_worker_is_asked_once_however_often_a_request_names_it(opened):
+    _, path = opened
+    answer, found = ask(path, OTHERS, ["b"] * 50_000)
+    assert [each.worker for each in found] == ["b"] and answer.observations == 1
 
 
 def test_a_request_without_end_is_refused(opened):

@@ -1,8 +1,10 @@
 """Threads held at a prompt of pdb, lines typed into them from another worker, and time-outs that stand still meanwhile."""
 
+import asyncio
 import contextlib
 import contextvars
 import json
+import subprocess
 import sys
 import threading
 
@@ -13,6 +15,7 @@ from telegrad.core.errors import RpcError
 from telegrad.core.futures import program_clock
 from telegrad.rpc.debugging import hooks
 from telegrad.rpc.debugging.debugger import Debugger
+from telegrad.rpc.debugging.held_pdb import _streams as streams
 from telegrad.rpc.debugging.stop import MOST_OUTPUT, MOST_TYPED, HeldPlace, Stop
 from telegrad.testing import in_process_cluster
 
@@ -158,6 +161,107 @@ def test_quit_fails_the_call():
         assert Terminal(a, "b").stops() == []
 
 
+@pytest.mark.parametrize("command", ["EOF", "exit"])
+def test_each_word_for_the_end_lets_the_clock_go(command):
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(inner, 1):
+        terminal = Terminal(a, "b")
+        terminal.attach()
+        terminal.type(command)
+        until(lambda: not program_clock._holders)
+
+
+@pytest.mark.parametrize("command", ["run", "restart x", "interact"])
+def test_commands_that_would_leave_the_prompt_are_refused(command):
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(inner, 1):
+        terminal = Terminal(a, "b")
+        terminal.attach()
+        assert "***" in terminal.type(command)
+        terminal.type("continue")
+        until(lambda: not program_clock._holders)
+
+
+async def suspended(x):
+    await asyncio.sleep(0)
+    rpc.set_trace()
+    await asyncio.sleep(0)
+    return x
+
+
+async def failing_while_suspended(x):
+    failed = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(failed.set_exception, KeyError(x))
+    rpc.set_trace()
+    await failed
+
+
+def counted():
+    rpc.set_trace()
+    yield 1
+    yield 2
+
+
+def iterated(x):
+    return sum(counted()) + x
+
+
+@pytest.mark.parametrize("function", [suspended, failing_while_suspended, iterated])
+def test_steps_to_the_end_of_what_can_be_suspended_let_the_clock_go(function):
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(function, 1) as outcome:
+        terminal = Terminal(a, "b")
+        terminal.attach()
+        while terminal.stops():
+            told = terminal.ask(ask="talk", stop=terminal.number, seen=0, line="next")
+            while told.get("state") == "running":
+                told = terminal.ask(ask="talk", stop=terminal.number, seen=0)
+        until(lambda: outcome and not program_clock._holders)
+
+
+def test_a_step_that_takes_long_is_given_up_and_held_again_at_the_next_prompt(monkeypatch):
+    monkeypatch.setattr("telegrad.rpc.debugging.debugger.STEPPING_SECONDS", 0.2)
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(waits_in_a_step, 1) as outcome:
+        terminal = Terminal(a, "b")
+        terminal.attach()
+        terminal.ask(ask="talk", stop=terminal.number, seen=0, line="next")
+        until(lambda: not program_clock._holders)
+        GATE.set()
+        _, shown = terminal.attach()
+        assert "return x" in shown
+        terminal.type("continue")
+    assert outcome == [1] and not program_clock._holders
+
+
+GATE = threading.Event()
+
+
+def waits_in_a_step(x):
+    rpc.set_trace()
+    GATE.wait(20)
+    return x
+
+
+def test_statements_in_two_threads_put_the_streams_back():
+    own = sys.stdout
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(inner, 1), called(inner, 2):
+        until(lambda: len(Terminal(a, "b").stops()) == 2)
+        first, second = (Terminal(a, "b") for _ in range(2))
+        first.number, second.number = (each["stop"] for each in first.stops())
+        first.read(), second.read()
+        gates = {name: threading.Event() for name in ("FIRST", "SECOND")}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, gate in gates.items():
+                patch.setattr(sys.modules[__name__], name, gate, raising=False)
+            first.ask(ask="talk", stop=first.number, seen=first.seen, line="FIRST.wait(20)")
+            until(lambda: sys.stdout is not own)
+            second.ask(ask="talk", stop=second.number, seen=second.seen, line="SECOND.wait(20)")
+            until(lambda: streams._users == 2)
+            gates["FIRST"].set()
+            first.read()
+            gates["SECOND"].set()
+            second.read()
+        first.type("continue"), second.type("continue")
+    assert sys.stdout is own
+
+
 def test_another_terminal_goes_on_where_one_was_lost():
     with in_process_cluster("a", "b") as (a, _), a.use(), called(inner, 1):
         lost = Terminal(a, "b")
@@ -189,6 +293,7 @@ def test_the_clock_goes_on_when_a_held_worker_is_closed():
         ({"ask": "all"}, "asks for one of"),
         ({"ask": "talk", "stop": 99, "seen": 0}, "no stop 99"),
         ({"ask": "talk", "stop": "x", "seen": 0}, "invalid literal"),
+        ({"ask": "talk", "stop": float("inf"), "seen": 0}, "infinity"),
         ({"ask": "talk"}, "stop"),
     ],
 )
@@ -270,3 +375,70 @@ def test_lines_that_wait_have_a_bound_and_none_is_taken_after_the_end():
     with pytest.raises(RpcError, match="goes on"):
         stop.give("p 1\n")
     assert stop.said(0).state == "ended" and stop.changed() is None
+
+
+def test_a_thread_that_is_at_its_prompt_is_not_given_up():
+    stop = Stop(1, PLACE, 0)
+    assert stop._next() is None and not stop.give_up()
+    stop.give("next\n")
+    assert not stop.give_up()  # its line is not read yet
+    assert stop.read_line() == "next\n" and stop.give_up() and stop.read_line() is None
+
+
+def test_small_pieces_of_output_are_kept_up_to_the_bound():
+    stop = Stop(1, PLACE, 0)
+    for _ in range(MOST_OUTPUT // 64 + 10):
+        stop.write("x" * 63)
+        stop.write("\n")
+    said = stop.said(MOST_OUTPUT)
+    assert said.seen == MOST_OUTPUT + 640 and len(said.output) == 640 and len(stop.said(0).output) == MOST_OUTPUT
+
+
+HELD = """
+import os, signal, sys, threading, time
+from telegrad import rpc
+from telegrad.core.futures import program_clock
+from telegrad.rpc.current import current_agent
+from telegrad.rpc.debugging.debugger import Debugger
+
+rpc.init_rpc("a", rank=0, world_size=1, rpc_backend_options=rpc.GrpcRpcBackendOptions(init_method=sys.argv[1]))
+debugger = current_agent().part(Debugger)
+
+def when_held(action):
+    def wait():
+        while not any(stop.said(0).state == "prompt" for stop in list(debugger._stops.values())):
+            time.sleep(0.01)
+        action(next(iter(debugger._stops.values())))
+    threading.Thread(target=wait, daemon=True).start()
+
+def forked(stop):
+    if not os.fork():
+        hook = sys.breakpointhook is sys.__breakpointhook__
+        print("child", hook, program_clock._holders, flush=True)
+        os._exit(0)
+    os.wait()
+    stop.give("next\\n")
+    stop.give("next\\n")
+    stop.give("continue\\n")
+
+when_held(forked)
+breakpoint()
+child = os.fork()  # while it is stepped
+if not child:
+    os._exit(0)
+os.wait()
+when_held(lambda stop: os.kill(os.getpid(), signal.SIGINT))
+try:
+    breakpoint()
+    print("went on")
+except KeyboardInterrupt:
+    print("interrupted")
+print(program_clock._holders)
+rpc.shutdown()
+"""
+
+
+@pytest.mark.processes
+def test_forked_children_are_not_held_and_ctrl_c_ends_a_held_main_thread(run_python, tmp_path):
+    output = run_python("-c", HELD, f"file://{tmp_path}/place", stdin=subprocess.DEVNULL, timeout=60)
+    assert output.splitlines() == ["child True 0", "interrupted", "0"]
