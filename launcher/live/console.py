@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from ...core.printable import printable
 from ..console import WorkerConsole
-from ..watching.texts import shown
 
 if TYPE_CHECKING:
     from .rows import LiveRow
@@ -127,7 +127,7 @@ def render(rows: Sequence[LiveRow], last_lines: dict[str, str], columns: int, li
         table.add_column(heading, no_wrap=True, justify=justify, ratio=share, min_width=LEAST_WIDTHS.get(heading))
     room = max(lines - 2, 1)
     for row in rows[:room]:
-        last = shown(Text.from_ansi(last_lines.get(row.worker, "")).plain.strip(), MOST_LAST_LINE)
+        last = printable(Text.from_ansi(last_lines.get(row.worker, "")).plain.strip(), MOST_LAST_LINE)
         cells = (row.worker, row.state, row.host, row.processor, row.memory, row.calls, row.curves, row.progress, last)
         table.add_row(*(Text(cell) for heading, cell in zip(HEADINGS, cells) if heading in headings))
     output = StringIO()

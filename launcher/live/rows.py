@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..watching.texts import duration, shown, size
+from ...core.printable import printable
+from ..watching.texts import duration, size
 
 if TYPE_CHECKING:
     from ...rpc.observing import Observation
@@ -47,7 +48,7 @@ def live_row(now: Observation, before: Observation | None, seconds: float) -> Li
         calls = f"{max(made, 0) / seconds:,.0f}"
     memory = size(now.memory_bytes or None)
     cells = (now.worker, state_of_worker(now), now.host, processor, memory, calls, curves(now), progress(now))
-    return LiveRow(*(shown(each, 80) for each in cells))
+    return LiveRow(*(printable(each, 80) for each in cells))
 
 
 def state_of_worker(seen: Observation) -> str:

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.printable import printable
 from ..progress import report
 from .asking import NoAnswerError, ask_debugger, members_of
 from .jobs import LocalJob, NoJobError, choose_job
 from .observing import MOST_AT_A_TIME
-from .texts import shown
 
 HELD_LOOK_SECONDS = 0.3  # between two looks whether a thread is held
 TALK_TIMEOUT = 10.0
@@ -45,7 +45,7 @@ class HeldThread:
 
     def __str__(self) -> str:
         """Return it as a line for people."""
-        return shown(f"{self.worker} is held at {self.where} ({self.reason})")
+        return printable(f"{self.worker} is held at {self.where} ({self.reason})")
 
     def talk(self, seen: int, line: str | None = None) -> dict[str, Any]:
         """Type a line, if there is one, and return what was said since ``seen`` characters, and the state.
@@ -56,7 +56,7 @@ class HeldThread:
         request = {"ask": "talk", "stop": self.stop, "seen": seen, "line": line}
         told = _ask(self.job, self.worker, request, TALK_TIMEOUT)
         if not isinstance(told, dict) or not isinstance(told.get("output"), str) or "state" not in told:
-            raise NoAnswerError(f"worker {shown(self.worker)} said something else")
+            raise NoAnswerError(f"worker {printable(self.worker)} said something else")
         return told
 
 
@@ -119,7 +119,9 @@ def held_threads(job: LocalJob, names: Sequence[str], timeout: float) -> list[He
     """
     known = _members(job, timeout)
     if missing := sorted(set(names) - set(known)):
-        raise NoJobError(f"job {shown(job.key)} has no worker {shown(missing[0])!r}; it has {shown(', '.join(known))}")
+        raise NoJobError(
+            f"job {printable(job.key)} has no worker {printable(missing[0])!r}; it has {printable(', '.join(known))}"
+        )
     wanted = [name for name in known if not names or name in names]
     with ThreadPoolExecutor(MOST_AT_A_TIME) as pool:
         return [each for threads in pool.map(lambda name: _of_worker(job, name, timeout), wanted) for each in threads]
@@ -157,7 +159,7 @@ def _ask(job: LocalJob, worker: str, request: dict[str, Any], timeout: float) ->
         NoAnswerError: it did not answer, or refused.
     """
     own = job.worker(worker)
-    why = NoAnswerError(f"no worker of this machine can ask {shown(worker)}")
+    why = NoAnswerError(f"no worker of this machine can ask {printable(worker)}")
     for through in [own] if own else job.workers:
         try:
             answer = json.loads(ask_debugger(through, worker, json.dumps(request), timeout))
@@ -197,14 +199,16 @@ def _session(held: HeldThread, read_line: READ_LINE) -> bool:
         if body:
             print(body, end="", flush=True)
         if told["state"] == "ended":
-            print(shown(f"{held.worker} goes on"))
+            print(printable(f"{held.worker} goes on"))
             return True
         if told["state"] == "prompt":
             try:
                 line = read_line(prompt)
             except (EOFError, KeyboardInterrupt):
                 print()
-                report(f"{shown(held.worker)} is still held; come back with: telegrad debug {shown(held.worker)}")
+                report(
+                    f"{printable(held.worker)} is still held; come back with: telegrad debug {printable(held.worker)}"
+                )
                 return False
 
 
@@ -234,6 +238,6 @@ def _show(said: Sequence[tuple[HeldThread, str]], as_json: bool) -> None:
 
 def _divided(output: str, state: str) -> tuple[str, str]:
     """Return what is printed, with control characters made harmless, and the prompt at its end."""
-    lines = [shown(line.expandtabs(), MOST_OUTPUT_LINE) for line in output.split("\n")]
+    lines = [printable(line.expandtabs(), MOST_OUTPUT_LINE) for line in output.split("\n")]
     prompt = lines.pop() if state == "prompt" else ""
     return "\n".join([*lines, ""] if prompt else lines), prompt

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ...core.job_folder import JobFolder
 from ...core.job_records import SOCKET, JobRecord, own_facts, read_records
+from ...core.printable import printable
 from ...core.processes import caught_signals
-from .texts import shown
 
 
 class NoJobError(LookupError):
@@ -143,8 +143,10 @@ def choose_workers(job: LocalJob, names: Sequence[str]) -> list[LocalWorker]:
         NoJobError: one does not run here.
     """
     if missing := [name for name in names if job.worker(name) is None]:
-        known = ", ".join(shown(each.record.worker) for each in job.workers)
-        raise NoJobError(f"job {shown(job.key)} has no worker {shown(missing[0])!r} on this machine; it has {known}")
+        known = ", ".join(printable(each.record.worker) for each in job.workers)
+        raise NoJobError(
+            f"job {printable(job.key)} has no worker {printable(missing[0])!r} on this machine; it has {known}"
+        )
     return [each for each in job.workers if not names or each.record.worker in names]
 
 
@@ -156,7 +158,7 @@ def check_readable(workers: Sequence[LocalWorker]) -> None:
     """
     for each in workers:
         if not each.record.readable:
-            name, version = shown(each.record.worker), shown(each.record.version)
+            name, version = printable(each.record.worker), printable(each.record.version)
             raise NoJobError(
                 f"worker {name} runs telegrad {version}, which this version cannot ask; use its own telegrad"
             )
@@ -167,13 +169,13 @@ def _by_key(jobs: list[LocalJob], key: str) -> LocalJob:
     if len(found) == 1:
         return found[0]
     if found:
-        raise NoJobError(f"--job {shown(key)} means several jobs: {_listed(found)}")
+        raise NoJobError(f"--job {printable(key)} means several jobs: {_listed(found)}")
     running = f"these run: {_listed(jobs)}" if jobs else "none of yours runs on this machine"
-    raise NoJobError(f"there is no job {shown(key)!r}; {running}")
+    raise NoJobError(f"there is no job {printable(key)!r}; {running}")
 
 
 def _listed(jobs: Sequence[LocalJob]) -> str:
-    return ", ".join(f"{shown(job.key)} ({shown(job.workers[0].record.program)})" for job in jobs[-10:])
+    return ", ".join(f"{printable(job.key)} ({printable(job.workers[0].record.program)})" for job in jobs[-10:])
 
 
 def _order(worker: LocalWorker) -> tuple[int, str]:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from ...core.printable import printable
 from .jobs import LocalWorker, choose_job, choose_workers
-from .texts import shown
 
 KILL_SECONDS = 5.0  # after SIGKILL; a process in the kernel takes longer
 
@@ -32,7 +32,7 @@ def end_workers(names: Sequence[str], key: str | None, grace: float, as_json: bo
     if as_json:
         print(json.dumps({"job": job.key, "workers": ends}, indent=2))
     else:
-        print(*(f"{shown(name)}: {how}" for name, how in ends.items()), sep="\n")
+        print(*(f"{printable(name)}: {how}" for name, how in ends.items()), sep="\n")
     return "still runs" not in ends.values()
 
 

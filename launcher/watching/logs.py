@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from ...core.printable import printable
 from ..console import WorkerConsole
 from .jobs import LocalWorker, choose_job, choose_workers
-from .texts import shown
 
 POLL_SECONDS = 0.2
 LOG_READ_BYTES = 1 << 18
@@ -34,7 +34,7 @@ def show_logs(names: Sequence[str], key: str | None, lines: int | None, follow: 
     if as_json:
         print(json.dumps({"job": job.key, "logs": {each.record.worker: each.record.log for each in workers}}, indent=2))
         return any(each.record.log for each in workers)
-    console = WorkerConsole([shown(each.record.worker) for each in workers])
+    console = WorkerConsole([printable(each.record.worker) for each in workers])
     logs = [(rank, worker, _Log(Path(worker.record.log))) for rank, worker in enumerate(workers) if worker.record.log]
     try:
         for rank, _, log in logs:
@@ -71,7 +71,7 @@ def _print(console: WorkerConsole, rank: int, log: "_Log") -> bool:
 def _tell_missing(workers: Sequence[LocalWorker], logs: dict[int, "_Log"]) -> bool:
     missing = [each.record.worker for rank, each in enumerate(workers) if rank not in logs or not logs[rank].found]
     if missing:
-        print(f"no log is known of {shown(', '.join(missing))}: only telegrad run keeps logs")
+        print(f"no log is known of {printable(', '.join(missing))}: only telegrad run keeps logs")
     return len(missing) < len(workers)
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from ...core.extend import abridged
+from ...core.printable import printable
 from ...core.processes import process_status
 from ...rpc.observing import (
     OTHERS,
@@ -27,7 +28,6 @@ from ...rpc.observing import (
 from .asking import LATER_SECONDS, LateError, NoAnswerError, ask
 from .dumps import dumped_threads
 from .jobs import LocalJob, LocalWorker, NoJobError, check_readable
-from .texts import shown
 
 MOST_AT_A_TIME = 16
 STOPPED_ANSWER_SECONDS = 0.3  # for a worker whose process is stopped
@@ -77,16 +77,15 @@ def check_names(job: LocalJob, names: Sequence[str], seen: Sequence[Observation]
     known = sorted({each.worker for each in seen})
     if missing := sorted(set(names) - set(known)):
         raise NoJobError(
-            f"job {shown(job.key)} has no worker {shown(missing[0])!r}; it has {shown(abridged(known, 20))}"
+            f"job {printable(job.key)} has no worker {printable(missing[0])!r}; it has {printable(abridged(known, 20))}"
         )
 
 
 def _observe(worker: LocalWorker, timeout: float) -> _Seen:
     record, before, began = worker.record, look_at_process(worker.record.process_id), time.monotonic()
-    stopped = before.state in ("T", "t")
     try:
         request = CommandRequest(SELF, timeout=timeout)
-        answer, (seen,) = ask(worker, request, min(timeout, STOPPED_ANSWER_SECONDS) if stopped else timeout)
+        answer, (seen,) = ask(worker, request, min(timeout, STOPPED_ANSWER_SECONDS) if before.stopped else timeout)
     except (NoAnswerError, ValueError) as error:
         return _Seen(_silent(worker, error, before), [])
     # Its name and process are those of its record, which the socket has proven: an answer does not choose them.

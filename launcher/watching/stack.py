@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
+from ...core.printable import printable
 from ...rpc.observing import Observation, ObservedFrame, ObservedThread
 from .jobs import choose_job
 from .observing import observe_job
 from .program_files import is_programs
-from .texts import shown
 
 COMMAND_THREAD = "telegrad-command"  # it answers this command
 
@@ -90,7 +90,7 @@ def _group(group: StackGroup, with_all: bool) -> str:
     heading = ", ".join(f"{worker} ({', '.join(dict.fromkeys(names))})" for worker, names in by_worker.items())
     count = f"{len(group.threads)} threads: " if len(group.threads) > 1 else ""
     lines = _frames(group.frames[::-1], with_all)
-    return "\n".join(shown(line, 2000) for line in (f"{count}{heading}", *lines))
+    return "\n".join(printable(line, 2000) for line in (f"{count}{heading}", *lines))
 
 
 def _frames(frames: Sequence[ObservedFrame], with_all: bool) -> list[str]:
@@ -103,7 +103,7 @@ def _frames(frames: Sequence[ObservedFrame], with_all: bool) -> list[str]:
 
 
 def _silence(worker: Observation) -> str:
-    return shown(f"{worker.worker}: {_why(worker)}")
+    return printable(f"{worker.worker}: {_why(worker)}")
 
 
 def _why(worker: Observation) -> str:

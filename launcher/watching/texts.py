@@ -2,19 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-MOST_SHOWN = 400
+from ...core.printable import printable
+
 LARGEST = 1e21
-
-
-def shown(text: str, most: int = MOST_SHOWN) -> str:
-    """Return a text for one line of a terminal: characters that are not printable are escaped, and a very long one is cut.
-
-    Args:
-        text: anything.
-        most: characters to keep.
-    """
-    safe = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text[: most + 1])
-    return f"{safe[:most]}…" if len(safe) > most else safe
 
 
 def columns(rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
@@ -24,7 +14,7 @@ def columns(rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
         rows: the cells; the first row is the heading.
         right: numbers of the columns that are aligned at their right ends.
     """
-    cells = [[shown(str(cell)) for cell in row] for row in rows]
+    cells = [[printable(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = (_row(row, widths, right) for row in cells)
     return "\n".join(line.rstrip() for line in lines)

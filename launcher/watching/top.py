@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from ...core.printable import printable
 from ...rpc.observing import Explanation, Observation, explain
 from .jobs import LocalJob, NoJobError, choose_job
 from .observing import observe_job
-from .texts import columns, shown, size
+from .texts import columns, size
 
 TOP_COLUMNS = ("WORKER", "CPU", "MEMORY", "POOL", "WAITING", "CALLS", "SERVES", "ON THE WAY", "PROGRESS")
 TOP_RIGHT = range(1, 8)
@@ -42,7 +43,7 @@ class JobTable:
         self.why = explain(self.seen)
         rows = [TOP_COLUMNS, *(self._row(each) for each in self.seen)]
         cause = self.why.first_line()
-        return columns(rows, TOP_RIGHT) + (f"\n{shown(cause, 1000)}" if cause else "")
+        return columns(rows, TOP_RIGHT) + (f"\n{printable(cause, 1000)}" if cause else "")
 
     def _row(self, worker: Observation) -> tuple[object, ...]:
         share = self._share(worker)

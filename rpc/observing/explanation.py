@@ -9,11 +9,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...core.printable import printable
+
 if TYPE_CHECKING:
     from .records import ObservedFrame
 
 NOTHING_WAITS = "nothing waits: no call is under way, and no thread waits for a worker"
-MOST_LINE = 400  # characters of a text in a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +100,6 @@ class Explanation:
     def json(self) -> str:
         """Return it as JSON."""
         return json.dumps(self.table(), indent=2)
-
-
-def printable(text: str, most: int = MOST_LINE) -> str:
-    """Return a text for one line of a terminal: characters that are not printable are escaped, and the rest is cut.
-
-    Args:
-        text: anything, also names that a program has chosen.
-        most: characters to keep.
-    """
-    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text[: most + 1])
-    return f"{shown[:most]}…" if len(shown) > most else shown
 
 
 def _cause(cause: Cause) -> str:

@@ -131,7 +131,7 @@ def _observation(peer: Peer, answer: Future[bytes], seconds: float) -> Observati
 def _seconds(looks: Mapping[int, ProcessLook], peer: Peer, timeout: float) -> float:
     """Return how long to wait for a worker's answer: one that is stopped is not waited for."""
     look = looks.get(peer.number)
-    return min(timeout, STOPPED_SECONDS) if look and look.state in ("T", "t") else timeout
+    return min(timeout, STOPPED_SECONDS) if look and look.stopped else timeout
 
 
 def _with_process(silent: Observation, looks: Mapping[int, ProcessLook]) -> Observation:

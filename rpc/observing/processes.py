@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...core.processes import PROC, ProcessStatus, process_status
 from ..lanes.addresses import host_of
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
 
-PROCESSES = Path("/proc")
 BUSY_SHARE = 0.05  # of the time between two looks, spent on a processor: it runs, as far as a busy machine lets it
-STATES = {"T": "stopped", "t": "stopped", "R": "running", "S": "sleeping", "I": "sleeping", "D": "in the kernel"}
-GONE_LETTERS = {"Z": "dead", "X": "dead", "x": "dead"}
 
 
 class ProcessLook(NamedTuple):
@@ -23,25 +19,23 @@ class ProcessLook(NamedTuple):
 
     Attributes:
         process_id: its id.
-        state: letter of its main thread's state, as in ``/proc/PID/stat``; empty if there is no such process.
-        cpu_seconds: processor time that all its threads have used.
+        status: what the kernel told of it; None if there was no such process.
         at: when it was looked at, in monotonic seconds.
     """
 
     process_id: int
-    state: str
-    cpu_seconds: float
+    status: ProcessStatus | None
     at: float
+
+    @property
+    def stopped(self) -> bool:
+        """Return whether it was stopped (SIGSTOP)."""
+        return self.status is not None and self.status.state == "stopped"
 
 
 def look_at_process(process_id: int) -> ProcessLook:
     """Return what the kernel tells of a process of this machine."""
-    try:
-        fields = (PROCESSES / str(process_id) / "stat").read_text().rpartition(")")[2].split()
-        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        return ProcessLook(process_id, "", 0.0, time.monotonic())
-    return ProcessLook(process_id, fields[0], used, time.monotonic())
+    return ProcessLook(process_id, process_status(process_id), time.monotonic())
 
 
 def state_between(before: ProcessLook, after: ProcessLook) -> str:
@@ -54,15 +48,13 @@ def state_between(before: ProcessLook, after: ProcessLook) -> str:
     Returns:
         "stopped", "running" (it used a processor), "sleeping", "in the kernel" or "dead".
     """
-    if not before.state or not after.state:
+    if before.status is None or after.status is None:
         return ""
-    if after.state in GONE_LETTERS:
-        return GONE_LETTERS[after.state]
-    # A thread that is not the main one may run, so the letter alone does not tell.
-    used, elapsed = after.cpu_seconds - before.cpu_seconds, after.at - before.at
-    if after.state not in "Tt" and used > BUSY_SHARE * elapsed:
+    # A thread that is not the main one may run, so the state of that one alone does not tell.
+    used, elapsed = after.status.cpu_seconds - before.status.cpu_seconds, after.at - before.at
+    if after.status.state not in ("dead", "stopped") and used > BUSY_SHARE * elapsed:
         return "running"
-    return STATES.get(after.state, "")
+    return after.status.state
 
 
 def on_this_machine(other: WorkerRecord, me: WorkerRecord) -> bool:
@@ -72,7 +64,7 @@ def on_this_machine(other: WorkerRecord, me: WorkerRecord) -> bool:
         other: the record of the worker.
         me: that of this worker.
     """
-    if other.process_id in (0, me.process_id) or not PROCESSES.is_dir():
+    if other.process_id in (0, me.process_id) or not PROC.is_dir():
         return False
     return not _hosts(other).isdisjoint(_hosts(me))
 

@@ -8,11 +8,12 @@ import pytest
 from helpers.launched import read_until, telegrad
 from telegrad.core.job_folder import JobFolder, job_folders
 from telegrad.core.job_records import FORMAT, own_facts
+from telegrad.core.printable import printable
 from telegrad.core.processes import process_status
 from telegrad.launcher.cli import app
 from telegrad.launcher.watching.dumps import parse_dump
 from telegrad.launcher.watching.jobs import NoJobError, choose_job, choose_workers
-from telegrad.launcher.watching.texts import columns, duration, shown, size
+from telegrad.launcher.watching.texts import columns, duration, size
 from typer.testing import CliRunner
 
 CALLER = """
@@ -177,7 +178,7 @@ def test_a_dump_is_read():
 
 
 def test_texts():
-    assert shown("a\x1b[2J\nb" + "c" * 500, 20) == "a\\x1b[2J\\nb" + "c" * 9 + "…"
+    assert printable("a\x1b[2J\nb" + "c" * 500, 20) == "a\\x1b[2J\\nb" + "c" * 9 + "…"
     assert columns([("A", "B"), ("x\ty", 12)], right=[1]) == "A      B\nx\\ty  12"
     assert [size(each) for each in (None, 0, 1023, 1024, 3 << 40, 1 << 60)] == [
         *("-", "0 B", "1,023 B", "1.0 KiB", "3.0 TiB", "1,048,576.0 TiB")

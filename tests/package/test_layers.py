@@ -89,6 +89,7 @@ PUBLIC_MODULES = {
     "core.linalg",
     "core.mpi",
     "core.multiprocessing_children",
+    "core.printable",
     "core.process_group_place",
     "core.process_title",
     "core.processes",

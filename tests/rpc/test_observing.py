@@ -12,6 +12,7 @@ from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import autograd_dist, rpc
 from telegrad.core.errors import SerializationError
+from telegrad.core.processes import ProcessStatus
 from telegrad.rpc.extend import GrpcRpcBackendOptions, Observer
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.observing.ends import _doing
@@ -268,26 +269,27 @@ def test_no_more_questions_than_the_limit_wait_for_one_worker(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("letters", "used", "state"),
+    ("states", "used", "state"),
     [
-        ("ST", 0.0, "stopped"),
-        ("RT", 1.0, "stopped"),
-        ("RR", 0.9, "running"),
-        ("SS", 0.9, "running"),
-        ("SS", 0.0, "sleeping"),
-        ("DD", 0.0, "in the kernel"),
-        ("SZ", 0.0, "dead"),
-        ("S", 0.0, ""),
-        ("", 0.0, ""),
+        (["sleeping", "stopped"], 0.0, "stopped"),
+        (["running", "stopped"], 1.0, "stopped"),
+        (["running", "running"], 0.9, "running"),
+        (["sleeping", "sleeping"], 0.9, "running"),
+        (["sleeping", "sleeping"], 0.0, "sleeping"),
+        (["in the kernel", "in the kernel"], 0.0, "in the kernel"),
+        (["sleeping", "dead"], 0.0, "dead"),
+        (["sleeping", None], 0.0, ""),
+        ([None, None], 0.0, ""),
     ],
 )
-def test_the_state_of_a_process_between_two_looks(letters, used, state):
-    looks = [ProcessLook(7, letter, used * at, at) for letter, at in zip([*letters, "", ""], (0.0, 1.0))]
+def test_the_state_of_a_process_between_two_looks(states, used, state):
+    found = [each and ProcessStatus(each, 1, used * at, 0) for each, at in zip(states, (0.0, 1.0))]
+    looks = [ProcessLook(7, each, at) for each, at in zip(found, (0.0, 1.0))]
     assert state_between(*looks) == state
 
 
 def test_a_process_is_looked_at_and_one_that_is_none_has_no_state():
-    assert look_at_process(os.getpid()).state in ("R", "S") and look_at_process(0).state == ""
+    assert look_at_process(os.getpid()).status.state in ("running", "sleeping") and look_at_process(0).status is None
 
 
 SILENT = """
