@@ -39,6 +39,7 @@ class EventFile:
         self._writer = _writer(folder)
         self._writing = threading.Lock()
         self._end = threading.Event()
+        self._closed = False
         self._process_id = os.getpid()
         self._thread = threading.Thread(target=self._run, name="telegrad-event-file", daemon=True)
         self._thread.start()
@@ -46,7 +47,7 @@ class EventFile:
         atexit.register(self.close)
 
     def flush(self) -> None:
-        """Write what was logged up to now.
+        """Write what was logged up to now. It does nothing once the file is closed, and in a forked child: it is its parent's.
 
         Raises:
             OSError: the file cannot be written.
@@ -54,6 +55,8 @@ class EventFile:
         from tensorboardX.proto.event_pb2 import Event
         from tensorboardX.proto.summary_pb2 import Summary
 
+        if self._closed or self._process_id != os.getpid():
+            return
         with self._writing:
             while self._waiting:
                 name, (step, value, time) = self._waiting.popleft()
@@ -73,6 +76,7 @@ class EventFile:
         self._thread.join()
         try:
             self.flush()
+            self._closed = True
             self._writer.close()
         except OSError as error:
             self._lose(error)

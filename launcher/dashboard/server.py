@@ -87,7 +87,12 @@ def serve_page(key: str | None, port: int, timeout: float, allow_actions: bool, 
         if opens:
             webbrowser.open(address)
         config = uvicorn.Config(
-            application, log_level="warning", access_log=False, limit_concurrency=MOST_REQUESTS, server_header=False
+            application,
+            log_level="warning",
+            access_log=False,
+            limit_concurrency=MOST_REQUESTS,
+            server_header=False,
+            ws="none",  # else any program could fill the log, with a traceback for each request
         )
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])

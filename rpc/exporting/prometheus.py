@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 MOST_PORT = 65535
+SCRAPE_SECONDS = 10.0  # for a client to send its request, and to take the answer
 Worker: TypeAlias = str | int | WorkerInfo
 Workers: TypeAlias = Worker | Iterable[Worker] | None
 
@@ -68,7 +71,7 @@ def serve_metrics(port: int = 0, host: str = LOOPBACK, workers: Workers = None, 
         ValueError: the port or the time-out is not possible.
         OSError: the port is in use, or the address is not this machine's.
     """
-    if not isinstance(port, int) or not 0 <= port <= MOST_PORT:
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= MOST_PORT:
         raise ValueError(f"port={port!r} is no port: give a number up to {MOST_PORT}, or 0 for a free one")
     return MetricsServer(metrics(workers, timeout), port, host)
 
@@ -131,14 +134,18 @@ class MetricsServer:
         registry: Any = CollectorRegistry()
         registry.register(collector)
         self._server, self._thread = start_http_server(port, host, registry)
+        self._server.RequestHandlerClass = _with_deadline(self._server.RequestHandlerClass)
         at = f"[{host}]" if ":" in host else host
         self.port: int = self._server.server_port
         self.url = f"http://{at}:{self.port}/metrics"
         self._closing = threading.Lock()
+        self._process_id = os.getpid()
 
     def close(self) -> None:
         """End the server. Closing again does nothing."""
-        if self._closing.acquire(blocking=False):
+        if os.getpid() != self._process_id:  # a forked child has no thread of it, and shutdown() would wait for one
+            self._server.socket.close()
+        elif self._closing.acquire(blocking=False):
             self._server.shutdown()
             self._server.server_close()
             self._thread.join()
@@ -148,3 +155,16 @@ class MetricsServer:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _with_deadline(handler: Any) -> Any:
+    """Return a class of request handlers that cuts off a client that neither sends nor reads: each has a thread."""
+
+    class Handler(handler):  # type: ignore[misc]
+        timeout = SCRAPE_SECONDS
+
+        def handle(self) -> None:
+            with suppress(OSError):
+                super().handle()
+
+    return Handler

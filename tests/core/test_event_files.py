@@ -58,6 +58,8 @@ def test_flush_writes_what_was_logged(tmp_path):
     assert read(tmp_path) == [("loss", 0, 1.0)]
     file.close()
     file.close()
+    file.flush()
+    assert read(tmp_path) == [("loss", 0, 1.0)]
 
 
 def test_the_variable_of_the_launcher_makes_a_file_for_each_worker(tmp_path, monkeypatch):

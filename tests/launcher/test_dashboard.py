@@ -145,6 +145,22 @@ def test_unknown_workers_and_logs_are_told(application, look, tmp_path):
         looks.log("b")  # a link
 
 
+def test_no_library_for_websockets_is_used(look, monkeypatch):
+    looks, configs = look([observed("a", 0)]), []
+
+    class Server:
+        def __init__(self, config):
+            configs.append(config)
+
+        def run(self, sockets):
+            pass
+
+    monkeypatch.setattr(server.uvicorn, "Server", Server)
+    monkeypatch.setattr(server, "choose_job", lambda key: looks.job)
+    server.serve_page(None, 0, 1.0, allow_actions=False, opens=False)
+    assert configs[0].ws == "none"
+
+
 def test_all_browsers_share_one_look(look, monkeypatch):
     looks, count = look([observed("a", 0)]), []
     seen = looks_module.observe_job(None, 1.0)

@@ -1,5 +1,6 @@
 """Metrics for Prometheus, read by the parser of its client library."""
 
+import socket
 import sys
 import urllib.request
 
@@ -9,6 +10,7 @@ import telegrad as tg
 from helpers.threads import until
 from telegrad import rpc
 from telegrad.core.recording import ProgramLog, process_log
+from telegrad.rpc.exporting import prometheus
 from telegrad.testing import in_process_cluster
 
 parser = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
@@ -55,6 +57,39 @@ def test_metrics_of_a_worker_are_scraped():
     assert of(samples, "logged_step", worker="a", name="loss") == 3
     assert of(samples, "loop_done_items", worker="a", description='with "quotes"\nand lines') == 4
     assert of(again, "cpu_seconds_total", worker="a") >= of(samples, "cpu_seconds_total", worker="a") > 0
+
+
+def test_a_client_that_says_nothing_is_cut_off(monkeypatch, capfd):
+    monkeypatch.setattr(prometheus, "SCRAPE_SECONDS", 0.1)
+    with (
+        in_process_cluster("a") as (a,),
+        a.use(),
+        rpc.serve_metrics() as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=20) as client,
+    ):
+        client.sendall(b"GET /metr")
+        assert client.recv(1) == b""
+    assert "Traceback" not in capfd.readouterr().err
+
+
+FORKED = """
+import os, signal, sys
+from telegrad import rpc
+rpc.init_rpc("a", rank=0, world_size=1, rpc_backend_options=rpc.GrpcRpcBackendOptions(init_method=sys.argv[1]))
+server = rpc.serve_metrics()
+if not (child := os.fork()):
+    signal.alarm(20)
+    server.close()
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+server.close()
+rpc.shutdown()
+"""
+
+
+@pytest.mark.processes
+def test_a_forked_child_may_close_the_server_and_does_not_wait_for_its_thread(run_python, tmp_path):
+    assert run_python("-c", FORKED, f"file://{tmp_path}/place").strip() == "0"
 
 
 def test_one_worker_may_serve_the_metrics_of_all_and_shows_one_that_is_gone():
