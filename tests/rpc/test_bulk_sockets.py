@@ -198,3 +198,99 @@ def test_nothing_is_kept_that_is_sent_while_the_connection_ends(loop):
     assert not writer.send(late, waits=False)
     del late
     assert kept() is None
+
+
+class Counted(BulkWriter):
+    """Writer that counts how often the loop is called for it."""
+
+    calls = 0
+
+    def _soon(self):
+        self.calls += 1
+
+
+def test_the_loop_is_not_called_for_frames_whose_threads_wait(loop, until, thread):
+    """Two threads send: the first one ends while the second one waits for its turn."""
+    first, goes_on, targets = threading.Event(), threading.Event(), []
+
+    class Slow:
+        full = False
+
+        def sendmsg(self, parts, *rest):
+            targets.append(parts)
+            first.set()
+            assert goes_on.wait(20)
+            return sum(map(len, parts))
+
+    writer = Counted(Slow(), loop.loop, None)
+    frames = [Transfer([bytes([number])], [], None) for number in range(2)]
+    threads = [thread(lambda frame=frame: writer.send(frame, True)) for frame in frames[:1]]
+    assert first.wait(20)
+    threads.append(thread(lambda: writer.send(frames[1], True)))
+    until(lambda: len(writer._queue) == 2)
+    goes_on.set()
+    for each in threads:
+        each.join(20)
+    assert len(targets) == 2 and not writer._queue and not writer.calls
+
+
+def test_the_loop_is_called_when_only_its_frames_are_left(loop, until, thread):
+    writing, goes_on = threading.Event(), threading.Event()
+
+    class Slow:
+        full = False
+
+        def sendmsg(self, parts, *rest):
+            writing.set()
+            assert goes_on.wait(20)
+            return sum(map(len, parts))
+
+    writer = Counted(Slow(), loop.loop, None)
+    sending = thread(lambda: writer.send(Transfer([b"waits"], [], None), True))
+    assert writing.wait(20)
+    assert writer.send(Transfer([b"does not"], [], None), False) and writer.calls == 1
+    goes_on.set()
+    sending.join(20)
+    assert len(writer._queue) == 1 and writer.calls == 2
+
+
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_a_last_unit_that_found_no_room_is_not_sent_if_the_connection_ends(withdrawn):
+    """Its call is cancelled just as the unit is given to a target that has no room: too late to withdraw it."""
+    handle = Handle()
+
+    class NoRoom:
+        def sendmsg(self, parts, *rest):
+            assert not (withdrawn and handle.withdraw())
+            raise BlockingIOError
+
+    transfer = Transfer([bytes(30)], [], handle)
+    with pytest.raises(BlockingIOError):
+        transfer.write(NoRoom())
+    assert transfer.take_back()
+
+
+def test_a_frame_that_is_cut_by_the_end_of_its_connection_keeps_no_memory(loop, until):
+    (near, far), ends, memories = socket.socketpair(), [], []
+    far = PlainSocket.of(far)
+
+    def take(size):
+        memory = memoryview(bytearray(size))
+        memories.append(weakref.ref(memory))
+        return memory
+
+    async def read():
+        return BulkReader(far, loop.loop, TransferAssembly(take, None), None, ends.append)
+
+    async def close():
+        reading.close()
+        far.close()
+
+    reading = loop.run(read())
+    near.send(UNIT.pack(Kind.BEGIN, 100) + UNIT.pack(Kind.CHUNK, 100) + bytes(50))
+    until(lambda: memories)
+    near.close()
+    until(lambda: ends)
+    assert ends == [None]
+    until(lambda: memories[0]() is None)
+    loop.run(close())

@@ -111,6 +111,26 @@ def test_a_transfer_whose_last_chunk_has_left_cannot_be_withdrawn():
     assert not sent.withdraw()
 
 
+def test_a_transfer_is_withdrawn_in_one_step():
+    """The other thread finds no room for the last chunk just as this one withdraws: both must say the same of it."""
+
+    class Handed:
+        """Lock after whose first use the other thread takes back the chunk."""
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *_):
+            if not uses:
+                uses.append(1)
+                sent._undo_unit(-1)
+
+    uses, sent = [], Transfer([bytes(CHUNK)], (), None, CHUNK)
+    sent._begin_unit()
+    sent._lock = Handed()
+    assert not sent.withdraw() and uses and not sent.withdrawn
+
+
 BEGIN, FRAME = UNIT_HEAD.pack(Kind.BEGIN, 600), UNIT_HEAD.pack(Kind.CHUNK, 600)
 WRONG = {
     "more than there is memory": (UNIT_HEAD.pack(Kind.BEGIN, 1001), "exceeds this machine's memory"),
@@ -270,3 +290,30 @@ def test_the_end_of_a_stream_lets_a_waiting_thread_go(pipe, loop, until, thread)
     loop.run(close())
     sending.join(30)
     assert sent == [False] and handle.state is ADMITTED
+
+
+def test_the_loop_is_called_once_for_each_message_that_leaves(pipe, loop, until, monkeypatch):
+    """A frame for which no thread waits: the loop is called when there is room, and not more often."""
+    chunks, calls = MOST_CHUNKS_WAITING + 6, []
+    write = pipe._writer._write_on_loop
+    monkeypatch.setattr(pipe._writer, "_write_on_loop", lambda: (calls.append(1), write()))
+    pipe.opened()
+    assert pipe.send([bytes(chunks * GRPC_CHUNK_BYTES)], 1, None)
+    outbox = pipe._stream.outbox.items
+    for left in range(chunks - 1, -1, -1):
+        until(lambda left=left: len(outbox) == min(MOST_CHUNKS_WAITING, left))
+        let_go(loop, pipe, 1)
+    until(lambda: len(pipe.stream.messages) == chunks)
+    assert not pipe._writer._queue and pipe._stream._when_room is None
+    assert len(calls) <= chunks - MOST_CHUNKS_WAITING + 1
+
+
+def test_the_loop_is_not_called_while_a_thread_waits_for_room(pipe, loop, until, thread, monkeypatch):
+    chunks, calls = MOST_CHUNKS_WAITING + 6, []
+    monkeypatch.setattr(pipe._writer, "_write_on_loop", lambda: calls.append(1))
+    pipe.opened()
+    sending = thread(lambda: pipe.send([b"h", bytes(chunks * GRPC_CHUNK_BYTES - 1)], 1, None))
+    let_go(loop, pipe, chunks)
+    sending.join(30)
+    until(lambda: len(pipe.stream.messages) == chunks)
+    assert not calls

@@ -40,9 +40,10 @@ class TransferAssembly:
         self._deliver = deliver
         self._begin = begin
         self._most = most
-        self._drop()
+        self.drop()
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Drop the transfer that is under way, if any, and its memory."""
         self.under_way = False
         self._left = 0  # bytes of the chunk that are still to come
         self._memory = memoryview(b"")  # of the front, or of a piece
@@ -60,7 +61,7 @@ class TransferAssembly:
             self._left = size
             return self._memory[self._filled : self._filled + size]
         if kind == Kind.CUT and self.under_way:
-            self._drop()
+            self.drop()
         elif kind == Kind.BEGIN and not self.under_way and size:
             if size > self._most:
                 raise SerializationError(f"a frame of {size} bytes exceeds this machine's memory")
@@ -116,6 +117,6 @@ class TransferAssembly:
             raise SerializationError(f"a transfer is {self._left} bytes longer than its front says")
         if self._arrival is not None:
             frame = self._arrival.frame()
-        self._drop()  # first: its memory is the receiver's
+        self.drop()  # first: its memory is the receiver's
         self._deliver(frame)
         return False

@@ -95,14 +95,18 @@ class BulkReader:
             while not self._closed and (self._source.holds_back or self._poll.poll(LINGER_SECONDS * 1000)):
                 self._read_item()
         except EOFError:
-            self._ended(None)
+            self._end(None)
         except Exception as error:
-            self._ended(error)
+            self._end(error)
         else:
             try:
                 call_on_loop(self._loop, self._watch)
             except RuntimeError:
                 pass  # the loop is closed, and the connection with it
+
+    def _end(self, error: Exception | None) -> None:
+        self._assembly.drop()  # its memory may be as much as the rest of the process has
+        self._ended(error)
 
     def _read_item(self) -> None:
         """Read an offer, or a whole transfer."""

@@ -175,10 +175,12 @@ class Transfer:
 
     def withdraw(self) -> bool:
         """Send no more of it; return True, once, if it does not arrive."""
-        self.abandon()
         with self._lock:
-            told, self._told = self._told, True
-            return not (self._last or told)
+            self._abandon()
+            if self._last or self._told:  # the last chunk may still be taken back, if the target has no room for it
+                return False
+            self._told = True
+            return True
 
     def take_back(self) -> bool:
         """Count it as not sent, after the last write; return False if all of it has left, or it was withdrawn."""
@@ -198,11 +200,15 @@ class Transfer:
     def abandon(self) -> None:
         """Send no more of it, unless its last chunk is leaving."""
         with self._lock:
-            if not self._last:
-                self._withdrawn = True
-                self._handle = None
-                if not self._begun:
-                    self.released = True
+            self._abandon()
+
+    def _abandon(self) -> None:
+        # lock held
+        if not self._last:
+            self._withdrawn = True
+            self._handle = None
+            if not self._begun:
+                self.released = True
 
     @property
     def withdrawn(self) -> bool:

@@ -92,7 +92,7 @@ class BulkWriter:
                 self._abandon(item)
             if self._closed:
                 self._queue.clear()  # it may have closed just before the item was added
-            elif self._queue:
+            elif not waits or self._loop_writes_next():
                 self._soon()
         return not (self._closed and self._take_back(item))
 
@@ -166,6 +166,11 @@ class BulkWriter:
             self.close()
             self._broken(error)
         self._writes_here = 0
+
+    def _loop_writes_next(self) -> bool:
+        """Return whether items are left and no thread waits for any: such a thread writes those before its own one, too."""
+        items = list(self._queue)
+        return bool(items) and all(item.released for item in items)
 
     # -- on the loop
 
