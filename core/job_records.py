@@ -24,6 +24,7 @@ LOG_VARIABLE = "TELEGRAD_LOG_FILE"  # by which a launcher tells a worker where i
 RECORD, SOCKET, DUMPS = ".json", ".sock", ".stacks"
 MANY_FILES = 100
 MOST_RECORD_BYTES = 1 << 16
+LATEST = float(1 << 40)  # seconds since the epoch; also not "nan", nor a number that no float holds
 KINDS = {"str": (str,), "int": (int,), "float": (int, float)}
 
 
@@ -167,6 +168,8 @@ def parse_record(data: bytes, stem: str) -> JobRecord:
             raise ValueError(f"{each.name} is no {each.type}")
     if record.stem != stem or record.process_id <= 1 or "/" in stem:
         raise ValueError("it names other files, or no process of a worker")
+    if not 0 <= record.began <= LATEST:
+        raise ValueError("it began at no time that there is")
     return record
 
 

@@ -213,10 +213,17 @@ def _session(held: HeldThread, read_line: READ_LINE) -> bool:
 
 
 def _run(held: HeldThread, commands: Sequence[str]) -> Iterator[str]:
-    """Give a thread commands, and return what it says to each."""
-    told = held.talk(0)
-    for command in commands:
-        told = held.talk(int(told["seen"]), command)
+    """Give a thread commands, and return what it says to each, until it goes on or its worker does not answer."""
+    seen = 0
+    for command in [None, *commands]:
+        try:
+            told = held.talk(seen, command)
+        except NoAnswerError as error:
+            report(str(error))
+            return
+        seen = int(told["seen"])
+        if command is None:
+            continue
         body, _ = _divided(str(told["output"]), told["state"])
         yield body
         if told["state"] == "ended":

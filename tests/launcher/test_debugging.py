@@ -6,7 +6,8 @@ import pytest
 from helpers.launched import ended
 from helpers.threads import until
 from telegrad.launcher.cli import app
-from telegrad.launcher.watching.debug import DebugOptions, debug_job
+from telegrad.launcher.watching.asking import NoAnswerError
+from telegrad.launcher.watching.debug import DebugOptions, _run, debug_job
 from telegrad.launcher.watching.jobs import NoJobError, find_jobs
 from typer.testing import CliRunner
 
@@ -57,6 +58,28 @@ def telegrad(*args, code=0):
     done = CliRunner().invoke(app, ["debug", *args], catch_exceptions=False)
     assert done.exit_code == code, done.output
     return done.output
+
+
+class Ending:
+    """Thread that goes on, or whose worker ends, after the first command."""
+
+    worker = "b"
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def talk(self, seen, line=None):
+        if not self.answers:
+            raise NoAnswerError("worker 'b' has no stop 1: its thread goes on")
+        return self.answers.pop(0)
+
+
+def test_commands_end_with_words_when_their_thread_goes_on_between_them(capsys):
+    shown = {"output": "(b) ", "seen": 4, "state": "prompt"}
+    said = {"output": "7\n(b) ", "seen": 10, "state": "prompt"}
+    assert list(_run(Ending(shown, said), ["p x", "p y"])) == ["7\n"]
+    assert list(_run(Ending(), ["p x"])) == []
+    assert capsys.readouterr().err.count("goes on") == 2
 
 
 @pytest.mark.slow
