@@ -144,7 +144,7 @@ def test_a_call_whose_callee_waits_for_another_call_without_a_thread():
 
     with in_process_cluster("a", "b", "c") as (a, _, _), a.use():
         answer = rpc.rpc_async("b", forwards, ("c",))
-        cause = explained("a", kind="event")
+        cause = explained("a", kind="event", text="returned a future")
         assert cause.worker == "c" and cause.waiting == ["a", "b"]
         assert any(step.worker == "b" and "returned a future" in step.text for step in cause.chain)
         GATE.set()

@@ -46,4 +46,6 @@ CHECKS = [
     OpCheck("scaled_dot_product_attention:gqa", _attention(enable_gqa=True), _grouped),
 ]
 
-EXEMPT = {"attention": "called by scaled_dot_product_attention, which is checked"}
+EXEMPT = dict.fromkeys(
+    ("attention", "additive_mask"), "called by scaled_dot_product_attention, which is checked, also with masks"
+)
