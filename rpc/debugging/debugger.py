@@ -75,6 +75,7 @@ class Debugger:
         tracer = self._threads.get(ident)
         if tracer is None or sys.gettrace() is None:
             tracer = self._threads[ident] = HeldPdb(self._hold, self._release, self._callers, self._agent.name)
+        sys.settrace(None)  # else a thread that is traced, for its breakpoints, stops in bdb itself
         tracer.set_trace(frame)
 
     def post_mortem(self, error: BaseException) -> None:

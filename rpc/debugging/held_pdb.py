@@ -156,6 +156,16 @@ class HeldPdb(pdb.Pdb):
         """interact: refused, as it would read the worker's own standard input."""
         self.error("interact reads the worker's standard input: type statements here")
 
+    def do_clear(self, arg: str) -> Any:
+        """cl(ear) [number or file:line ...]: clear breakpoints; without a number all, unasked: pdb asks at standard input."""
+        if arg.strip():
+            return super().do_clear(arg)
+        self.clear_all_breaks()
+        self.message("all breakpoints are cleared")
+        return None
+
+    do_cl = do_clear
+
     def default(self, line: str) -> None:
         """Run a statement, with its output here. pdb replaces the streams of the process: the last to end puts them back."""
         with _streams:

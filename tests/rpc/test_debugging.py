@@ -180,6 +180,19 @@ def test_commands_that_would_leave_the_prompt_are_refused(command):
         until(lambda: not program_clock._holders)
 
 
+def test_a_thread_with_breakpoints_is_held_at_its_own_code_again():
+    with in_process_cluster("a", "b") as (a, _), a.use(), called(twice, 1) as outcome:
+        terminal = Terminal(a, "b")
+        terminal.attach()
+        assert "Breakpoint" in terminal.type("b fail")
+        terminal.type("continue")
+        place, _ = terminal.attach()
+        assert (place["function"], place["file"]) == ("twice", __file__)
+        assert "cleared" in terminal.type("clear")
+        terminal.type("continue")
+        assert until(lambda: outcome) == [2]
+
+
 async def suspended(x):
     await asyncio.sleep(0)
     rpc.set_trace()
