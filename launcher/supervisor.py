@@ -223,10 +223,9 @@ class Supervisor:
         return self._kill(now) if self.phase is JobPhase.ENDING else []
 
     def _abandon(self, reason: str, now: float) -> list[Instruction]:
-        if self.phase not in (JobPhase.RUNNING, JobPhase.SETTLING):
-            return []
-        if self.phase is JobPhase.RUNNING:
-            self.abandoned = reason
+        if self.phase is not JobPhase.RUNNING:
+            return []  # one of this node's workers has failed, and perhaps is the cause: it may end by itself until ``wake_at``
+        self.abandoned = reason
         return self._end(signal.SIGTERM, now)
 
     def _time_passed(self, now: float) -> list[Instruction]:

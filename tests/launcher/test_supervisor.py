@@ -10,6 +10,7 @@ from telegrad.launcher.root_cause import SAME_TIME_SECONDS
 from telegrad.launcher.supervisor import (
     SETTLE_SECONDS,
     UNKILLABLE_SECONDS,
+    Abandoned,
     Begin,
     Exited,
     Failed,
@@ -234,6 +235,21 @@ def test_a_blamed_worker_has_time_to_end_by_itself():
     assert supervisor.handle(Exited(1, 3), 2.0) == [Signal(2, TERM)], "now the cause is known"
     supervisor.handle(Exited(2, -TERM), 2.1)
     assert supervisor.cause.rank == 1 and supervisor.exit_code == 3
+
+
+def test_a_worker_that_has_failed_has_time_to_end_by_itself_also_if_another_node_gives_up_meanwhile():
+    supervisor = joined("w0", "w1")
+    supervisor.handle(Failed(1), 1.0)
+    assert supervisor.handle(Abandoned("node 0 has failed, because it lost w1"), 1.1) == []
+    assert supervisor.handle(Exited(1, 3), 1.2) == [Signal(0, TERM)]
+    supervisor.handle(Exited(0, -TERM), 1.3)
+    assert supervisor.cause.rank == 1 and supervisor.exit_code == 3 and not supervisor.abandoned
+
+
+def test_a_node_without_a_failure_ends_at_once_when_another_gives_up():
+    supervisor = joined("w0", "w1")
+    assert supervisor.handle(Abandoned("node 0 has failed"), 1.0) == [Signal(0, TERM), Signal(1, TERM)]
+    assert supervisor.abandoned == "node 0 has failed"
 
 
 def test_but_not_for_ever_and_if_it_lives_on_it_is_not_the_cause():

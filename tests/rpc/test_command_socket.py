@@ -60,6 +60,10 @@ def answer_to(path, data, end=False):
         return read_all(connection)
 
 
+def answering():
+    return any(each.name == "telegrad-command" for each in threading.enumerate())
+
+
 def read_all(connection):
     data = b""
     try:
@@ -179,7 +183,8 @@ def test_a_client_that_does_not_read_is_cut_off(opened, monkeypatch):
     monkeypatch.setattr(command_socket, "encode_record", lambda record: b" " * (8 << 20))
     with client(path) as connection:
         connection.sendall(b'{"ask": "self"}\n')
-        until(lambda: not any(each.name == "telegrad-command" for each in threading.enumerate()))
+        until(answering)
+        until(lambda: not answering())
         assert len(b"".join(read_all(connection))) < 8 << 20
 
 
