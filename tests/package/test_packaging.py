@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from importlib.metadata import entry_points, requires, version
 from pathlib import Path
 
@@ -60,6 +61,13 @@ def test_data_files_are_declared():
         if path.is_file() and path.suffix not in DOCUMENTS and "__pycache__" not in path.parts
     }
     assert held <= shipped, f"not declared in package-data: {held - shipped}"
+
+
+def test_the_repository_holds_no_large_file():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    sizes = {name: path.stat().st_size for name in listed.split("\0") if name and (path := ROOT / name).is_file()}
+    assert sizes, "git lists no file"
+    assert not {name: size for name, size in sizes.items() if size > 2**19}, "wheels, archives, recordings?"
 
 
 def test_what_is_installed_is_what_is_here():
