@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.compiled import train
 from telegrad import nn
 from telegrad.examples import (
     actor_critic,
@@ -124,19 +125,7 @@ def run(name, compiled):
     tg.manual_seed(0)
     model = make()
     optimizer = tg.optim.Adagrad(model.parameters(), lr=0.01)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        value = loss(model(x), y)
-        value.backward()
-        optimizer.step()
-        return value.detach()
-
-    function, log = tg.compile(step) if compiled else step, []
-    for call in range(5):
-        tg.manual_seed(call)
-        log.append(function(inputs(), targets()).numpy().tobytes())
-    return log + [each.detach().numpy().tobytes() for each in (*model.parameters(), *model.buffers())], function
+    return train(model, optimizer, loss, (inputs, targets), compiled)
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -2,6 +2,7 @@
 
 import pytest
 import telegrad as tg
+from helpers.compiled import train
 from telegrad import nn
 from telegrad.examples.char_rnn import CharRNN
 from telegrad.examples.cnn import ConvNet
@@ -29,21 +30,7 @@ def run(name, compiled):
     model = make()
     optimizer = tg.optim.AdamW(model.parameters(), weight_decay=0.01)
     schedule = tg.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=9)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        value = loss(model(x), y)
-        value.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), MAX_GRADIENT_NORM)
-        optimizer.step()
-        return value.detach()
-
-    function, log = tg.compile(step) if compiled else step, []
-    for call in range(5):
-        tg.manual_seed(call)
-        log.append(function(inputs(), targets()).numpy().tobytes())
-        schedule.step()
-    return log + [each.detach().numpy().tobytes() for each in (*model.parameters(), *model.buffers())], function
+    return train(model, optimizer, loss, (inputs, targets), compiled, MAX_GRADIENT_NORM, schedule.step)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

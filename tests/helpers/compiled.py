@@ -1,4 +1,4 @@
-"""``Sides``: the same program eagerly and compiled, side by side."""
+"""``Sides``: the same program eagerly and compiled, side by side; ``train`` does steps of a model in one of these ways."""
 
 import numpy as np
 import telegrad as tg
@@ -59,3 +59,36 @@ class Sides:
     def reasons(self):
         """Return the warnings about eager calls, once each."""
         return [str(each.message) for each in self._warnings.list if each.category is UserWarning]
+
+
+def train(model, optimizer, loss, batches, compiled, clip=None, after=lambda: None, calls=5):
+    """Train a model for some steps, eagerly or compiled.
+
+    Args:
+        model, optimizer: what is trained.
+        loss: a function of output and target.
+        batches: two functions, which make an input and its target.
+        compiled: compile the step.
+        clip: largest norm of the gradients; None without.
+        after: called after each step, outside of it.
+        calls: the number of steps.
+
+    Returns:
+        The bits that the steps leave, and the function of a step.
+    """
+
+    def step(x, y):
+        optimizer.zero_grad()
+        value = loss(model(x), y)
+        value.backward()
+        if clip is not None:
+            tg.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        return value.detach()
+
+    function, log = tg.compile(step) if compiled else step, []
+    for call in range(calls):
+        tg.manual_seed(call)
+        log.append(function(*(make() for make in batches)).numpy().tobytes())
+        after()
+    return log + [each.detach().numpy().tobytes() for each in (*model.parameters(), *model.buffers())], function
