@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from ...core.late_imports import late_imports
 
 if TYPE_CHECKING:
-    from .prometheus import MetricsServer, WorkerMetrics
+    from .metrics_server import MetricsServer
+    from .prometheus import WorkerMetrics
 else:
-    __getattr__ = late_imports(__name__, dict.fromkeys(("MetricsServer", "WorkerMetrics"), ".prometheus"))
+    __getattr__ = late_imports(__name__, {"MetricsServer": ".metrics_server", "WorkerMetrics": ".prometheus"})
 
 __all__ = ["MetricsServer", "WorkerMetrics"]

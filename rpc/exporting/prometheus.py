@@ -1,11 +1,8 @@
-"""Metrics for Prometheus: a collector for a registry of the program's own, and a small server. They need an extra."""
+"""Metrics for Prometheus: a collector for a registry of the program's own, and a server. They need an extra."""
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,10 +16,10 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from ..agent import Agent
+    from .metrics_server import MetricsServer
 
 LOOPBACK = "127.0.0.1"
 MOST_PORT = 65535
-SCRAPE_SECONDS = 10.0  # for a client to send its request, and to take the answer
 Worker: TypeAlias = str | int | WorkerInfo
 Workers: TypeAlias = Worker | Iterable[Worker] | None
 
@@ -73,7 +70,10 @@ def serve_metrics(port: int = 0, host: str = LOOPBACK, workers: Workers = None, 
     """
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= MOST_PORT:
         raise ValueError(f"port={port!r} is no port: give a number up to {MOST_PORT}, or 0 for a free one")
-    return MetricsServer(metrics(workers, timeout), port, host)
+    collector = metrics(workers, timeout)
+    from .metrics_server import MetricsServer  # here: few workers are HTTP servers
+
+    return MetricsServer(collector, port, host)
 
 
 def _check(agent: Agent, workers: Any) -> None:
@@ -114,57 +114,3 @@ class WorkerMetrics:
     def describe(self) -> Iterable[Metric]:
         """Return no metrics: so that a registry does not collect them to learn their names."""
         return []
-
-
-class MetricsServer:
-    """Server of metrics by HTTP, in a thread of its own. ``rpc.serve_metrics`` makes one.
-
-    Args:
-        collector: what it serves.
-        port: 0 for a free one.
-        host: address at which it listens.
-
-    Attributes:
-        url: where Prometheus finds the metrics.
-    """
-
-    def __init__(self, collector: WorkerMetrics, port: int, host: str) -> None:
-        from prometheus_client import CollectorRegistry, start_http_server
-
-        registry: Any = CollectorRegistry()
-        registry.register(collector)
-        self._server, self._thread = start_http_server(port, host, registry)
-        self._server.RequestHandlerClass = _with_deadline(self._server.RequestHandlerClass)
-        at = f"[{host}]" if ":" in host else host
-        self.port: int = self._server.server_port
-        self.url = f"http://{at}:{self.port}/metrics"
-        self._closing = threading.Lock()
-        self._process_id = os.getpid()
-
-    def close(self) -> None:
-        """End the server. Closing again does nothing."""
-        if os.getpid() != self._process_id:  # a forked child has no thread of it, and shutdown() would wait for one
-            self._server.socket.close()
-        elif self._closing.acquire(blocking=False):
-            self._server.shutdown()
-            self._server.server_close()
-            self._thread.join()
-
-    def __enter__(self) -> MetricsServer:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-
-def _with_deadline(handler: Any) -> Any:
-    """Return a class of request handlers that cuts off a client that neither sends nor reads: each has a thread."""
-
-    class Handler(handler):  # type: ignore[misc]
-        timeout = SCRAPE_SECONDS
-
-        def handle(self) -> None:
-            with suppress(OSError):
-                super().handle()
-
-    return Handler

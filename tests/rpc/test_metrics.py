@@ -1,7 +1,9 @@
 """Metrics for Prometheus, read by the parser of its client library."""
 
+import contextlib
 import socket
 import sys
+import threading
 import urllib.request
 
 import numpy as np
@@ -10,7 +12,7 @@ import telegrad as tg
 from helpers.threads import until
 from telegrad import rpc
 from telegrad.core.recording import ProgramLog, process_log
-from telegrad.rpc.exporting import prometheus
+from telegrad.rpc.exporting import metrics_server, prometheus
 from telegrad.testing import in_process_cluster
 
 parser = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
@@ -60,7 +62,7 @@ def test_metrics_of_a_worker_are_scraped():
 
 
 def test_a_client_that_says_nothing_is_cut_off(monkeypatch, capfd):
-    monkeypatch.setattr(prometheus, "SCRAPE_SECONDS", 0.1)
+    monkeypatch.setattr(metrics_server, "SCRAPE_SECONDS", 0.1)
     with (
         in_process_cluster("a") as (a,),
         a.use(),
@@ -70,6 +72,42 @@ def test_a_client_that_says_nothing_is_cut_off(monkeypatch, capfd):
         client.sendall(b"GET /metr")
         assert client.recv(1) == b""
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_silent_clients_do_not_keep_others_out():
+    with in_process_cluster("a") as (a,), a.use(), rpc.serve_metrics() as server, contextlib.ExitStack() as stack:
+        place = ("127.0.0.1", server.port)
+        silent = [
+            stack.enter_context(socket.create_connection(place, timeout=20))
+            for _ in range(metrics_server.MOST_SCRAPERS + 4)
+        ]
+        assert silent[0].recv(1) == b""  # the oldest
+        assert of(scrape(server.url), "up", worker="a") == 1
+        assert len(server._server._scrapers) <= metrics_server.MOST_SCRAPERS
+
+
+def test_a_client_whose_scrape_goes_on_is_not_joined_by_more_threads(monkeypatch):
+    gate, begun = threading.Event(), threading.Semaphore(0)
+    monkeypatch.setattr(metrics_server, "MOST_SCRAPERS", 2)
+    monkeypatch.setattr(metrics_server, "CUT_SECONDS", 0.05)
+
+    def observe():
+        begun.release()
+        gate.wait(20)
+        return []
+
+    with metrics_server.MetricsServer(prometheus.WorkerMetrics(observe), 0, "127.0.0.1") as server:
+        clients = []
+        for _ in range(2):
+            clients.append(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            clients[-1].sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            begun.acquire(timeout=20)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as refused:
+            assert refused.recv(1) == b""
+        assert len(server._server._scrapers) == 2
+        gate.set()
+        for each in clients:
+            each.close()
 
 
 FORKED = """
