@@ -9,6 +9,8 @@ from typing import Any
 from starlette.datastructures import Headers, QueryParams
 from starlette.responses import PlainTextResponse
 
+from .clients import ClientLimit
+
 TOKEN_HEADER = "x-telegrad-token"
 OWN_SITES = ("same-origin", "none")  # of ``Sec-Fetch-Site``: the page itself, or an address that the user typed
 OPEN_PATHS = ("/page.css", "/page.js")  # they say nothing of a job, and a browser cannot give their requests a header
@@ -36,12 +38,14 @@ class Guard:
         application: answers the requests that are let through.
         token: secret of the page's address.
         hosts: hosts with ports by which the page is reached.
+        limit: learns which connections have shown the token.
     """
 
-    def __init__(self, application: Any, token: str, hosts: Iterable[str]) -> None:
+    def __init__(self, application: Any, token: str, hosts: Iterable[str], limit: ClientLimit) -> None:
         self._application = application
         self._token = token
         self._hosts = frozenset(hosts)
+        self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -58,6 +62,8 @@ class Guard:
             await send(message)
 
         problem = self._problem(Headers(scope=scope), scope["path"], QueryParams(scope["query_string"]))
+        if not problem and scope["path"] not in OPEN_PATHS:
+            self._limit.shown(scope["client"])
         answer = PlainTextResponse(f"{problem}\n", 403) if problem else self._application
         await answer(scope, receive, send_with_headers)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import stat
+import math
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from ...rpc.observing import Observation, ObservedFrame, explain
-from ..watching.jobs import LocalJob, NoJobError, choose_job
-from ..watching.observing import observe_job
+from ...rpc.observing import Observation, explain
+from ..watching.jobs import LocalJob, NoJobError
+from ..watching.logs import end_of_log
 from ..watching.stack import COMMAND_THREAD
+from ..watching.texts import place
+from ..watching.watched_job import WatchedJob
 
 LOOK_INTERVAL = 1.0  # seconds for which a look serves all browsers
 FEW_CALLS = 50  # calls and requests of a worker that a look shows
@@ -30,28 +32,28 @@ class JobLooks:
     """
 
     def __init__(self, job: LocalJob, timeout: float) -> None:
-        self.job = job
-        self._timeout = timeout
+        self._watched = WatchedJob(job, timeout)
         self._lock = threading.Lock()
-        self._seen: list[Observation] = []
-        self._looked = 0.0  # when, in monotonic seconds
-        self._ended = False
+        self._looked = -math.inf  # when, in monotonic seconds
+
+    @property
+    def job(self) -> LocalJob:
+        """The job, with the workers that it had at the last look."""
+        return self._watched.job
 
     def state(self) -> dict[str, Any]:
         """Return what all workers do, in short, and why the job waits."""
-        with self._lock:
-            self._look()
-            seen, ended = self._seen, self._ended
+        seen = self._look()
         first = self.job.workers[0].record
         return {
             "job": self.job.key,
             "program": first.program,
             "folder": first.folder,
-            "ended": ended,
+            "ended": self._watched.ended,
             "seconds": time.time() - self.job.began,
             "at": time.time(),
             "workers": [_short(each) for each in seen],
-            "why": [] if ended else [_cause(each) for each in explain(seen).table()["causes"]],
+            "why": [] if self._watched.ended else explain(seen).table()["causes"],
         }
 
     def worker(self, name: str) -> dict[str, Any]:
@@ -60,20 +62,16 @@ class JobLooks:
         Raises:
             NoJobError: there is no such worker.
         """
-        with self._lock:
-            self._look()
-            found = next((each for each in self._seen if each.worker == name), None)
+        found = next((each for each in self._look() if each.worker == name), None)
         if found is None:
             raise NoJobError(f"the job has no worker {name!r}")
         return asdict(found)
 
     def stacks(self) -> dict[str, Any]:
         """Return the stacks of the program's threads on all workers at the last look, the innermost frame last."""
-        with self._lock:
-            self._look()
-            seen = [(each.worker, thread) for each in self._seen for thread in each.threads]
+        seen = [(each.worker, thread) for each in self._look() for thread in each.threads]
         found = [
-            {"worker": worker, "thread": thread.name, "stack": [_frame(frame) for frame in thread.stack]}
+            {"worker": worker, "thread": thread.name, "stack": [place(frame) for frame in thread.stack]}
             for worker, thread in seen
             if thread.stack and thread.name != COMMAND_THREAD and (thread.at or thread.serves or thread.main)
         ]
@@ -89,45 +87,22 @@ class JobLooks:
         if worker is None or not worker.record.log:
             raise NoJobError(f"no log of worker {name!r} is known: only telegrad run keeps logs, each on its machine")
         try:
-            return _end_of(worker.record.log)
+            text, cut = end_of_log(worker.record.log, LOG_END_BYTES)
         except OSError as error:
             raise NoJobError(f"the log of worker {name!r} cannot be read: {error.strerror or error}") from None
+        return {"text": text, "cut": cut}
 
-    def _look(self) -> None:
-        # lock held
-        if self._ended or time.monotonic() - self._looked < LOOK_INTERVAL:
-            return
-        try:
-            self.job = choose_job(self.job.key)
-            self._seen = observe_job(self.job, self._timeout)
-        except NoJobError:
-            self._ended = True
-        self._looked = time.monotonic()
+    def _look(self) -> list[Observation]:
+        """Return what the workers do; what they did at the end, if the job has ended."""
+        with self._lock:
+            if not self._watched.ended and time.monotonic() - self._looked >= LOOK_INTERVAL:
+                with suppress(NoJobError):
+                    self._watched.look()
+                self._looked = time.monotonic()
+            return self._watched.seen
 
 
 def _short(seen: Observation) -> dict[str, Any]:
     found = asdict(seen)
     short = {name: value for name, value in found.items() if name not in LEFT_OUT}
     return {**short, "calls": found["calls"][:FEW_CALLS], "requests": found["requests"][:FEW_CALLS]}
-
-
-def _cause(cause: dict[str, Any]) -> dict[str, Any]:
-    return {**cause, "chain": [f"{each['worker']}: {each['text']}{_place(each['at'])}" for each in cause["chain"]]}
-
-
-def _place(at: dict[str, Any] | None) -> str:
-    return f", in {at['function']} at {at['file']}:{at['line']}" if at else ""
-
-
-def _frame(frame: ObservedFrame) -> str:
-    return f"{frame.function} at {frame.file}:{frame.line}"
-
-
-def _end_of(path: str) -> dict[str, Any]:
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no file")
-        file.seek(max(status.st_size - LOG_END_BYTES, 0))
-        text = file.read(LOG_END_BYTES).decode(errors="replace")
-    return {"text": text, "cut": max(status.st_size - LOG_END_BYTES, 0)}

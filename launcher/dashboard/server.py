@@ -7,6 +7,7 @@ import socket
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,17 @@ from starlette.routing import Route
 from ..progress import report
 from ..watching.jobs import NoJobError, choose_job, choose_workers
 from ..watching.kill import end_processes
+from .clients import ClientLimit, LimitedProtocol
 from .guard import Guard
 from .looks import JobLooks
 
 PAGE_FOLDER = Path(__file__).parent / "page"
 FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js"}
-MOST_REQUESTS = 32  # at a time
 END_SECONDS = 3.0  # between SIGTERM and SIGKILL
 
 
-def make_application(looks: JobLooks, token: str, hosts: list[str], allow_actions: bool) -> Guard:
-    """Return the ASGI application.
+def make_server(looks: JobLooks, token: str, hosts: list[str], allow_actions: bool) -> uvicorn.Server:
+    """Return the server of a page.
 
     Args:
         looks: the job.
@@ -37,6 +38,21 @@ def make_application(looks: JobLooks, token: str, hosts: list[str], allow_action
         hosts: hosts with ports by which the page is reached.
         allow_actions: the page may end workers.
     """
+    limit = ClientLimit()
+    config = uvicorn.Config(
+        Guard(make_application(looks, allow_actions), token, hosts, limit),
+        http=partial(LimitedProtocol, limit),
+        ws="none",  # else any program could fill the log, with a traceback for each request
+        log_level="error",  # not of requests that are no HTTP, for the same reason
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # a header does not say from where a request comes
+    )
+    return uvicorn.Server(config)
+
+
+def make_application(looks: JobLooks, allow_actions: bool) -> Starlette:
+    """Return the application, which answers all requests that it gets."""
 
     def state(request: Request) -> Response:
         return JSONResponse({**looks.state(), "actions": allow_actions})
@@ -60,7 +76,7 @@ def make_application(looks: JobLooks, token: str, hosts: list[str], allow_action
     routes += [Route("/api/state", state), Route("/api/worker", worker), Route("/api/log", log)]
     routes.append(Route("/api/stacks", stacks))
     routes.append(Route("/api/kill", kill, methods=["POST"]))
-    return Guard(Starlette(routes=routes), token, hosts)
+    return Starlette(routes=routes)
 
 
 def serve_page(key: str | None, port: int, timeout: float, allow_actions: bool, opens: bool) -> None:
@@ -80,22 +96,14 @@ def serve_page(key: str | None, port: int, timeout: float, allow_actions: bool, 
     token = secrets.token_urlsafe(24)
     with _listener(port) as listener:
         port = listener.getsockname()[1]
-        application = make_application(looks, token, [f"127.0.0.1:{port}", f"localhost:{port}"], allow_actions)
+        running = make_server(looks, token, [f"127.0.0.1:{port}", f"localhost:{port}"], allow_actions)
         address = f"http://127.0.0.1:{port}/?token={token}"
         report(f"the page of job {looks.job.key}, until Ctrl-C; anyone with this address sees the job:")
         print(address, flush=True)
         if opens:
             webbrowser.open(address)
-        config = uvicorn.Config(
-            application,
-            log_level="warning",
-            access_log=False,
-            limit_concurrency=MOST_REQUESTS,
-            server_header=False,
-            ws="none",  # else any program could fill the log, with a traceback for each request
-        )
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+            running.run(sockets=[listener])
 
 
 def _listener(port: int) -> socket.socket:

@@ -5,6 +5,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -83,6 +84,37 @@ def _nth_last(data: bytes, number: int) -> int:
     return place
 
 
+def open_log(path: str | Path) -> BinaryIO:
+    """Open a log to be read.
+
+    Raises:
+        OSError: it cannot be read, or is no file: a link, a folder or a pipe.
+    """
+    # Without O_NONBLOCK, opening a pipe of that name would wait for its other end.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+    file = os.fdopen(os.open(path, flags), "rb")
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError("it is no file")
+
+
+def end_of_log(path: str | Path, most: int) -> tuple[str, int]:
+    """Return the last bytes of a log as text, and how many there are before them.
+
+    Args:
+        path: its file.
+        most: the number of bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open_log(path) as file:
+        cut = max(os.fstat(file.fileno()).st_size - most, 0)
+        file.seek(cut)
+        return file.read(most).decode(errors="replace"), cut
+
+
 class _Log:
     """Log of one worker, read from its beginning on; where it was renamed and begun again, the new file follows.
 
@@ -143,12 +175,5 @@ class _Log:
         return (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino)
 
     def _open(self) -> None:
-        try:
-            # Without O_NONBLOCK, opening a pipe of that name would wait for its other end.
-            file = os.fdopen(os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY), "rb")
-        except OSError:
-            return
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            self._file = file
-        else:
-            file.close()
+        with suppress(OSError):
+            self._file = open_log(self._path)

@@ -20,7 +20,6 @@ from ...rpc.observing import (
     CommandMember,
     CommandRequest,
     Observation,
-    ObservedFrame,
     ProcessLook,
     look_at_process,
     state_between,
@@ -128,8 +127,3 @@ def _others(
 def _with_views(silent: Observation, found: Sequence[Observation]) -> Observation:
     views = {each.worker: link.state for each in found for link in each.links if link.to == silent.worker}
     return replace(silent, seen_by=views)
-
-
-def place(at: ObservedFrame | None) -> str:
-    """Return the words for a place in a program: ``in train at train.py:12``; empty if it is not known."""
-    return f"in {at.function} at {at.file}:{at.line}" if at else ""

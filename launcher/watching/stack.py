@@ -14,6 +14,7 @@ from ...rpc.observing import Observation, ObservedFrame, ObservedThread
 from .jobs import choose_job
 from .observing import observe_job
 from .program_files import is_programs
+from .texts import place
 
 COMMAND_THREAD = "telegrad-command"  # it answers this command
 
@@ -97,7 +98,7 @@ def _frames(frames: Sequence[ObservedFrame], with_all: bool) -> list[str]:
     """Return the lines of a stack, the innermost frame first; of frames of libraries in a row there is the number only."""
     lines = []
     for programs, run in groupby(frames, lambda frame: with_all or frame is frames[0] or is_programs(frame.file)):
-        each = [f"  {frame.function} at {frame.file}:{frame.line}" for frame in run]
+        each = [f"  {place(frame)}" for frame in run]
         lines += each if programs or len(each) == 1 else [f"  ... {len(each)} frames of libraries"]
     return lines
 

@@ -1,8 +1,9 @@
-"""Texts for a terminal: names and lines that programs chose, made harmless; rows as aligned columns; sizes and times."""
+"""Texts for a terminal: names and lines of programs, made harmless; rows as aligned columns; places, sizes and times."""
 
 from collections.abc import Iterable, Sequence
 
 from ...core.printable import printable
+from ...rpc.observing import ObservedFrame
 
 LARGEST = 1e21
 
@@ -23,6 +24,11 @@ def columns(rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
 def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     pairs = enumerate(zip(cells, widths))
     return "  ".join(cell.rjust(width) if place in right else cell.ljust(width) for place, (cell, width) in pairs)
+
+
+def place(at: ObservedFrame) -> str:
+    """Return the words for a place in a program: ``train at train.py:12``."""
+    return f"{at.function} at {at.file}:{at.line}"
 
 
 def size(count: float | None) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 from ...core.printable import printable
 from ...rpc.observing import Explanation, Observation, explain
 from .jobs import LocalJob, NoJobError, choose_job
-from .observing import observe_job
 from .texts import columns, size
+from .watched_job import WatchedJob
 
 TOP_COLUMNS = ("WORKER", "CPU", "MEMORY", "POOL", "WAITING", "CALLS", "SERVES", "ON THE WAY", "PROGRESS")
 TOP_RIGHT = range(1, 8)
@@ -26,8 +26,7 @@ class JobTable:
     """
 
     def __init__(self, job: LocalJob, timeout: float) -> None:
-        self._job = job
-        self._timeout = timeout
+        self._watched = WatchedJob(job, timeout)
         self._used: dict[str, tuple[float, float]] = {}  # by worker: when it was seen, and its processor time then
         self.seen: list[Observation] = []
         self.why = Explanation([], [])
@@ -38,8 +37,7 @@ class JobTable:
         Raises:
             NoJobError: it has ended.
         """
-        self._job = choose_job(self._job.key)
-        self.seen = observe_job(self._job, self._timeout)
+        self.seen = self._watched.look()
         self.why = explain(self.seen)
         rows = [TOP_COLUMNS, *(self._row(each) for each in self.seen)]
         cause = self.why.first_line()

@@ -112,7 +112,7 @@ class _Server6(_Server):
 
 
 class _Handler(WSGIRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         """Say nothing of a request."""
 
 

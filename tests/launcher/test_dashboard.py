@@ -3,19 +3,25 @@
 import asyncio
 import json
 import shutil
+import socket
 import threading
 import time
-from contextlib import contextmanager
+import urllib.parse
+import urllib.request
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
 from telegrad.launcher.dashboard import looks as looks_module
 from telegrad.launcher.dashboard.looks import JobLooks
+from telegrad.launcher.watching import watched_job
 from telegrad.launcher.watching.jobs import NoJobError
 from telegrad.rpc.observing import Observation, ObservedFrame, ObservedThread
 from telegrad.rpc.observing.records import ObservedCall, ObservedLink, ObservedSeries
 
 server = pytest.importorskip("telegrad.launcher.dashboard.server", reason="pip install 'telegrad[dashboard]'")
+from telegrad.launcher.dashboard import clients  # noqa: E402 (needs the extra)
+from telegrad.launcher.dashboard.clients import ClientLimit  # noqa: E402
 
 TOKEN, HOST = "secret", "127.0.0.1:8000"
 MARKUP = "<img src=x onerror=document.title='attacked'><script>document.title='attacked'</script>"
@@ -55,8 +61,8 @@ def look(monkeypatch):
 
     def make(seen, logs=None):
         job = Job([each.worker for each in seen], logs or {})
-        monkeypatch.setattr(looks_module, "choose_job", lambda key: job)
-        monkeypatch.setattr(looks_module, "observe_job", lambda job, timeout: seen)
+        monkeypatch.setattr(watched_job, "choose_job", lambda key: job)
+        monkeypatch.setattr(watched_job, "observe_job", lambda job, timeout: seen)
         return JobLooks(job, 1.0)
 
     return make
@@ -69,6 +75,7 @@ def ask(application, path, method="GET", host=HOST, token=TOKEN, **headers):
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
     scope = {"type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode()}
     scope |= {"query_string": query.encode(), "headers": pairs, "scheme": "http", "server": ("127.0.0.1", 8000)}
+    scope |= {"client": ("127.0.0.1", 5000)}
     sent, requests = [], [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive():
@@ -86,7 +93,8 @@ def ask(application, path, method="GET", host=HOST, token=TOKEN, **headers):
 
 @pytest.fixture
 def application(look):
-    return server.make_application(look([observed("a", 0), observed("b", 1)]), TOKEN, [HOST], allow_actions=False)
+    looks = look([observed("a", 0), observed("b", 1)])
+    return server.make_server(looks, TOKEN, [HOST], allow_actions=False).config.app
 
 
 def test_the_page_and_the_state_are_answered_with_the_token(application):
@@ -145,26 +153,58 @@ def test_unknown_workers_and_logs_are_told(application, look, tmp_path):
         looks.log("b")  # a link
 
 
-def test_no_library_for_websockets_is_used(look, monkeypatch):
-    looks, configs = look([observed("a", 0)]), []
+def test_nothing_that_strangers_send_fills_the_log(look):
+    config = server.make_server(look([observed("a", 0)]), TOKEN, [HOST], allow_actions=False).config
+    assert (config.ws, config.log_level, config.access_log, config.proxy_headers) == ("none", "error", False, False)
 
-    class Server:
-        def __init__(self, config):
-            configs.append(config)
 
-        def run(self, sockets):
-            pass
+class Connection:
+    """End of a connection, which notes that it was cut off."""
 
-    monkeypatch.setattr(server.uvicorn, "Server", Server)
-    monkeypatch.setattr(server, "choose_job", lambda key: looks.job)
-    server.serve_page(None, 0, 1.0, allow_actions=False, opens=False)
-    assert configs[0].ws == "none"
+    def __init__(self, limit, port):
+        self.client, self.open = ("127.0.0.1", port), True
+        limit.opened(self.client, self.cut)
+
+    def cut(self):
+        self.open = False
+
+
+def test_connections_without_the_token_are_cut_off_first():
+    limit = ClientLimit(most=3)
+    first, user, third = (Connection(limit, port) for port in range(3))
+    limit.shown(user.client)
+    fourth = Connection(limit, 3)
+    assert [each.open for each in (first, user, third, fourth)] == [False, True, True, True]
+    limit.cut(third.client), limit.cut(user.client)  # their time is over
+    assert not third.open and user.open
+    limit.shown(fourth.client)
+    limit.shown(Connection(limit, 5).client)
+    assert not Connection(limit, 6).open  # all others have the token
+    limit.closed(user.client)
+    assert Connection(limit, 7).open
+
+
+def test_silent_connections_do_not_keep_the_user_out(look, monkeypatch):
+    monkeypatch.setattr(clients, "TOKEN_SECONDS", 1000.0)
+    with served(look([observed("a", 0)])) as address, ExitStack() as stack:
+        place = place_of(address)
+        silent = [stack.enter_context(socket.create_connection(place, 20)) for _ in range(clients.MOST_CONNECTIONS + 2)]
+        assert silent[0].recv(1) == b""  # the oldest
+        with urllib.request.urlopen(address, timeout=20) as answer:
+            assert answer.status == 200
+
+
+def test_a_connection_that_does_not_show_the_token_is_cut_off_in_time(look, monkeypatch):
+    monkeypatch.setattr(clients, "TOKEN_SECONDS", 0.2)
+    with served(look([observed("a", 0)])) as address, socket.create_connection(place_of(address), 20) as stranger:
+        stranger.sendall(b"GET /page.js HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
+        assert stranger.recv(1) == b""
 
 
 def test_all_browsers_share_one_look(look, monkeypatch):
     looks, count = look([observed("a", 0)]), []
-    seen = looks_module.observe_job(None, 1.0)
-    monkeypatch.setattr(looks_module, "observe_job", lambda job, timeout: count.append(1) or seen)
+    seen = watched_job.observe_job(None, 1.0)
+    monkeypatch.setattr(watched_job, "observe_job", lambda job, timeout: count.append(1) or seen)
     monkeypatch.setattr(looks_module, "LOOK_INTERVAL", 1000.0)
     for _ in range(5):
         looks.state(), looks.worker("a"), looks.stacks()
@@ -178,7 +218,7 @@ def test_the_last_look_stays_when_the_job_has_ended(look, monkeypatch):
     def gone(key):
         raise NoJobError("it has ended")
 
-    monkeypatch.setattr(looks_module, "choose_job", gone)
+    monkeypatch.setattr(watched_job, "choose_job", gone)
     monkeypatch.setattr(looks_module, "LOOK_INTERVAL", 0.0)
     state = looks.state()
     assert state["ended"] and state["why"] == [] and [each["worker"] for each in state["workers"]] == ["a"]
@@ -217,17 +257,20 @@ def browser():
 @contextmanager
 def served(looks, allow_actions=False):
     """Serve the page of a job, and yield its address."""
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
-        application = server.make_application(looks, TOKEN, [host], allow_actions)
-        running = server.uvicorn.Server(server.uvicorn.Config(application, log_level="error", ws="none"))
+        running = server.make_server(looks, TOKEN, [host], allow_actions)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
         yield f"http://{host}/?token={TOKEN}"
         running.should_exit = True
         thread.join(20)
+
+
+def place_of(address):
+    """Return host and port of an address."""
+    found = urllib.parse.urlsplit(address)
+    return found.hostname, found.port
 
 
 def text_of(browser, place):

@@ -239,7 +239,7 @@ function showWhy() {
   const causes = page.state.why.slice(0, 20).map((each) => make("li", { class: each.severity },
     make("span", { class: each.severity === "busy" ? "busy" : each.severity === "slow" ? "slow" : "bad" }, each.text), each.at ? make("span", { class: "quiet" }, ` in ${place(each.at)}`) : null,
     each.waiting.length ? make("div", { class: "quiet" }, `waiting for it: ${each.waiting.join(", ")}`) : null,
-    each.chain.length ? make("ol", {}, each.chain.map((step) => make("li", {}, step))) : null));
+    each.chain.length ? make("ol", {}, each.chain.map((step) => make("li", {}, `${step.worker}: ${step.text}${step.at ? `, in ${place(step.at)}` : ""}`))) : null));
   put(byId("why"), causes.length ? causes : [make("li", { class: "quiet" }, page.state.ended ? "The job has ended." : "Nothing waits.")]);
 }
 
