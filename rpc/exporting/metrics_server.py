@@ -8,11 +8,8 @@ import threading
 import time
 from contextlib import suppress
 from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
-
-if TYPE_CHECKING:
-    from .prometheus import WorkerMetrics
 
 SCRAPE_SECONDS = 20.0  # for a client to send its request, be answered, and take the answer
 MOST_SCRAPERS = 16  # at a time: each has a thread
@@ -23,7 +20,7 @@ class MetricsServer:
     """Server of metrics by HTTP, in a thread of its own. ``rpc.serve_metrics`` makes one.
 
     Args:
-        collector: what it serves.
+        collector: a collector of ``prometheus_client``, such as ``WorkerMetrics``.
         port: 0 for a free one.
         host: address at which it listens.
 
@@ -31,7 +28,7 @@ class MetricsServer:
         url: where Prometheus finds the metrics.
     """
 
-    def __init__(self, collector: WorkerMetrics, port: int, host: str) -> None:
+    def __init__(self, collector: object, port: int, host: str) -> None:
         from prometheus_client import CollectorRegistry, make_wsgi_app
 
         registry: Any = CollectorRegistry()
