@@ -61,9 +61,9 @@ class AutogradInterceptor(Interceptor):
         context_id, message_id = MESSAGE_EXTRA.unpack_from(extra)
         more = extra[MESSAGE_EXTRA.size :]
         if len(more) >= RIDING.size:
-            self.contexts.heard(message.connection.number, Release(*RIDING.unpack(more[-RIDING.size :])))
+            self.contexts.heard(message.session.number, Release(*RIDING.unpack(more[-RIDING.size :])))
             more = more[: -RIDING.size]
-        context = self.contexts.join(context_id, message.connection.number)
+        context = self.contexts.join(context_id, message.session.number)
         if context is None:
             return
         if message.kind == FrameKind.REQUEST:
@@ -78,7 +78,7 @@ class AutogradInterceptor(Interceptor):
 def _connect(message: Incoming, context: Context, message_id: int) -> None:
     """Make the tensors that require grad outputs of a receive node. They are new leaves, which nothing else refers to."""
     marked = [index for index, flag in enumerate(message.attached.requires_grad) if flag]
-    node = ReceiveNode(context.id, message_id, message.connection.number, len(marked))
+    node = ReceiveNode(context.id, message_id, message.session.number, len(marked))
     context.graph.add_receive(node)
     for slot, index in enumerate(marked):
         message.attached.tensors[index]._edge = (node, slot)

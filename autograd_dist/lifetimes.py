@@ -224,7 +224,7 @@ class Lifetimes(Generic[C]):
         for context in self:
             creator, number = split_id(context.id)
             if creator >> 16 == worker:
-                # Passed on, because workers without a connection to the creator are told of its loss late, or never.
+                # Passed on, because workers without a session to the creator are told of its loss late, or never.
                 instructions += self._end(context.id, number, worker)
             elif context.parent == worker:
                 instructions.append(self._report_orphan(context))

@@ -102,7 +102,7 @@ class Deliveries:
             raise RpcError(
                 f"worker {self._agent.name!r} has no stage {stage} of a pipeline any more; keep the Pipeline"
             )
-        inbox.put(int(step), Action(kind, int(microbatch)), values, call.connection.reading)
+        inbox.put(int(step), Action(kind, int(microbatch)), values, call.session.reading)
         call.reply(None)
 
 

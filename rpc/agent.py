@@ -25,10 +25,10 @@ from .calls.codec import Codec
 from .calls.serving import Server
 from .calls.waits import CallWaits
 from .flow.flows import Flows
-from .links.connections import Connections
 from .links.control_channel import ControlChannel
 from .links.peers import Peers
 from .links.relay import Relay
+from .links.sessions import Sessions
 from .links.worker_info import WorkerInfo
 from .losses.losses import Losses
 from .options import GrpcRpcBackendOptions
@@ -143,30 +143,30 @@ class Agent:
         limit = Amount(options.window_bytes, options.window_messages)
         self.codec = Codec(options.max_message_bytes, self.name)
         self.flows = Flows(limit, timers.program, lambda call: self.server.resume(call))
-        self.connections = Connections(state, self.credentials, peers, lanes, self.flows, timers, options)
-        relay = Relay(state, peers, self.connections, lambda number: self.losses.next_hop(number))
+        self.sessions = Sessions(state, self.credentials, peers, lanes, self.flows, timers, options)
+        relay = Relay(state, peers, self.sessions, lambda number: self.losses.next_hop(number))
         self.control = ControlChannel(timers, relay.send)
         self.losses = Losses(state, peers, self.control, timers, options, self._expel)
-        self.caller = Caller(state, peers, self.connections, self.control, self.flows, self.codec, timers, threads)
+        self.caller = Caller(state, peers, self.sessions, self.control, self.flows, self.codec, timers, threads)
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
         self.waits = CallWaits(peers, self.caller, self.server, threads)
-        self.connections.received = receiver.received
-        self.connections.under_way = (self.caller.table.calls, self.server.waiting)
+        self.sessions.received = receiver.received
+        self.sessions.under_way = (self.caller.table.calls, self.server.waiting)
 
     def _connect_components(self) -> None:
         """Connect the components' events to their handlers; the order of the handlers matters."""
-        self.connections.on_opened.append(self.losses.opened)
-        self.connections.on_ended.append(self.losses.ended)
-        self.connections.on_dialed += [self.caller.redialed, lambda peer, _: self.control.flush(peer)]
-        self.losses.on_cut += [self.caller.link_cut, self.control.reroute, self.connections.redial_in_time]
-        self.losses.on_lost += [self.caller.peer_lost, self.server.caller_lost, self.connections.peer_lost]
+        self.sessions.on_opened.append(self.losses.opened)
+        self.sessions.on_ended.append(self.losses.ended)
+        self.sessions.on_dialed += [self.caller.redialed, lambda peer, _: self.control.flush(peer)]
+        self.losses.on_cut += [self.caller.link_cut, self.control.reroute, self.sessions.redial_in_time]
+        self.losses.on_lost += [self.caller.peer_lost, self.server.caller_lost, self.sessions.peer_lost]
 
     # -- from start to end
 
     def listen(self, address: str | None = None) -> None:
-        """Accept connections on every lane; ``address`` ("host:port") is for the first, its host for all."""
-        self.connections.listen(address)
+        """Accept sessions on every lane; ``address`` ("host:port") is for the first, its host for all."""
+        self.sessions.listen(address)
 
     def joined(self, records: Iterable[WorkerRecord], dynamic: bool) -> None:
         """Take the workers of the job and this worker's number. Called before the parts of higher layers are made.
@@ -187,7 +187,7 @@ class Agent:
             self._io_loop, self._shares_loop = acquire_loop().loop, True
         self.timers.start(self._io_loop)
         self.losses.watch()
-        self.connections.known.set_result(None)
+        self.sessions.known.set_result(None)
         running_agents.append(self)
         shield.install()
         if launcher := reporter():
@@ -213,13 +213,13 @@ class Agent:
         self.state.closed = reason
         if self in running_agents:
             running_agents.remove(self)
-        if (launcher := reporter()) and self.connections.known.done():
+        if (launcher := reporter()) and self.sessions.known.done():
             # First: the launcher must know before peers can fail because of it.
             launcher.left(agreed=self.state.leaving)
         last = encode_goodbye(reason, self.state.leaving, self.losses.last_report()) if farewell else None
         for peer in self.peers.met():
-            for connection in peer.connections():
-                connection.close(last)
+            for session in peer.sessions():
+                session.close(last)
         self.caller.close(reason)
         for action in self.on_close:
             try:
@@ -234,7 +234,7 @@ class Agent:
         self.timers.close()
         if self._shares_loop:
             release_loop()
-        self.connections.close()
+        self.sessions.close()
         if late := self.threads.close():
             logger.warning("worker %r closed while user functions still run: %s", self.name, ", ".join(late))
 
@@ -302,7 +302,7 @@ class Agent:
             "serving": len(self.server.serving),
             "flow": {peer.info.name: self._flow_counts(peer) for peer in self.peers},
             "control_unacknowledged": self.control.open(),
-            "joiners_refused": self.connections.refusals.counts(),
+            "joiners_refused": self.sessions.refusals.counts(),
             "peers": {peer.info.name: peer.describe() for peer in self.peers},
             **self.threads.counts(),
             **{name: value for counts in self.debug_counts for name, value in counts().items()},
@@ -322,4 +322,4 @@ class Agent:
         }
 
     def _flow_counts(self, peer: Peer) -> list[dict[str, Any]]:
-        return [self.flows.of(connection).counts() for connection in peer.connections()]
+        return [self.flows.of(session).counts() for session in peer.sessions()]

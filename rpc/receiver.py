@@ -38,7 +38,7 @@ class Receiver:
     Args:
         peers: the workers of the job.
         codec: shows messages to the interceptors.
-        flows: flow control of the connections.
+        flows: flow control of the sessions.
         caller: takes replies.
         server: takes requests.
         control: takes control messages and acknowledgements.
@@ -66,58 +66,58 @@ class Receiver:
         self._relay = relay
         self._losses = losses
 
-    def received(self, connection: Session, frame: Any, owned: bool) -> None:
-        """Take a frame. One that cannot be read ends its connection.
+    def received(self, session: Session, frame: Any, owned: bool) -> None:
+        """Take a frame. One that cannot be read ends its session.
 
         Args:
-            connection: the connection that it arrived on.
+            session: the session that it arrived on.
             frame: its bytes.
             owned: the frame's memory is writable, and nothing else uses it.
         """
         try:
             kind = frame[0]
             if kind == FrameKind.REQUEST:
-                self._request(self._peers.by_number[connection.number], connection, frame, owned)
+                self._request(self._peers.by_number[session.number], session, frame, owned)
             elif kind == FrameKind.REPLY:
-                self._reply(connection, frame, owned)
+                self._reply(session, frame, owned)
             elif kind == FrameKind.DONE:
-                self._done(connection, frame)
+                self._done(session, frame)
             else:
-                self._control_frame(self._peers.at(connection.number), connection, frame)
+                self._control_frame(self._peers.at(session.number), session, frame)
         except Exception as error:
             if raised_by_handler(error):
                 raise
             logger.exception(
                 "worker %r closes a connection to worker %r: a frame of %d bytes cannot be read",
                 self._peers.me.name,
-                self._peers.at(connection.number).info.name,
+                self._peers.at(session.number).info.name,
                 len(frame),
             )
-            connection.close()
+            session.close()
 
-    def _request(self, peer: Peer, connection: Session, frame: Any, owned: bool) -> None:
+    def _request(self, peer: Peer, session: Session, frame: Any, owned: bool) -> None:
         link = peer.link
-        link.latest = connection
-        flow: Flow = connection.flow or self._flows.of(connection)
-        call = decode(frame, owned, ServerCall(self._server, connection, peer))
+        link.latest = session
+        flow: Flow = session.flow or self._flows.of(session)
+        call = decode(frame, owned, ServerCall(self._server, session, peer))
         if (call.extras and not self._codec.arrived(call)) or (link.state is GONE and not call.must_run):
             flow.used(call.size)
         else:
             self._server.accept(call)
 
-    def _reply(self, connection: Session, frame: Any, owned: bool) -> None:
-        flow: Flow = connection.flow or self._flows.of(connection)
-        reply = decode(frame, owned, Incoming(connection))
+    def _reply(self, session: Session, frame: Any, owned: bool) -> None:
+        flow: Flow = session.flow or self._flows.of(session)
+        reply = decode(frame, owned, Incoming(session))
         if reply.extras and not self._codec.arrived(reply):
             flow.used(reply.size)
         else:
             self._caller.complete(reply)
 
-    def _done(self, connection: Session, frame: Any) -> None:
+    def _done(self, session: Session, frame: Any) -> None:
         self._caller.complete_with_none(decode_done(frame))
-        (connection.flow or self._flows.of(connection)).used(len(frame))
+        (session.flow or self._flows.of(session)).used(len(frame))
 
-    def _control_frame(self, peer: Peer, connection: Session, frame: Any) -> None:
+    def _control_frame(self, peer: Peer, session: Session, frame: Any) -> None:
         kind = frame[0]
         if type(frame) is ScatteredFrame:
             frame = frame.read(0, len(frame))
@@ -128,9 +128,9 @@ class Receiver:
         elif kind == FrameKind.RELAY:
             self._relayed(frame)
         elif kind == FrameKind.CREDIT:
-            self._flows.of(connection).credited(decode_amount(frame))
+            self._flows.of(session).credited(decode_amount(frame))
         elif kind == FrameKind.ASK:
-            self._flows.of(connection).asked(decode_amount(frame))
+            self._flows.of(session).asked(decode_amount(frame))
         elif kind == FrameKind.GOODBYE:
             self._losses.left(peer, *decode_goodbye(frame))
         elif kind == FrameKind.EXPELLED:
@@ -147,7 +147,7 @@ class Receiver:
                 self._control.received(author, inner)
             elif inner[0] == FrameKind.ACKNOWLEDGE:
                 self._control.acknowledged(author, inner)
-        except Exception:  # the worker that passed the frame on is not to blame: its connection stays open
+        except Exception:  # the worker that passed the frame on is not to blame: its session stays open
             logger.exception(
                 "worker %r drops a frame of worker %r, which cannot be read", self._peers.me.name, author.info.name
             )

@@ -25,7 +25,7 @@ from .observing import observe_held, observe_owned
 from .owner_table import Owned
 from .ownership import Ownership
 from .plain import frees_quietly
-from .transfers import connection_of, created_by
+from .transfers import created_by, session_of
 
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
@@ -58,7 +58,7 @@ class RRefContext:
         agent.control.on(ReferenceTopic.OWNERSHIP, self._on_message)
         agent.losses.on_lost.append(self._on_lost)
         agent.on_leave.append(self._report_leaks)
-        agent.connections.on_broken.append(self._on_broken)
+        agent.sessions.on_broken.append(self._on_broken)
         agent.on_close.append(self._on_close)
         agent.debug_sections["references"] = self._counts
         agent.debug_counts.append(self._pytorch_counts)
@@ -194,15 +194,15 @@ class RRefContext:
             self._note_leaks(peer)
         self.handle(p.WorkerLost(key_of(peer)))
 
-    def _on_broken(self, peer: Peer, connection: Session) -> None:
-        """Ask whether the transfers arrived that went by a connection which broke: answers, and creating calls.
+    def _on_broken(self, peer: Peer, session: Session) -> None:
+        """Ask whether the transfers arrived that went by a session which broke: answers, and creating calls.
 
-        Other calls fail when the link is open again or lost, and their transfers with them. What goes by another connection
+        Other calls fail when the link is open again or lost, and their transfers with them. What goes by another session
         is left alone: a cancel may overtake it.
         """
         with self._lock:
             sent = self.ownership.transfers.open_to(key_of(peer))
-        self.handle(*[p.NotDelivered(transfer) for transfer in sent if connection_of(transfer) is connection])
+        self.handle(*[p.NotDelivered(transfer) for transfer in sent if session_of(transfer) is session])
 
     def _on_close(self) -> None:
         with self._lock:

@@ -50,7 +50,7 @@ class ReferenceInterceptor(Interceptor):
             if not message.attached.references:
                 return
             transfer = ReferenceTransfer(self.context.key(message.to), answered=message.kind == FrameKind.REQUEST)
-        transfer.answer_by = message.connection  # of an answer; a request has none yet
+        transfer.answer_by = message.session  # of an answer; a request has none yet
         transfer.forks = [reference.sendable_fork(self.context) for reference in message.attached.references]
         self.context.handle(p.Sending(transfer))
         if transfer.created is not None:
@@ -64,7 +64,7 @@ class ReferenceInterceptor(Interceptor):
         extra = message.extras.get(REFERENCE_EXTRA)
         if extra is None:
             return True
-        transfer = decode_transfer(extra, self.context.key(message.connection.number))
+        transfer = decode_transfer(extra, self.context.key(message.session.number))
         self.context.handle(p.ReferencesArrived(transfer))
         attached = message.attached
         attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]

@@ -85,7 +85,7 @@ class ReferenceTransfer:
         self.created: Fork | None = None  # at the sender, the fork of the reference that the call creates
         self.number = -1
         self.entries: list[Entry] = []
-        self.answer_by: Session | None = None  # at the sender of an answer, the connection by which it goes
+        self.answer_by: Session | None = None  # at the sender of an answer, the session by which it goes
         self.cancelling = False  # the sender has asked whether it arrived
         self.adopted = False  # the receiver has adopted it; otherwise it ignores the message
 
@@ -106,10 +106,10 @@ class ReferenceTransfer:
         return f"Transfer({self.number}, peer={self.peer}, {len(self.entries)} entries)"
 
 
-def connection_of(transfer: ReferenceTransfer) -> Session | None:
-    """Return the connection by which a creating call or an answer goes; ``None`` for other calls, and if it is not chosen."""
+def session_of(transfer: ReferenceTransfer) -> Session | None:
+    """Return the session by which a creating call or an answer goes; ``None`` for other calls, and if it is not chosen."""
     if (fork := transfer.created) is not None:
-        return None if fork.call is None else fork.call.connection
+        return None if fork.call is None else fork.call.session
     return transfer.answer_by
 
 

@@ -96,19 +96,19 @@ class Pair:
         self.near, self.far = make_lane(), make_lane()
         self.address = self.far.listen(self.acceptor, None)
         self.acceptor.record.addresses[:] = [self.address, *self.far.offers]
-        self.connection = self.near.dial(self.dialer, self.acceptor.record, self.address)
+        self.session = self.near.dial(self.dialer, self.acceptor.record, self.address)
 
     def talk(self) -> Session:
-        """Open the connection, and return the acceptor's end."""
-        self.connection.start()
+        """Open the session, and return the acceptor's end."""
+        self.session.start()
         self.dialer.until(lambda: bool(self.dialer.opened))
         return self.acceptor.accepted[0]
 
     def close(self) -> None:
-        """Close the connections, then the lanes, as an agent does."""
-        self.connection.close()
-        for connection in self.acceptor.accepted:
-            connection.close()
+        """Close the sessions, then the lanes, as an agent does."""
+        self.session.close()
+        for session in self.acceptor.accepted:
+            session.close()
         self.near.close()
         self.far.close()
 
@@ -124,11 +124,11 @@ def pair(make_lane: LaneMaker, **options: Any) -> Iterator[Pair]:
 
 
 def check_frames_travel_both_ways_whole_and_in_order(make_lane: LaneMaker) -> None:
-    """Check that small frames of one connection keep their order, and that their parts are joined."""
+    """Check that small frames of one session keep their order, and that their parts are joined."""
     with pair(make_lane) as both:
         far_end = both.talk()
         for number in range(500):
-            assert both.connection.send([b"a", bytes([number % 256]) * number, b"z"])
+            assert both.session.send([b"a", bytes([number % 256]) * number, b"z"])
             assert far_end.send([b"%d" % number])
         both.acceptor.until(lambda: len(both.acceptor.frames) == 500)
         both.dialer.until(lambda: len(both.dialer.frames) == 500)
@@ -136,7 +136,7 @@ def check_frames_travel_both_ways_whole_and_in_order(make_lane: LaneMaker) -> No
             b"a" + bytes([number % 256]) * number + b"z" for number in range(500)
         ]
         assert [frame for _, frame, _ in both.dialer.frames] == [b"%d" % number for number in range(500)]
-        assert both.acceptor.frames[0][0] is far_end and both.dialer.frames[0][0] is both.connection
+        assert both.acceptor.frames[0][0] is far_end and both.dialer.frames[0][0] is both.session
 
 
 def check_large_frames_arrive_and_small_ones_need_not_wait(make_lane: LaneMaker) -> None:
@@ -144,10 +144,10 @@ def check_large_frames_arrive_and_small_ones_need_not_wait(make_lane: LaneMaker)
     with pair(make_lane) as both:
         both.talk()
         bodies = [b"a" + secrets.token_bytes(3_000_000 + number) for number in range(4)]
-        threads = [threading.Thread(target=both.connection.send, args=([body],)) for body in bodies]
+        threads = [threading.Thread(target=both.session.send, args=([body],)) for body in bodies]
         for thread in threads:
             thread.start()
-        both.connection.send([b"small"])
+        both.session.send([b"small"])
         for thread in threads:
             thread.join()
         both.acceptor.until(lambda: len(both.acceptor.frames) == 5)
@@ -159,29 +159,29 @@ def check_frames_are_captured_when_send_returns(make_lane: LaneMaker) -> None:
     with pair(make_lane) as both:
         for size in (10, 5_000_000):
             memory = bytearray(b"x" * size)
-            both.connection.send([memory])
+            both.session.send([memory])
             memory[:] = b"y" * size
         both.talk()
         both.acceptor.until(lambda: len(both.acceptor.frames) == 2)
         assert all(set(frame) == {ord("x")} for _, frame, _ in both.acceptor.frames)
 
 
-def check_a_port_without_a_listener_refuses_the_connection(make_lane: LaneMaker) -> None:
+def check_a_port_without_a_listener_refuses_the_session(make_lane: LaneMaker) -> None:
     """Check that a dial to a port without a listener fails with ``ConnectionRefusedError``: verdicts depend on it."""
     with pair(make_lane) as both:
         both.far.close()
         both.far = make_lane()
-        both.connection.start()
+        both.session.start()
         both.dialer.until(lambda: bool(both.dialer.ended))
         assert isinstance(both.dialer.ended[0][1], ConnectionRefusedError), both.dialer.ended
-        assert not both.connection.send([b"late"])
+        assert not both.session.send([b"late"])
 
 
 def check_a_peer_without_the_secret_is_refused(make_lane: LaneMaker) -> None:
     """Check that without the secret no frame arrives, and that the dialer is told why."""
     with pair(make_lane, dialer_secret=b"another secret of the same kind") as both:
-        both.connection.send([b"attack"])
-        both.connection.start()
+        both.session.send([b"attack"])
+        both.session.start()
         both.dialer.until(lambda: bool(both.dialer.ended))
         assert isinstance(both.dialer.ended[0][1], AuthenticationError), both.dialer.ended
         assert not both.acceptor.frames and not both.acceptor.accepted
@@ -192,8 +192,8 @@ def check_a_handshake_that_was_passed_on_is_refused(make_lane: LaneMaker) -> Non
     """Check that a relay at another address cannot pass a handshake on."""
     with pair(make_lane) as both:
         both.acceptor.record.addresses[:] = ["elsewhere"]
-        both.connection.send([b"attack"])
-        both.connection.start()
+        both.session.send([b"attack"])
+        both.session.start()
         both.dialer.until(lambda: bool(both.dialer.ended))
         assert isinstance(both.dialer.ended[0][1], AuthenticationError), both.dialer.ended
         assert not both.acceptor.frames and not both.acceptor.accepted
@@ -202,7 +202,7 @@ def check_a_handshake_that_was_passed_on_is_refused(make_lane: LaneMaker) -> Non
 def check_a_refusal_reaches_the_dialer(make_lane: LaneMaker) -> None:
     """Check that an acceptor can refuse a joiner that it knows."""
     with pair(make_lane, refuse="refused by the check") as both:
-        both.connection.start()
+        both.session.start()
         both.dialer.until(lambda: bool(both.dialer.ended))
         error = both.dialer.ended[0][1]
         assert isinstance(error, ConnectionAbortedError) and "refused by the check" in str(error), error
@@ -213,7 +213,7 @@ def check_closing_delivers_the_last_frame_and_tells_each_host_once(make_lane: La
     for closes_far in (False, True):
         with pair(make_lane) as both:
             far_end = both.talk()
-            closing, listening = (far_end, both.dialer) if closes_far else (both.connection, both.acceptor)
+            closing, listening = (far_end, both.dialer) if closes_far else (both.session, both.acceptor)
             closing.send([b"queued"])
             closing.close([b"last"])
             listening.until(lambda listener=listening: len(listener.frames) == 2)  # type: ignore[misc]

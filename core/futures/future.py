@@ -224,7 +224,7 @@ class Future(Generic[T]):
                     return None
                 self._value, self._error = value, error
                 self._done = True
-                self.driver = self.canceller = None  # they hold a connection, an agent
+                self.driver = self.canceller = None  # they hold a session, an agent
                 callbacks, self._callbacks = self._callbacks, NOBODY
             for waiter in self._waiters:
                 waiter.release()

@@ -38,7 +38,7 @@ def _checked(futures: Iterable[Future[T]]) -> list[Future[T]]:
 class _OneAfterAnother:
     """Driver of a future that completes when all of others have: it helps one after another.
 
-    So each answer is read by the thread that waits, if it comes while that waits for it, whichever connection brings it.
+    So each answer is read by the thread that waits, if it comes while that waits for it, whichever session brings it.
 
     Args:
         members: the others.
@@ -112,7 +112,7 @@ def _wait(futures: list[Future[Any]], count: int, first_error: bool, timeout: fl
     """
     countdown = _Countdown(count, first_error, None)
     over = countdown.over
-    # The first counts, or an error, whichever connection brings it.
+    # The first counts, or an error, whichever session brings it.
     over.driver = next((future.driver for future in futures if not future.done()), None)
     watchers = [_Watcher(future, countdown) for future in futures]
     try:

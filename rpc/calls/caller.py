@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from ..flow.flow import Flow
     from ..flow.flows import Flows
     from ..lanes.session import Session
-    from ..links.connections import Connections
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
     from ..links.peers import Peers
+    from ..links.sessions import Sessions
     from ..state import AgentState
     from ..threads.agent_threads import AgentThreads
     from ..threads.timers import Timers
@@ -53,9 +53,9 @@ class Caller:
     Args:
         state: the agent's state.
         peers: the workers of the job.
-        connections: for the routes of requests.
+        sessions: for the routes of requests.
         control: for cancels.
-        flows: flow control of the connections.
+        flows: flow control of the sessions.
         codec: packs requests and opens answers.
         timers: for deadlines.
         threads: for callbacks, and for answers whose opening may run user code.
@@ -68,7 +68,7 @@ class Caller:
         self,
         state: AgentState,
         peers: Peers,
-        connections: Connections,
+        sessions: Sessions,
         control: ControlChannel,
         flows: Flows,
         codec: Codec,
@@ -77,7 +77,7 @@ class Caller:
     ) -> None:
         self._state = state
         self._peers = peers
-        self._connections = connections
+        self._sessions = sessions
         self._control = control
         self._flows = flows
         self._codec = codec
@@ -210,7 +210,7 @@ class Caller:
             complete_once(call.future, error=problem)
 
     def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None) -> None:
-        """Send a call, by another connection if one closes meanwhile, or fail it.
+        """Send a call, by another session if one closes meanwhile, or fail it.
 
         Raises:
             BaseException: Ctrl-C ended its wait for room, or a signal handler raised something.
@@ -221,18 +221,18 @@ class Caller:
             self.table.add(call)
             parts = parts or encode(call)
             while True:
-                connection = link.dialed if link.state is OPEN else None
-                if connection is None:
-                    connection = self._connections.route(peer)
-                call.connection = link.latest = connection
-                flow: Flow = connection.flow or self._flows.of(connection)
-                call.future.driver = connection.reading
-                if sent := connection.send(parts, call) if flow.admit(call) else flow.send(call, parts, self._unsent):
+                session = link.dialed if link.state is OPEN else None
+                if session is None:
+                    session = self._sessions.route(peer)
+                call.session = link.latest = session
+                flow: Flow = session.flow or self._flows.of(session)
+                call.future.driver = session.reading
+                if sent := session.send(parts, call) if flow.admit(call) else flow.send(call, parts, self._unsent):
                     break
-                flow.put_back(call)  # that flow control may go on with the next connection
-                call.connection = None
+                flow.put_back(call)  # that flow control may go on with the next session
+                call.session = None
                 tried += 1
-                if not peer.found_closed(connection, self._timers.now(), tried):
+                if not peer.found_closed(session, self._timers.now(), tried):
                     break
         except BaseException as error:
             own = isinstance(error, Exception) and not raised_by_handler(error)
@@ -257,17 +257,17 @@ class Caller:
             self.fail(call, self._closed_error(call))
 
     def _failed(self, call: PendingCall, error: BaseException) -> None:
-        """Fail a call whose sending raised an error. If a handler raised it in the middle of that, its connection is closed."""
+        """Fail a call whose sending raised an error. If a handler raised it in the middle of that, its session is closed."""
         broke = broke_protected(error)
         if self.table.take(call.call_id):
             # The traceback holds the caller's frames and the references in them: a reference that keeps the error would
             # keep itself alive.
             self.fail(call, error.with_traceback(None))
-        if (connection := call.connection) is not None:
+        if (session := call.session) is not None:
             if call.state is ADMITTED:
-                self._flows.of(connection).put_back(call)
+                self._flows.of(session).put_back(call)
             if broke:
-                connection.close()
+                session.close()
 
     def _closed_error(self, call: PendingCall) -> AgentClosedError:
         return AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}")
@@ -285,7 +285,7 @@ class Caller:
             self.fail(call, RpcError(f"no connection to worker {name!r} stays open; {call.what} was not sent"))
 
     def _unsent(self, call: Outgoing) -> None:
-        """Fail a call that was queued for a connection that closed."""
+        """Fail a call that was queued for a session that closed."""
         if (taken := self.table.take(call.call_id)) is not None:
             self.fail(taken, RpcError(f"the connection closed before {call.what} was sent; call again"))
 
@@ -300,7 +300,7 @@ class Caller:
         """
         call = self.table.take(message.call_id)
         if call is None:
-            message.connection.flow.used(message.size)
+            message.session.flow.used(message.size)
             return  # it timed out or failed before; references in the answer are dropped with the message
         call.state = ANSWERED_CALL
         try:
@@ -325,7 +325,7 @@ class Caller:
         for call_id in call_ids:
             if (call := calls.get(call_id)) is None:
                 continue
-            # First: if a signal handler raises something before the call is taken, it fails with its connection. And an
+            # First: if a signal handler raises something before the call is taken, it fails with its session. And an
             # interceptor, which is told next, needs no callback, and no thread for it.
             callbacks = call.future.try_finish()
             if take(call_id) is not None:
@@ -355,7 +355,7 @@ class Caller:
         except Exception as problem:
             error, opened = problem, True
         finally:
-            message.connection.flow.used(message.size)
+            message.session.flow.used(message.size)
             if not opened:  # Ctrl-C in the user's code, or a signal handler has raised something
                 self._not_read(call)
         if callbacks := call.future.try_finish(value, error):  # ``_finish``, without a call
@@ -383,7 +383,7 @@ class Caller:
 
     def _cancel(self, call: PendingCall) -> None:
         """Drop a call that waits to be sent; if it was sent, tell the callee that the answer is not needed."""
-        flow: Flow | None = None if (connection := call.connection) is None else connection.flow
+        flow: Flow | None = None if (session := call.session) is None else session.flow
         if flow is None or flow.cancel(call):
             return
         peer = self._peers.at(call.to)
@@ -423,16 +423,14 @@ class Caller:
         """Fail the calls to a peer that this worker cannot reach."""
         self.fail_where(lambda call: call.to == peer.number, lambda call: peer.cut_error())
 
-    def redialed(self, peer: Peer, connection: Session) -> None:
-        """Fail the calls on former connections to a peer: ``connection`` is open now.
+    def redialed(self, peer: Peer, session: Session) -> None:
+        """Fail the calls on former sessions to a peer: ``session`` is open now.
 
         Calls with ``Flag.KEEP`` stay, because other workers may rely on them: their answer is a control message, and their
         sender asks whether they arrived.
         """
         self.fail_where(
-            lambda call: (
-                call.to == peer.number and call.connection not in (None, connection) and not call.flags & Flag.KEEP
-            ),
+            lambda call: call.to == peer.number and call.session not in (None, session) and not call.flags & Flag.KEEP,
             lambda call: RpcError(
                 f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"
             ),

@@ -61,7 +61,7 @@ class Replies:
 
     Args:
         codec: shows them to the interceptors.
-        flows: flow control of the connections.
+        flows: flow control of the sessions.
         timers: for answers that wait for room.
     """
 
@@ -71,17 +71,17 @@ class Replies:
         self._timers = timers
         self._places = Semaphore(MOST_WAITING_REPLIES)
 
-    def send(self, reply: Reply, connection: Session) -> None:
-        """Send an answer on the connection of its request. It waits for room while the caller does not read."""
-        reply.connection = connection  # before interceptors see it: it goes this way or not at all
+    def send(self, reply: Reply, session: Session) -> None:
+        """Send an answer on the session of its request. It waits for room while the caller does not read."""
+        reply.session = session  # before interceptors see it: it goes this way or not at all
         self._codec.sending(reply)
         sent = False
         try:
             parts = encode(reply)
-            flow: Flow = connection.flow or self._flows.of(connection)
+            flow: Flow = session.flow or self._flows.of(session)
             try:
                 if flow.admit(reply):
-                    sent = connection.send(parts)
+                    sent = session.send(parts)
                 elif reply.size > COPIED_BYTES and self._may_wait():
                     sent = self._wait(reply, parts, flow)
                 else:
@@ -138,11 +138,11 @@ def _known(reply: Outgoing) -> None:
 class DoneAnswers:
     """Answers of ``None`` of one agent: ids of calls, so that several that leave at the same time are one message.
 
-    An answer for which a thread waits is lost with its connection, as its call then fails: a frame that is not acknowledged is
-    enough. One that no thread waits for must arrive whatever happens to the connection: it is a control message.
+    An answer for which a thread waits is lost with its session, as its call then fails: a frame that is not acknowledged is
+    enough. One that no thread waits for must arrive whatever happens to the session: it is a control message.
 
     Args:
-        flows: flow control of the connections.
+        flows: flow control of the sessions.
         control: for answers that no thread waits for.
         timers: for answers that wait for others.
         waiting: requests that have not begun. While there are many, answers wait up to a millisecond to leave together.
@@ -155,13 +155,13 @@ class DoneAnswers:
         self._together = timers.together(self._send_together, hurried=True)
         self._soon = timers.together(self._send_soon)
 
-    def send(self, connection: Session, call_id: int) -> None:
-        """Answer a call on the connection of its request; with others in one message, while many requests wait."""
+    def send(self, session: Session, call_id: int) -> None:
+        """Answer a call on the session of its request; with others in one message, while many requests wait."""
         together, waiting = self._together, len(self._waiting)
         if waiting <= MANY_REQUESTS and not together.items:
-            self._send(connection, [call_id])
+            self._send(session, [call_id])
             return
-        together.add((connection, call_id))
+        together.add((session, call_id))
         if not waiting or len(together.items) >= MOST_TOGETHER:
             together.flush()
 
@@ -169,21 +169,21 @@ class DoneAnswers:
         """Answer a call later, by a control message with others: no thread waits for the answer, and it cannot be lost."""
         self._soon.add((peer, call_id))
 
-    def _send(self, connection: Session, call_ids: list[int]) -> None:
+    def _send(self, session: Session, call_ids: list[int]) -> None:
         parts = [frame := encode_done(call_ids)]
         done = Reply(0, 0, 0.0, -1)
         done.deadline = 0.0
         done.size = len(frame)
-        flow = connection.flow or self._flows.of(connection)
+        flow = session.flow or self._flows.of(session)
         if flow.admit(done):
-            connection.send(parts)
+            session.send(parts)
         else:  # the caller does not read; no further request of it starts meanwhile
             done.timer = None
             flow.send(done, parts, _known, waits=False)
 
     def _send_together(self, answers: list[tuple[Session, int]]) -> None:
-        for connection, ids in _grouped(answers).items():
-            self._send(connection, ids)
+        for session, ids in _grouped(answers).items():
+            self._send(session, ids)
 
     def _send_soon(self, answers: list[tuple[Peer, int]]) -> None:
         for peer, ids in _grouped(answers).items():

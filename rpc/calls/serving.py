@@ -60,7 +60,7 @@ class ServerCall(Incoming):
 
     Args:
         server: the server.
-        connection: the connection on which it came and its answer goes.
+        session: the session on which it came and its answer goes.
         peer: its caller.
     """
 
@@ -79,8 +79,8 @@ class ServerCall(Incoming):
     kind = FrameKind.REQUEST
     _cancellation: Future[bool] | None
 
-    def __init__(self, server: Server, connection: Session, peer: Peer) -> None:
-        self.connection = connection
+    def __init__(self, server: Server, session: Session, peer: Peer) -> None:
+        self.session = session
         self.size = 0
         self.pickled: Any = b""
         self.attached = NO_ATTACHMENTS
@@ -98,7 +98,7 @@ class ServerCall(Incoming):
     @property
     def key(self) -> CallKey:
         """Number of the caller, and the id of the call there."""
-        return self.connection.number, self.call_id
+        return self.session.number, self.call_id
 
     @property
     def parked(self) -> bool:
@@ -122,9 +122,9 @@ class ServerCall(Incoming):
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions.
 
         Returns:
-            A function for the thread to call before it idles: it reads the connection for a moment.
+            A function for the thread to call before it idles: it reads the session for a moment.
         """
-        flow = self.connection.flow
+        flow = self.session.flow
         if flow.queued and self.method not in QUESTIONS and flow.hold(self):
             return None  # answers to its caller are queued; ``Server.resume`` starts it again when they have left
         server = self._server
@@ -136,17 +136,17 @@ class ServerCall(Incoming):
             return None
         self.state = self.state.start
         server.threads.new_context().run(self._serve)
-        return None if (reading := self.connection.reading) is None else reading.linger
+        return None if (reading := self.session.reading) is None else reading.linger
 
     def claim(self) -> bool:
         """Take it out of those that wait, to start or drop it; return False if another thread did.
 
         It no longer counts as in flight.
         """
-        connection = self.connection
-        if self._server.waiting.pop((connection.number, self.call_id), None) is not self:
+        session = self.session
+        if self._server.waiting.pop((session.number, self.call_id), None) is not self:
             return False
-        connection.flow.used(self.size)
+        session.flow.used(self.size)
         return True
 
     def drop(self) -> None:
@@ -157,7 +157,7 @@ class ServerCall(Incoming):
 
     def finish(self) -> None:
         """Note that it was answered, or dropped because its caller gave up."""
-        key, serving = (self.connection.number, self.call_id), self._server.serving
+        key, serving = (self.session.number, self.call_id), self._server.serving
         if serving.get(key) is self:
             del serving[key]
         self.state = self.state.drop
@@ -267,7 +267,7 @@ class ServerCall(Incoming):
     def done_soon(self) -> None:
         """Answer with ``None`` later, by a control message with others: no thread waits for the answer."""
         if not self._server.codec.answering.isdisjoint(self.extras):
-            self.reply(None)  # may be lost with its connection; the control message cannot
+            self.reply(None)  # may be lost with its session; the control message cannot
         self.state = self.state.answer
         self._server.done.send_soon(self._peer, self.call_id)
         self.finish()
@@ -305,9 +305,9 @@ class ServerCall(Incoming):
         late = 0.0 < self.deadline < self._server.clock.now()
         if not late or self.must_run:  # else its caller has given up
             if reply is None:
-                self._server.done.send(self.connection, self.call_id)
+                self._server.done.send(self.session, self.call_id)
             else:
-                self._server.replies.send(reply, self.connection)
+                self._server.replies.send(reply, self.session)
         self.state = self.state.answer
         self.finish()
 
@@ -323,7 +323,7 @@ class Server:
         state: the agent's state.
         peers: the workers of the job.
         control: for cancels.
-        flows: flow control of the connections.
+        flows: flow control of the sessions.
         codec: opens requests and packs answers.
         timers: for deadlines.
         threads: run the handlers.
@@ -388,9 +388,9 @@ class Server:
         """Take a request that arrived. Runs in a reader's thread."""
         if call.timeout:
             call.deadline = self.clock.now() + call.timeout
-        key = (call.connection.number, call.call_id)
+        key = (call.session.number, call.call_id)
         if key in self.serving:
-            call.connection.flow.used(call.size)  # a repetition
+            call.session.flow.used(call.size)  # a repetition
             return
         # One statement: a thread that drops it must find it in both.
         self.serving[key] = self.waiting[key] = call

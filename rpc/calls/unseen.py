@@ -1,6 +1,6 @@
 """Errors of calls that the caller never looks at: each is logged once, when its future is dropped or at shutdown.
 
-These are errors of remote functions, time-outs and broken connections. The loss of a worker is told once for the job, by the
+These are errors of remote functions, time-outs and broken sessions. The loss of a worker is told once for the job, by the
 launcher or by whatever fails first: a line for each call that was under way would hide the cause.
 
 A future with an error keeps an ``UnseenError`` in the place of its value. Looking at the error ends the watch. So a call that

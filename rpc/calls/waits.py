@@ -88,7 +88,7 @@ class CallWaits:
         if call.to < 0:
             return "it waits for something that happens on this worker, or for several workers"
         peer = self._peers.at(call.to)
-        if call.connection is None or not (peer.linked or call.to == self._peers.me.number):
+        if call.session is None or not (peer.linked or call.to == self._peers.me.number):
             return f"there is no connection to worker {peer.info.name!r} ({peer.describe()['state']})"
         return None
 

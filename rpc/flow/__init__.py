@@ -1,1 +1,1 @@
-"""Flow control: how much may be in flight on one connection."""
+"""Flow control: how much may be in flight on one session."""

@@ -1,8 +1,8 @@
-"""Credits: how many bytes and messages one direction of a connection may have in flight. Two state machines without I/O.
+"""Credits: how many bytes and messages one direction of a session may have in flight. Two state machines without I/O.
 
 A message is *in flight* from when it is sent until its receiver has used it: a request until it starts or is dropped, an
 answer until it is opened or dropped. ``Window``, at the sender, lets a message go while there is room, and otherwise
-queues it. ``Receipts``, at the receiver, counts the messages that were used. Both count from the connection's beginning, so
+queues it. ``Receipts``, at the receiver, counts the messages that were used. Both count from the session's beginning, so
 credits and questions may be repeated, and may overtake one another.
 
 A question about a worker, and its answer, are in no window: their ``size`` is 0 for both machines.
@@ -146,7 +146,7 @@ class Window:
         self._asked = None
 
     def clear(self) -> None:
-        """Empty the queue, because the connection ended."""
+        """Empty the queue, because the session ended."""
         self.queue.clear()
         self.going.clear()
         self._queued_bytes = 0

@@ -1,4 +1,4 @@
-"""Flow control of one connection: drives the two machines of ``credits.py``, and drops messages that have become useless.
+"""Flow control of one session: drives the two machines of ``credits.py``, and drops messages that have become useless.
 
 A message without room is queued. If its thread may block, it waits, and the message is not copied.
 A thread that must not block (an event loop's, a reader's) queues a copy and goes on. The queue holds as many bytes of such
@@ -30,25 +30,25 @@ T = TypeVar("T")
 
 
 class Flow:
-    """Messages in flight on one connection, in both directions.
+    """Messages in flight on one session, in both directions.
 
     Args:
-        connection: the connection.
+        session: the session.
         limit: what may be in flight in each direction.
         clock: that of the deadlines of its messages.
         resume: called with each request that was held, when it may start.
     """
 
-    def __init__(self, connection: Session, limit: Amount, clock: ProgramClock, resume: Resume) -> None:
+    def __init__(self, session: Session, limit: Amount, clock: ProgramClock, resume: Resume) -> None:
         self.clock = clock
         self.closed = False
-        self._connection = connection
+        self._session = session
         self._resume = resume
         self._window = Window(limit)
         self.receipts = Receipts(self._send_credit)
         self._lock = self._window.lock  # never held while a frame is sent
         self._held: list[Work] = []  # starts of requests, for when no more answers are queued
-        # It is stopped if the connection has ended before it was open: then the work is done with the next connection.
+        # It is stopped if the session has ended before it was open: then the work is done with the next session.
         self._due = DueWork()
         self.queued = self._window.queue  # not empty if messages are queued
         # Methods of the machines themselves: every message calls both, and most need nothing else.
@@ -63,11 +63,11 @@ class Flow:
         Args:
             message: the message, with its ``size``.
             parts: its frame.
-            unsent: called with the message if no thread waits with it, and the connection closes before it is sent.
+            unsent: called with the message if no thread waits with it, and the session closes before it is sent.
             waits: this thread waits with it, if it may block; if it may not, the queue is limited. False: never wait, no limit.
 
         Returns:
-            False if the connection is closed and the message was not sent.
+            False if the session is closed and the message was not sent.
 
         Raises:
             RpcError: the queue is full.
@@ -78,7 +78,7 @@ class Flow:
         gate: Future[bool] | None = None
         if waits and may_block():
             gate = Future()
-            gate.driver = self._connection.reading
+            gate.driver = self._session.reading
         else:
             # A copy is queued: this thread goes on, and its user may change the memory.
             parts = [b"".join(parts)]
@@ -108,7 +108,7 @@ class Flow:
                     f"thread that must not block; await some of the calls before you make more, or raise "
                     f"GrpcRpcBackendOptions(window_bytes=, window_messages=)"
                 )
-            message.connection = self._connection
+            message.session = self._session
             room = self._window.offer(message, message.size)
             message.state = ADMITTED if room else QUEUED
         self._ask()
@@ -121,11 +121,11 @@ class Flow:
         )
 
     def _transmit(self, message: Outgoing, parts: list[Any]) -> bool:
-        connection = message.connection = self._connection
-        return connection.send(parts, message)
+        session = message.session = self._session
+        return session.send(parts, message)
 
     def _go(self, message: Outgoing, queued: Queued) -> bool:
-        """Let a message go that has room now: wake its thread, or send it if none waits. False if the connection is closed."""
+        """Let a message go that has room now: wake its thread, or send it if none waits. False if the session is closed."""
         if queued.gate is not None:
             complete_once(queued.gate, True)
             return True
@@ -170,7 +170,7 @@ class Flow:
         if message.state is ADMITTED:
             message.state = NEW
             self._refund(message.size)
-        elif message.state is QUEUED:  # the connection has ended
+        elif message.state is QUEUED:  # the session has ended
             message.state = NEW
 
     def _give_up(self, message: Outgoing) -> None:
@@ -194,7 +194,7 @@ class Flow:
         self.receipts.asked(goal)
 
     def _send_credit(self, used: Amount) -> None:
-        self._connection.send(encode_credit(used))
+        self._session.send(encode_credit(used))
 
     # -- receiving
 
@@ -209,25 +209,25 @@ class Flow:
     # -- the end
 
     def move(self, fresh: Session) -> None:
-        """Go on with the connection ``fresh``, which has not started: the former one ended before it was open.
+        """Go on with the session ``fresh``, which has not started: the former one ended before it was open.
 
         It has sent nothing: all that is in flight are the frames that wait in it. They are given to ``fresh``.
         """
         with self._lock:
-            former, self._connection = self._connection, fresh
+            former, self._session = self._session, fresh
             fresh.flow = self  # it stays that of ``former`` too: a thread may look a message up there
             for message in self._window.queue:
-                message.connection = fresh
+                message.session = fresh
             self._due.stopped = False
             self._window.forget_question()
         for frame, message in former.take_unsent():
             assert isinstance(message, Outgoing)
-            message.connection, message.waiting = fresh, None
+            message.session, message.waiting = fresh, None
             fresh.send([frame], message)
         self._carry_out()
 
     def close(self) -> None:
-        """Drop what is queued: the connection ended."""
+        """Drop what is queued: the session ended."""
         with self._lock:
             self.closed = True
             self._due.add(*map(self._start_of, [*self._window.going, *self._window.queue]), *self._held)
@@ -242,7 +242,7 @@ class Flow:
             return {"in_flight": tuple(self._window.in_flight), "queued": tuple(self._window.queued)}
 
     def traffic(self) -> tuple[Amount, Amount]:
-        """Return what was sent, and what was received and used, since the connection began."""
+        """Return what was sent, and what was received and used, since the session began."""
         with self._lock:
             return self._window.sent, self.receipts.amount()
 
@@ -283,7 +283,7 @@ class Flow:
     def _start(self, message: Outgoing, queued: Queued) -> bool:
         """Send a message that has room now, or drop it; return True if that is still to be done."""
         if self.closed:
-            message.connection, message.state = None, NEW
+            message.session, message.state = None, NEW
             queued.unsent(message)
         elif message.state is ADMITTED and message.done():
             self._give_up(message)
@@ -292,13 +292,13 @@ class Flow:
         return False
 
     def _not_sent(self, message: Outgoing, queued: Queued) -> bool:
-        """Fail a message whose connection has ended; return True if that was never open: it goes by the next connection."""
+        """Fail a message whose session has ended; return True if that was never open: it goes by the next session."""
         with self._lock:
-            tried = message.connection
+            tried = message.session
             moves = not (self.closed or tried is None or tried.opened)
             message.state, message.waiting = ADMITTED if moves else NEW, queued
             if moves:
-                self._due.stopped = tried is self._connection  # else the next connection is there already
+                self._due.stopped = tried is self._session  # else the next session is there already
         if not moves:
             queued.unsent(message)
         return moves
@@ -308,7 +308,7 @@ class Flow:
         with self._lock:
             goal = None if self.closed else self._window.ask()
         if goal is not None:
-            self._connection.send(encode_ask(goal))
+            self._session.send(encode_ask(goal))
 
 
 # A thread that waits for room has a frame of it, whose ``message`` is what it sends.

@@ -1,4 +1,4 @@
-"""Flow control of every connection of one agent."""
+"""Flow control of every session of one agent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Flows:
-    """Maker of the flow control of each connection, when it is first asked for.
+    """Maker of the flow control of each session, when it is first asked for.
 
     Args:
-        limit: how much may be in flight on one connection.
+        limit: how much may be in flight on one session.
         clock: that of the deadlines of messages.
         resume: starts a request that was held.
     """
@@ -28,11 +28,11 @@ class Flows:
         self._resume = resume
         self._lock = threading.Lock()
 
-    def of(self, connection: Session) -> Flow:
-        """Return the flow control of a connection."""
-        if connection.flow is None:
+    def of(self, session: Session) -> Flow:
+        """Return the flow control of a session."""
+        if session.flow is None:
             with self._lock:
-                if connection.flow is None:
-                    connection.flow = Flow(connection, self._limit, self._clock, self._resume)
-        flow: Flow = connection.flow
+                if session.flow is None:
+                    session.flow = Flow(session, self._limit, self._clock, self._resume)
+        flow: Flow = session.flow
         return flow

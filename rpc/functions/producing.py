@@ -135,7 +135,7 @@ class Producer:
                 work = self._failed(work, error)
                 continue
             work = self._answer(work, value)
-        return None if (reading := self.call.connection.reading) is None else reading.linger
+        return None if (reading := self.call.session.reading) is None else reading.linger
 
     def _next(self, pull: ServerCall) -> Any:
         with recorded_by(pull.profiles):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class JoinAsked(NamedTuple):
-    """A worker asks to join, perhaps again because its connection broke."""
+    """A worker asks to join, perhaps again because its session broke."""
 
     worker: WorkerRecord
 

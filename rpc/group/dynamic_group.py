@@ -51,7 +51,7 @@ class DynamicGroup:
         try:
             await admitted
         finally:
-            # Without a connection to it its death would not be noticed. It may be dead already.
+            # Without a session to it its death would not be noticed. It may be dead already.
             self._dial(worker)
         with self._lock:
             return self._admissions().members.records()
@@ -63,7 +63,7 @@ class DynamicGroup:
             peer = self._agent.peers.at(holder.number)
             if peer.number == self._agent.number or (peer.linked and self._agent.timers.now() > late):
                 return  # ``Admissions`` raises the error
-            self._agent.connections.dial_missing(peer)
+            self._agent.sessions.dial_missing(peer)
             await asyncio.sleep(HOLDER_LOOK_SECONDS)
 
     def _holder(self, worker: WorkerRecord) -> WorkerRecord | None:
@@ -86,7 +86,7 @@ class DynamicGroup:
     def _dial(self, worker: WorkerRecord) -> None:
         peer = self._agent.peers.at(worker.number) if worker.number in self._agent.peers else None
         if peer is not None and not (peer.gone or self._agent.closed):
-            self._agent.connections.dial_missing(peer)
+            self._agent.sessions.dial_missing(peer)
 
     def _admissions(self) -> Admissions:
         # lock held; made when first needed, because this worker has no address before

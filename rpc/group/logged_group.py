@@ -78,7 +78,7 @@ class LoggedGroup:
             if peer.gone:
                 self._log.leave(peer.number, LOCK_SECONDS)
             elif peer.number != self._agent.number:
-                self._agent.connections.dial_missing(peer)
+                self._agent.sessions.dial_missing(peer)
 
     def _on_close(self) -> None:
         try:

@@ -58,12 +58,12 @@ class Shutdown:
         self._handle(q.InquiryDue())
 
     def dial_missing(self) -> None:
-        """Dial the workers that this one waits for: without a connection it would not notice that one of them died."""
+        """Dial the workers that this one waits for: without a session it would not notice that one of them died."""
         with self._lock:
             ranks = self._machine().awaited()
         for peer in [self.agent.peers.at(rank) for rank in ranks]:
             if not peer.gone:
-                self.agent.connections.dial_missing(peer)
+                self.agent.sessions.dial_missing(peer)
 
     def missing(self) -> str:
         """Return a text that names the workers that shutdown waits for."""

@@ -1,6 +1,6 @@
-"""gRPC lane: it makes connections, carries the handshake, and carries all frames if there is no faster transport.
+"""gRPC lane: it makes sessions, carries the handshake, and carries all frames if there is no faster transport.
 
-A connection has one bidirectional stream for small frames, several per write. It has another stream for bulk data in chunks,
+A session has one bidirectional stream for small frames, several per write. It has another stream for bulk data in chunks,
 so that a small call never waits behind a tensor. If both workers can, it also has sockets, for small and for large frames. All
 belong to one handshake: the others are tied to it by tokens that only its two ends can compute. gRPC's keepalive notices a
 silent peer, and needs no GIL.

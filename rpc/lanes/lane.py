@@ -23,7 +23,7 @@ class LaneListener(Protocol):
 
     Attributes:
         keepalive: seconds of silence after which the lane asks whether a peer is there; also the seconds that it then waits.
-        tls: certificates for connections of lanes that leave the host; None without TLS.
+        tls: certificates for sessions of lanes that leave the host; None without TLS.
     """
 
     keepalive: float
@@ -108,7 +108,7 @@ class Lane(ABC):
 
     @abstractmethod
     def listen(self, listener: LaneListener, address: str | None) -> str:
-        """Accept connections, at ``address`` ("host:port") if given.
+        """Accept sessions, at ``address`` ("host:port") if given.
 
         Returns:
             The address for others, with the scheme: ``grpc://127.0.0.1:4711``.

@@ -161,7 +161,7 @@ class Outbox:
             self._over.set_exception(error)
 
     def _on_loop(self, action: Callable[..., object], *args: Any) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and the connection with it
+        with suppress(RuntimeError):  # the loop is closed, and the session with it
             call_on_loop(self._loop, action, *args)
 
 

@@ -1,11 +1,11 @@
-"""Setup of a connection's socket: the dialer connects to the acceptor, and both prove to which connection it belongs.
+"""Setup of a session's socket: the dialer connects to the acceptor, and both prove to which session it belongs.
 
-    dialer -> acceptor:  name of the connection | the dialer's token
+    dialer -> acceptor:  name of the session | the dialer's token
     acceptor -> dialer:  the acceptor's token
 
-Name and tokens come from the handshake of the connection (``security.SocketTokens``), so only its two ends know them. Each
+Name and tokens come from the handshake of the session (``security.SocketTokens``), so only its two ends know them. Each
 is valid once. If the worker has TLS, a TCP socket begins with a TLS handshake, in which both ends show the same certificates
-as for the connection. Until all this is done nothing else is read. It must be done within ``HANDSHAKE_SECONDS``, and at most
+as for the session. Until all this is done nothing else is read. It must be done within ``HANDSHAKE_SECONDS``, and at most
 ``MOST_UNPROVEN`` accepted sockets are in this state.
 """
 
@@ -29,14 +29,14 @@ from .tls_socket import TlsSocket
 if TYPE_CHECKING:
     from ..security.tls import Tls
 
-MOST_UNPROVEN = 512  # sockets that have not proven their connection; at least the workers that dial at the same time
+MOST_UNPROVEN = 512  # sockets that have not proven their session; at least the workers that dial at the same time
 PAUSE_SECONDS = 0.1  # wait after the system gave no socket
 Take = Callable[[Any, str], None]
 Refuse = Callable[[str, str], None]
 
 
 class SocketAcceptor:
-    """Listening sockets of one lane. They give each connection the socket that its dialer opens. Used on the lane's loop.
+    """Listening sockets of one lane. They give each session the socket that its dialer opens. Used on the lane's loop.
 
     Args:
         refused: called for each socket that was turned away, with its kind and the reason.
@@ -78,7 +78,7 @@ class SocketAcceptor:
         self._expected.pop(tokens.name, None)
 
     async def close(self) -> None:
-        """Stop listening, and close the sockets that have not proven their connection."""
+        """Stop listening, and close the sockets that have not proven their session."""
         self._closed = True
         for listening in self._listening:
             asyncio.get_running_loop().remove_reader(listening)
@@ -117,7 +117,7 @@ class SocketAcceptor:
             accepted.close()
 
     async def _set_up(self, accepted: PlainSocket, kind: str) -> bool:
-        """Give an accepted socket to the connection to which it belongs; return False if there is none."""
+        """Give an accepted socket to the session to which it belongs; return False if there is none."""
         try:
             sockets.prepare(accepted)
             secured: StreamSocket = accepted
@@ -146,7 +146,7 @@ class SocketAcceptor:
 
 
 async def open_socket(addresses: Sequence[str], tokens: SocketTokens, tls: Tls | None, name: str) -> tuple[Any, str]:
-    """Open a socket to a peer, let both ends prove to which connection it belongs, and return it with its kind.
+    """Open a socket to a peer, let both ends prove to which session it belongs, and return it with its kind.
 
     Args:
         addresses: where the peer listens, in the order in which they are tried.

@@ -16,7 +16,7 @@ CONFIDENCE = 8  # so many useless spins in a row end the spinning
 LONG_SECONDS = 2 * SPIN_SECONDS  # if a yield takes so long, others need the core, and may keep it for milliseconds
 DISTRUST = 8  # short sleeps until it is tried again; after each long yield that follows soon four times as many
 MOST_DISTRUST = 200
-DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its connection before the loop watches it
+DOZE_SECONDS = 0.05  # that a thread which has served a request sleeps at its session before the loop watches it
 
 OFTEN_SECONDS = 1e-3  # between two turns of reading, of calls that follow one another: echoes of 1 MiB, say
 QUICK_SECONDS = 0.5e-3  # a request that takes longer is not waited for by those that come after it

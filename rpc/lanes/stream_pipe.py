@@ -191,7 +191,7 @@ class StreamPipe(Pipe):
         self.reading.close(self._socket.close)
 
     def end(self, error: Exception | None) -> None:
-        """Read no more, and tell the connection why, once."""
+        """Read no more, and tell the session why, once."""
         if error is not None:
             # Its traceback holds the frames of the thread that used the socket: those of a waiting user, and all in them.
             error = error.with_traceback(None)
@@ -207,7 +207,7 @@ class StreamPipe(Pipe):
         try:
             self.loop.call_soon_threadsafe(action, *args)
         except RuntimeError:
-            pass  # the loop is closed, and the connection with it
+            pass  # the loop is closed, and the session with it
 
     def _tell(self, error: Exception | None) -> None:
         if not self.over.done():

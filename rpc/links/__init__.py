@@ -1,1 +1,1 @@
-"""Links to the other workers: their connections, made again when they break."""
+"""Links to the other workers: their sessions, made again when they break."""

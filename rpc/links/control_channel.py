@@ -1,7 +1,7 @@
 """Control channel: small messages that arrive exactly once, unless their receiver is lost.
 
 It drives the control queues: it sends the messages that are due, delivers those that arrive, and acknowledges them. Control
-messages never wait behind user functions. They travel on any connection to the peer and are delivered in the thread that
+messages never wait behind user functions. They travel on any session to the peer and are delivered in the thread that
 reads (or the loop's, see ``received``). They are repeated until acknowledged. The only other retries of an agent are those of
 its links (``link.py``).
 """

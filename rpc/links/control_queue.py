@@ -103,7 +103,7 @@ class ControlQueue:
         return self._due[0][0] if self._due else None
 
     def reconnected(self) -> None:
-        """Make all messages that are not acknowledged due now, with the shortest pause: there is a new connection."""
+        """Make all messages that are not acknowledged due now, with the shortest pause: there is a new session."""
         self._fresh = dict(self._kept)
         self._due.clear()
         for message in self._fresh.values():
@@ -126,7 +126,7 @@ class ControlQueue:
             del self._kept[id]
             if message.topic not in self._uncounted:
                 self._unfinished -= 1
-            self._fresh.pop(id, None)  # acknowledged over the old connection, after `reconnected`
+            self._fresh.pop(id, None)  # acknowledged over the old session, after `reconnected`
             acknowledged.append(message)
             if now and message.attempts == 1:  # of one that was repeated it is not known which was answered
                 self.round_trip = now - message.sent_at

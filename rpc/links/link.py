@@ -1,11 +1,11 @@
-"""Link to a worker: its states, the table of its transitions, and all retries of connections.
+"""Link to a worker: its states, the table of its transitions, and all retries of sessions.
 
 ``LINK_TRANSITIONS`` is the whole behaviour of a link. ``docs/design/rpc.md`` has the same table, and a test compares the two.
 Three things are tried again, and nothing else is:
 
-* A connection that ended is dialed again after a pause (``Link.redial_at``), which grows with each failure.
-* Calls on a connection that ended before it was open were never sent. They go by the next one (``Link.kept``).
-* A call that finds its connection closed goes by another one, up to ``ROUTES`` times in all (``Link.found_closed``).
+* A session that ended is dialed again after a pause (``Link.redial_at``), which grows with each failure.
+* Calls on a session that ended before it was open were never sent. They go by the next one (``Link.kept``).
+* A call that finds its session closed goes by another one, up to ``ROUTES`` times in all (``Link.found_closed``).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 REDIAL_SECONDS = 0.1
 REDIAL_CAP_SECONDS = 2.0
 REDIAL_DOUBLINGS = 10  # the exponent is bounded: a link may be cut for days
-ROUTES = 3  # connections that one call tries: each may close just before it is used
+ROUTES = 3  # sessions that one call tries: each may close just before it is used
 
 
 class LinkState(Enum):
     """State of a link."""
 
-    UNDIALED = "undialed"  # no connection was dialed, or a call found it closed; nothing is due
-    DIALING = "dialing"  # a connection is being made; calls wait in it
-    OPEN = "open"  # the connection has proven itself
-    BROKEN = "broken"  # the connection ended, and is dialed again at a given time or by the next message
+    UNDIALED = "undialed"  # no session was dialed, or a call found it closed; nothing is due
+    DIALING = "dialing"  # a session is being made; calls wait in it
+    OPEN = "open"  # the session has proven itself
+    BROKEN = "broken"  # the session ended, and is dialed again at a given time or by the next message
     CUT = "cut"  # the worker stays in the job, and calls to it fail; the redials go on
     GONE = "gone"  # the worker is lost or has left, for good
 
@@ -38,11 +38,11 @@ class LinkState(Enum):
 class LinkEvent(Enum):
     """Event that changes the state of a link."""
 
-    DIAL = "dial"  # there is no connection, and a message is to leave or a redial is due
-    OPENED = "opened"  # the handshake of the dialed connection is over
-    ENDED = "ended"  # the dialed connection ended, or could not be made
-    FOUND_CLOSED = "found closed"  # a message could not go by the dialed connection; its end is told later
-    OTHER_ENDED = "other ended"  # a connection that the worker dialed ended, or one that was found closed
+    DIAL = "dial"  # there is no session, and a message is to leave or a redial is due
+    OPENED = "opened"  # the handshake of the dialed session is over
+    ENDED = "ended"  # the dialed session ended, or could not be made
+    FOUND_CLOSED = "found closed"  # a message could not go by the dialed session; its end is told later
+    OTHER_ENDED = "other ended"  # a session that the worker dialed ended, or one that was found closed
     CUT_OFF = "cut off"  # the worker could not be dialed for long, and stays in the job
     LOST = "lost"  # the worker is lost or has left
 
@@ -50,12 +50,12 @@ class LinkEvent(Enum):
 class LinkAction(Enum):
     """Instruction that a transition gives."""
 
-    START = "start"  # start a new connection; what was kept goes by it
+    START = "start"  # start a new session; what was kept goes by it
     ANNOUNCE = "announce"  # the link works: count redials anew, forget evidence, send what waits
-    KEEP = "keep"  # if the connection never was open, its calls go by the next one
+    KEEP = "keep"  # if the session never was open, its calls go by the next one
     REDIAL = "redial"  # dial again after a pause, unless that is due already
     FAIL = "fail"  # calls fail, and control messages go through a third worker
-    DROP = "drop"  # close every connection, and drop what was kept
+    DROP = "drop"  # close every session, and drop what was kept
 
 
 START, ANNOUNCE, KEEP = LinkAction.START, LinkAction.ANNOUNCE, LinkAction.KEEP
@@ -93,18 +93,18 @@ LINK_TRANSITIONS: dict[tuple[LinkState, LinkEvent], tuple[LinkState, Actions]] =
 
 
 class Link:
-    """Link to one worker, without locks, timers and I/O. ``Peer`` guards it, and ``connections.py`` drives it.
+    """Link to one worker, without locks, timers and I/O. ``Peer`` guards it, and ``sessions.py`` drives it.
 
-    The state is that of the connection that this worker dials. If the worker's own connection to this one ends, it is dialed
-    from here too: then both know whether only the connection was lost.
+    The state is that of the session that this worker dials. If the worker's own session to this one ends, it is dialed
+    from here too: then both know whether only the session was lost.
 
     Attributes:
         state: its state.
         reason: why it is cut, or why the worker is gone; empty in the other states.
-        dialed: the connection that is being made or is open. A link that is cut has one while a redial is under way.
-        kept: the last dialed connection, if it ended before it was open: what waits in it goes by the next one.
-        accepted: the connections that the worker dialed.
-        latest: the connection of the latest request in either direction: threads may read there.
+        dialed: the session that is being made or is open. A link that is cut has one while a redial is under way.
+        kept: the last dialed session, if it ended before it was open: what waits in it goes by the next one.
+        accepted: the sessions that the worker dialed.
+        latest: the session of the latest request in either direction: threads may read there.
         redial_at: when it is dialed again, in the agent's seconds; ``None`` while no redial is due.
     """
 
@@ -138,48 +138,48 @@ class Link:
 
     @property
     def dials(self) -> bool:
-        """Return whether a message that is to leave now, or a redial that is due, begins a new connection."""
+        """Return whether a message that is to leave now, or a redial that is due, begins a new session."""
         return self.dialed is None and START in self.next(LinkEvent.DIAL)[1]
 
     def dial(self, fresh: Session) -> Actions:
-        """Note that a connection is being made, by which that goes which was kept. Only if ``dials``."""
+        """Note that a session is being made, by which that goes which was kept. Only if ``dials``."""
         state, actions = self.next(LinkEvent.DIAL)
         self.state, self.dialed, self.kept, self.redial_at = state, fresh, None, None
         return actions
 
-    def opened(self, connection: Session) -> Actions:
-        """Note that a connection is open that this worker dialed. Without effect if a message found it closed meanwhile."""
-        if connection is not self.dialed:
+    def opened(self, session: Session) -> Actions:
+        """Note that a session is open that this worker dialed. Without effect if a message found it closed meanwhile."""
+        if session is not self.dialed:
             return ()
         state, actions = self.next(LinkEvent.OPENED)
         if ANNOUNCE in actions:
             self.state, self.reason, self.latest, self.redial_at, self._redials = state, "", None, None, 0
         return actions
 
-    def ended(self, connection: Session, now: float) -> Actions:
-        """Note that a connection ended, or could not be made."""
-        if connection is self.dialed:
-            return self._without(connection, LinkEvent.ENDED, now)
+    def ended(self, session: Session, now: float) -> Actions:
+        """Note that a session ended, or could not be made."""
+        if session is self.dialed:
+            return self._without(session, LinkEvent.ENDED, now)
         state, actions = self.next(LinkEvent.OTHER_ENDED)
         redials = self._redial(actions, now)
-        if connection in self.accepted:
-            self.accepted.remove(connection)
+        if session in self.accepted:
+            self.accepted.remove(session)
         self.state, (self.redial_at, self._redials) = state, redials
         return actions
 
-    def found_closed(self, connection: Session, now: float, tried: int = ROUTES) -> bool:
-        """Note that a message could not go by a connection, because it is closed.
+    def found_closed(self, session: Session, now: float, tried: int = ROUTES) -> bool:
+        """Note that a message could not go by a session, because it is closed.
 
         Args:
-            connection: the connection; its end may not have been reported yet.
+            session: the session; its end may not have been reported yet.
             now: the agent's seconds.
-            tried: how many connections that message has tried.
+            tried: how many sessions that message has tried.
 
         Returns:
             Whether the message may try another one.
         """
-        if connection is self.dialed:
-            self._without(connection, LinkEvent.FOUND_CLOSED, now)
+        if session is self.dialed:
+            self._without(session, LinkEvent.FOUND_CLOSED, now)
         return tried < ROUTES
 
     def cut_off(self, reason: str, now: float) -> Actions:
@@ -197,11 +197,11 @@ class Link:
             self.state, self.reason, self.redial_at, self.latest = state, reason, None, None
         return actions
 
-    def _without(self, connection: Session, event: LinkEvent, now: float) -> Actions:
+    def _without(self, session: Session, event: LinkEvent, now: float) -> Actions:
         state, actions = self.next(event)
         redials = self._redial(actions, now)
         # Its last frames may have left just before its opening is told.
-        kept = connection if KEEP in actions and not connection.opened else None
+        kept = session if KEEP in actions and not session.opened else None
         self.state, self.dialed, self.kept, (self.redial_at, self._redials) = state, None, kept, redials
         return actions
 

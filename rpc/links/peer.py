@@ -35,7 +35,7 @@ class Peer:
         self.number = record.number
         self.same_main = same_main
         self.versions = versions
-        # Guards the attributes below; never held while a frame is sent. Re-entrant: it is held while the calls of a connection
+        # Guards the attributes below; never held while a frame is sent. Re-entrant: it is held while the calls of a session
         # that never opened move to the next, and one that fails then may post a message to the peer.
         self.lock = threading.RLock()
         self.control = ControlQueue(uncounted=(Topic.QUIESCENCE, Topic.MEMBERSHIP))
@@ -79,71 +79,71 @@ class Peer:
 
     @property
     def linked(self) -> bool:
-        """Return whether there is an open connection, dialed by either side."""
+        """Return whether there is an open session, dialed by either side."""
         return self.link.state is OPEN or bool(self.link.accepted)
 
     def evidence(self) -> Evidence | None:
-        """Return the evidence against the worker; ``None`` while a connection is open."""
+        """Return the evidence against the worker; ``None`` while a session is open."""
         trouble = self.suspicion.trouble
         return None if trouble is None or self.linked else trouble.evidence
 
     def where_it_reads(self) -> Session | None:
-        """Return the connection of the latest request if it is open: if a thread of the peer reads, it reads there."""
+        """Return the session of the latest request if it is open: if a thread of the peer reads, it reads there."""
         link = self.link
-        latest = link.latest  # it may have ended: a thread may set it after the end of the connection
+        latest = link.latest  # it may have ended: a thread may set it after the end of the session
         return latest if latest in link.accepted or (link.state is OPEN and latest is link.dialed) else None
 
     # -- events of the link
 
-    def found_closed(self, connection: Session, now: float, tried: int) -> bool:
-        """Note that a message could not go by a connection; return whether it may try another.
+    def found_closed(self, session: Session, now: float, tried: int) -> bool:
+        """Note that a message could not go by a session; return whether it may try another.
 
         Args:
-            connection, now, tried: as for ``Link.found_closed``.
+            session, now, tried: as for ``Link.found_closed``.
         """
         with self.lock:
-            return self.link.found_closed(connection, now, tried)
+            return self.link.found_closed(session, now, tried)
 
     def answered(self, now: float) -> None:
         """Note that its system answers a dialer: the worker is not silent, even if the handshake takes long."""
         with self.lock:
             self.suspicion.answered(now)
 
-    def admitted(self, connection: Session) -> bool:
-        """Note that the peer has dialed. So its last connection has ended, even if this worker has not noticed yet.
+    def admitted(self, session: Session) -> bool:
+        """Note that the peer has dialed. So its last session has ended, even if this worker has not noticed yet.
 
         Returns:
-            False if the worker is gone, and the connection was not noted.
+            False if the worker is gone, and the session was not noted.
         """
-        with self.lock:  # the thread that marks it as gone closes the connections that were noted
+        with self.lock:  # the thread that marks it as gone closes the sessions that were noted
             present = self.link.state is not GONE
             if present:
-                self.link.accepted.append(connection)
+                self.link.accepted.append(session)
                 self.link.latest = None
             return present
 
-    def opened(self, connection: Session) -> Actions:
-        """Note that the dialed connection is open."""
+    def opened(self, session: Session) -> Actions:
+        """Note that the dialed session is open."""
         with self.lock:
-            actions = self.link.opened(connection)
+            actions = self.link.opened(session)
             if LinkAction.ANNOUNCE in actions:
                 self.suspicion.cleared()
                 self.control.reconnected()
             return actions
 
-    def ended(self, connection: Session, error: Exception, now: float, timeout: float) -> Actions:
-        """Note that a connection ended.
+    def ended(self, session: Session, error: Exception, now: float, timeout: float) -> Actions:
+        """Note that a session ended.
 
         Args:
-            connection: the connection that ended.
+            session: the session that ended.
             error: why.
             now: monotonic seconds.
             timeout: seconds of silence after which the peer counts as unreachable.
         """
         with self.lock:
-            if connection is self.link.dialed and self.link.state is not GONE:
+            if session is self.link.dialed and self.link.state is not GONE:
                 self.suspicion.failed(error, now, timeout)
-            return self.link.ended(connection, now)
+            return self.link.ended(session, now)
 
     def cut_off(self, reason: str, now: float) -> bool:
         """Mark the link as cut; return False if it is open, was cut before, or the worker is gone."""
@@ -175,7 +175,7 @@ class Peer:
             "unacknowledged": self.control.open,
         }
 
-    def connections(self) -> list[Session]:
-        """Return every connection to and from the worker."""
+    def sessions(self) -> list[Session]:
+        """Return every session to and from the worker."""
         with self.lock:
             return ([self.link.dialed] if self.link.dialed else []) + self.link.accepted

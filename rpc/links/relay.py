@@ -1,4 +1,4 @@
-"""Routes of control frames: on any connection to their receiver or, where the link is cut, through a third worker."""
+"""Routes of control frames: on any session to their receiver or, where the link is cut, through a third worker."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from ..lanes.session import Session
     from ..state import AgentState
     from ..wire.frames import Parts
-    from .connections import Connections
     from .peer import Peer
     from .peers import Peers
+    from .sessions import Sessions
 
 HOPS = 8  # most workers that pass a frame on
 
@@ -25,22 +25,22 @@ class Relay:
     Args:
         state: the agent's state.
         peers: the workers of the job.
-        connections: the agent's connections.
+        sessions: the agent's sessions.
         next_hop: gets a worker's number; returns the number of the worker through which it is reached, ``None`` if unknown.
     """
 
     def __init__(
-        self, state: AgentState, peers: Peers, connections: Connections, next_hop: Callable[[int], int | None]
+        self, state: AgentState, peers: Peers, sessions: Sessions, next_hop: Callable[[int], int | None]
     ) -> None:
         self._state = state
         self._peers = peers
-        self._connections = connections
+        self._sessions = sessions
         self._next_hop = next_hop
 
     def send(self, peer: Peer, frame: Parts) -> None:
         """Send a control frame to ``peer``. It may be lost on the way."""
-        if (connection := self._direct(peer)) is not None:
-            connection.send(frame)
+        if (session := self._direct(peer)) is not None:
+            session.send(frame)
         else:
             self._pass_on(self._state.number, peer, HOPS, b"".join(frame))
 
@@ -61,7 +61,7 @@ class Relay:
         if link.state is not LinkState.OPEN and (accepted := link.accepted[-1:]):
             return accepted[0]
         if peer.suspicion.trouble is None or link.state is LinkState.OPEN:
-            return link.dialed or self._connections.dial(peer)
+            return link.dialed or self._sessions.dial(peer)
         return None
 
     def _pass_on(self, author: int, receiver: Peer, hops: int, frame: bytes) -> None:
@@ -69,6 +69,6 @@ class Relay:
         if hop is None or hops == 0:
             return
         next_peer = self._peers.at(hop)
-        connection = None if next_peer.gone else self._direct(next_peer)
-        if connection is not None:
-            connection.send(encode_relay(author, receiver.number, hops - 1, frame))
+        session = None if next_peer.gone else self._direct(next_peer)
+        if session is not None:
+            session.send(encode_relay(author, receiver.number, hops - 1, frame))

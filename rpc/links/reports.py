@@ -16,7 +16,7 @@ class LinkFinding(IntEnum):
     """Finding of one worker about its link to another."""
 
     REACHED = 1  # it answered after another worker had suspected it
-    SILENT = 2  # no connection during the time in which a broken connection may come back
+    SILENT = 2  # no session during the time in which a broken session may come back
     DEAD = 3  # no process listens at its address, or another incarnation does
 
 

@@ -1,6 +1,6 @@
 """Suspicion against a worker: the evidence that follows from failed dials.
 
-When a connection breaks, its dialer dials again. If the same incarnation of the worker answers, only the connection was lost.
+When a session breaks, its dialer dials again. If the same incarnation of the worker answers, only the session was lost.
 Otherwise the failure is evidence against the worker: nothing or another process listens at its address, or nothing has
 answered for ``reconnect_timeout``. A failure of this worker's own (no descriptors, no memory) is no evidence.
 All workers together decide what follows from the evidence (``verdict.py``).
@@ -49,7 +49,7 @@ class Suspicion:
     def __init__(self) -> None:
         self.trouble: Trouble | None = None
         self._broken_since: float | None = None  # moved on by the time in which the worker's system answered a dialer
-        # When its system first answered on the connection that is being dialed.
+        # When its system first answered on the session that is being dialed.
         self._answered_since: float | None = None
 
     def answered(self, now: float) -> None:
@@ -57,11 +57,11 @@ class Suspicion:
         self._answered_since = now
 
     def cleared(self) -> None:
-        """Drop all evidence: a connection is open, or the worker is gone."""
+        """Drop all evidence: a session is open, or the worker is gone."""
         self.trouble = self._broken_since = self._answered_since = None
 
     def failed(self, error: Exception, now: float, timeout: float) -> None:
-        """Note that the dialed connection ended, or could not be made.
+        """Note that the dialed session ended, or could not be made.
 
         Args:
             error: why.

@@ -88,13 +88,13 @@ class Losses:
     # -- events
 
     def opened(self, peer: Peer) -> None:
-        """Note that a connection to ``peer`` opened."""
+        """Note that a session to ``peer`` opened."""
         if not self._quiet:
             self._handle(Opened(peer.number))
         self._update_cut(peer, None)
 
     def ended(self, peer: Peer) -> None:
-        """Take the evidence against ``peer`` after a connection to it ended, or could not be made."""
+        """Take the evidence against ``peer`` after a session to it ended, or could not be made."""
         evidence = peer.evidence()
         if evidence is not None:
             if self._state.leaving:
@@ -104,7 +104,7 @@ class Losses:
         self._update_cut(peer, None)
 
     def answered(self, peer: Peer, acknowledged: list[ControlMessage]) -> None:
-        """Note that ``peer`` acknowledged messages on a direct connection."""
+        """Note that ``peer`` acknowledged messages on a direct session."""
         if self._quiet:
             return
         reports = [message.payload for message in acknowledged if message.topic == Topic.MEMBERSHIP]
@@ -213,8 +213,8 @@ class Losses:
         """Count this incarnation of the worker as gone, for good."""
         if not self._peers.mark_gone(peer, reason):
             return
-        for connection in peer.connections():
-            connection.close(expelled(reason))
+        for session in peer.sessions():
+            session.close(expelled(reason))
         for handler in self.on_lost:
             handler(peer)
         self._control.flush_drained()
@@ -243,10 +243,10 @@ class Losses:
         trouble, accepted = peer.suspicion.trouble, peer.link.accepted
         if trouble is None or peer.link.state in (LinkState.GONE, LinkState.CUT):
             return
-        # A connection that is open for two keepalives has answered one. Before that, its end may not have been noticed.
+        # A session that is open for two keepalives has answered one. Before that, its end may not have been noticed.
         # Time in which this process was suspended does not count: no keepalive was sent or answered.
         answered = max(trouble.since, self._awake_since()) + 2 * self._keepalive
-        # Another worker that is asked now may have no connection. It dials for two keepalives, then as often as it takes until
+        # Another worker that is asked now may have no session. It dials for two keepalives, then as often as it takes until
         # the peer has been silent for the timeout: the last dial may begin just before that. One more keepalive for pauses.
         until = answered if accepted else answered + 3 * self._keepalive + self._timeout
         if (witness := self._witness(peer)) is not None:

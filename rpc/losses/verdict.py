@@ -45,13 +45,13 @@ from .pieces import Piece
 
 
 class Opened(NamedTuple):
-    """A connection to a worker opened."""
+    """A session to a worker opened."""
 
     number: int
 
 
 class Reached(NamedTuple):
-    """A worker acknowledged this worker's report of that version, on a direct connection."""
+    """A worker acknowledged this worker's report of that version, on a direct session."""
 
     number: int
     version: int
@@ -71,7 +71,7 @@ class MemberJoined(NamedTuple):
 
 
 class MemberLeft(NamedTuple):
-    """A worker said goodbye, with its last report: news of a loss may be on its way still, on another connection."""
+    """A worker said goodbye, with its last report: news of a loss may be on its way still, on another session."""
 
     number: int
     reason: str
@@ -96,7 +96,7 @@ Event: TypeAlias = Opened | Reached | Unreachable | MemberJoined | MemberLeft | 
 
 @dataclass(slots=True)
 class SendReport:
-    """Post the report to these workers. Each that acknowledges it on a direct connection is `Reached`."""
+    """Post the report to these workers. Each that acknowledges it on a direct session is `Reached`."""
 
     to: list[int]
     report: Report
@@ -219,7 +219,7 @@ class Verdicts:
     # -- events
 
     def _opened(self, number: int) -> None:
-        """Ask a suspected worker for a sign of life: the connection may have ended since."""
+        """Ask a suspected worker for a sign of life: the session may have ended since."""
         if self._reports.finding(self.me, number) is not LinkFinding.REACHED and self._reports.suspecting(number):
             self._ask(number)
 

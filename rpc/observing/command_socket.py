@@ -174,7 +174,7 @@ class CommandSocket:
             raise ValueError(f"it asks for {request.ask!r:.40} within {request.timeout} s")
 
     def _observe(self, request: CommandRequest) -> list[Observation]:
-        if not self._agent.connections.known.done():
+        if not self._agent.sessions.known.done():
             name, rank = self._agent.name, self._agent.rank
             threads = observe_threads(self._agent, {})
             return [

@@ -172,7 +172,7 @@ def _request(agent: Agent, sender: int, call: ServerCall, calls: dict[CallKey, l
 
 def _link(agent: Agent, peer: Peer) -> ObservedLink:
     described = peer.describe()
-    flows = [agent.flows.of(connection) for connection in peer.connections()]
+    flows = [agent.flows.of(session) for session in peer.sessions()]
     counts, traffic = [flow.counts() for flow in flows], [flow.traffic() for flow in flows]
     flying, queued = (_total(each[name] for each in counts) for name in ("in_flight", "queued"))
     sent, received = _total(each for each, _ in traffic), _total(each for _, each in traffic)

@@ -196,11 +196,11 @@ class ObservedLink:
     Attributes:
         to: name of the other worker.
         state: "connected", "connecting", "not dialed", "dialed by the other worker", or why it is cut or the worker gone.
-        lane: the lane of the dialed connection; empty if there is none.
-        in_flight_bytes, in_flight_messages: sent and not read at the other end, on all connections.
-        queued_bytes, queued_messages: wait for room, on all connections.
+        lane: the lane of the dialed session; empty if there is none.
+        in_flight_bytes, in_flight_messages: sent and not read at the other end, on all sessions.
+        queued_bytes, queued_messages: wait for room, on all sessions.
         unacknowledged: control messages that were not acknowledged.
-        sent_bytes, sent_messages: sent so far, on the connections that are open.
+        sent_bytes, sent_messages: sent so far, on the sessions that are open.
         received_bytes, received_messages: received and used so far, likewise.
         round_trip_seconds: from the latest control message to its acknowledgement; None if there was none.
     """

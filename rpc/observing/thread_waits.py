@@ -128,7 +128,7 @@ def _agent_of(frame: FrameType) -> object:
 def _room(message: Outgoing, agent: Any) -> ObservedWait:
     """Return the wait for room for a message: for its call, or for an answer."""
     mine = agent.caller.table.calls.get(message.call_id) is message
-    number = message.to if message.connection is None else message.connection.number
+    number = message.to if message.session is None else message.session.number
     return ObservedWait("window", agent.peers.name(number), calls=[message.call_id] if mine else [])
 
 

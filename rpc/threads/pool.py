@@ -80,7 +80,7 @@ class ThreadPool:
         self._closed = False
         self._call_later = call_later
         self._lingering = 0  # threads that linger; they hold their places
-        self._dozing = 0  # threads that sleep at the connection from which the next task may come; they hold no places
+        self._dozing = 0  # threads that sleep at the session from which the next task may come; they hold no places
         self._policy = PoolPolicy(looks=call_later is not None)
         self._looking = False  # a timer is set
         self._as_dozing = Dozing(self)

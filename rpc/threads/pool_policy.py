@@ -18,9 +18,7 @@ RECENT_SECONDS = 100e-6  # since a thread has begun its task, or another task ca
 BACKLOG_LOOK_SECONDS = 1e-3  # after which it is looked whether the tasks that wait are taken
 FEW_TASKS = 4  # tasks take long if fewer than these begin between two looks
 QUICK_TASK_SECONDS = BACKLOG_LOOK_SECONDS / FEW_TASKS  # a thread that ran for longer takes the next task itself
-MOST_DOZING = (
-    4  # threads that sleep at a connection: each keeps a stack, and few connections have their next request soon
-)
+MOST_DOZING = 4  # threads that sleep at a session: each keeps a stack, and few sessions have their next request soon
 
 
 class PoolPolicy:

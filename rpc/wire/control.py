@@ -134,7 +134,7 @@ def decode_relay(frame: Any) -> tuple[int, int, int, bytes]:
 
 
 def encode_goodbye(reason: str, agreed: bool, report: bytes) -> Parts:
-    """Return the last frame of a connection whose sender leaves.
+    """Return the last frame of a session whose sender leaves.
 
     Args:
         reason: why, in words.
@@ -156,12 +156,12 @@ def decode_goodbye(frame: Any) -> tuple[str, bool, bytes]:
 
 
 def expelled(reason: str) -> Parts:
-    """Return the last frame of a connection whose receiver counts as lost."""
+    """Return the last frame of a session whose receiver counts as lost."""
     return _frame(FrameKind.EXPELLED, reason.encode())
 
 
 def read_reason(frame: Any) -> str:
-    """Return the reason in a frame that ends a connection because its receiver counts as lost."""
+    """Return the reason in a frame that ends a session because its receiver counts as lost."""
     return bytes(_body(frame)).decode()
 
 

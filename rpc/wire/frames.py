@@ -158,7 +158,7 @@ def _read_extras(message: Incoming, view: memoryview) -> None:
 def _array(made: Attachments, row: Row, memory: Any) -> Any:
     if row.dtype is not None and row.place is not None:
         return placed(row.shape, row.dtype, memory, row.place)
-    # Only this call fails, when its message is opened: the connection stays open.
+    # Only this call fails, when its message is opened: the session stays open.
     unknown = row.name.decode(errors="replace")
     made.problem = f"a tensor of type {unknown} arrived, which this worker does not know; install ml_dtypes here"
     return np.ndarray((len(memory),), np.uint8, memory)

@@ -88,7 +88,7 @@ class Queued:
 
     Attributes:
         parts: its frame.
-        unsent: called with it if no thread waits with it, and the connection closes before it is sent.
+        unsent: called with it if no thread waits with it, and the session closes before it is sent.
         gate: future for which its thread waits: True when there is room, False when it cannot be sent; ``None`` without one.
     """
 
@@ -118,13 +118,13 @@ class Outgoing(FrameHandle):
         pickled: the pickle in pieces, so that a large ``bytes`` object in it is not copied.
         attached: what goes beside the pickle.
         what: its text names the message in errors.
-        connection: the connection that it was given to.
+        session: the session that it was given to.
         size: bytes of its frame; from its admission on, those in the window: 0 for questions and their answers.
         state: where it is in its life (``call_states.py``).
         waiting: its ``Queued``, while it waits for room; then the lane's record of it.
     """
 
-    __slots__ = ("attached", "call_id", "connection", "flags", "method", "pickled", "size", "timeout", "to", "what")
+    __slots__ = ("attached", "call_id", "flags", "method", "pickled", "session", "size", "timeout", "to", "what")
 
     kind = FrameKind.REQUEST
     what: object
@@ -137,7 +137,7 @@ class Outgoing(FrameHandle):
         self.flags: int = 0
         self.pickled: Sequence[Any] = ()
         self.attached = NO_ATTACHMENTS
-        self.connection: Session | None = None
+        self.session: Session | None = None
         self.size = 0
         self.state = NEW
         self.waiting = None
@@ -170,7 +170,7 @@ class Outgoing(FrameHandle):
             attached.tensors = attached.references = attached.buffers = NOTHING
 
     def restamp(self, head: bytes) -> bytes:
-        flow, deadline = self.connection.flow if self.connection is not None else None, self.ends()
+        flow, deadline = self.session.flow if self.session is not None else None, self.ends()
         if flow is None or not deadline:
             return head
         return restamp(head, max(deadline - flow.clock.now(), 1e-3))
@@ -188,7 +188,7 @@ class Incoming:
 
     Attributes:
         kind: kind of its frame.
-        connection: the connection on which it came.
+        session: the session on which it came.
         flags: see ``Flag``.
         method: number of the method, whose handler answers.
         call_id: number of the call.
@@ -199,7 +199,7 @@ class Incoming:
         size: bytes of its frame in the window: 0 for questions and their answers.
     """
 
-    __slots__ = ("attached", "call_id", "connection", "extras", "flags", "method", "pickled", "size", "timeout")
+    __slots__ = ("attached", "call_id", "extras", "flags", "method", "pickled", "session", "size", "timeout")
 
     kind = FrameKind.REPLY
     flags: int
@@ -207,8 +207,8 @@ class Incoming:
     call_id: int
     timeout: float
 
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection
+    def __init__(self, session: Any) -> None:
+        self.session = session
         self.size = 0
         self.pickled: Any = b""
         self.attached = NO_ATTACHMENTS
@@ -217,7 +217,7 @@ class Incoming:
     @property
     def sender(self) -> int:
         """Number of the worker that sent it."""
-        number: int = self.connection.number
+        number: int = self.session.number
         return number
 
     def drop_content(self) -> None:

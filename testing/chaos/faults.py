@@ -129,7 +129,7 @@ async def _during(relays: Sequence[Relay], start: Callable[[Relay], None], secon
 
 @fault(Fate.STAYS)
 async def reset(scene: Scene, target: Target) -> None:
-    """Break every connection of a worker; the links work."""
+    """Break every session of a worker; the links work."""
     for relay in scene.between(target.victim, target.others):
         relay.reset()
 
@@ -158,7 +158,7 @@ async def blackhole(scene: Scene, target: Target) -> None:
 
 @fault(Fate.STAYS)
 async def one_way(scene: Scene, target: Target) -> None:
-    """Drop everything on connections that one worker dials to another, not the reverse."""
+    """Drop everything on sessions that one worker dials to another, not the reverse."""
     await _during(scene.on([(target.victim, target.other)]), Relay.silence, scene.pace.lasting)
 
 

@@ -11,7 +11,7 @@ from ...rpc.lanes.grpc import GrpcLane
 
 
 class RelayedLane(GrpcLane):
-    """gRPC lane whose connections go through relays; identities and announced addresses stay those of the peers."""
+    """gRPC lane whose sessions go through relays; identities and announced addresses stay those of the peers."""
 
     def __init__(self, port: int, relays: Mapping[int, int]) -> None:
         super().__init__()

@@ -42,20 +42,20 @@ def tables(worker: Worker) -> dict[str, int]:
     held.update(info["references"])
     held["not started"] = len(worker.agent.server.waiting)
     held["gathered"] = sum(map(bool, worker.agent.part(Gathering)._rounds.values()))
-    for connection in connections(worker):
-        for name, count in flow(worker, connection).items():
+    for session in sessions(worker):
+        for name, count in flow(worker, session).items():
             held[name] = held.get(name, 0) + count
     return {key: count for key, count in held.items() if count}
 
 
-def connections(worker: Worker) -> list[Any]:
-    """Return the ends of connections that a worker has to others; what it sends to itself uses no network."""
+def sessions(worker: Worker) -> list[Any]:
+    """Return the ends of sessions that a worker has to others; what it sends to itself uses no network."""
     peers = [peer for peer in worker.agent.peers if peer.info.id != worker.rank]
-    return [end for peer in peers for end in peer.connections()]
+    return [end for peer in peers for end in peer.sessions()]
 
 
 def flow(worker: Worker, end: Any) -> dict[str, int]:
-    """Return the messages that wait at one end of a connection, and those whose credit was never returned."""
+    """Return the messages that wait at one end of a session, and those whose credit was never returned."""
     flow = worker.agent.flows.of(end)
     held = {"in line": len(flow.queued), "held back": len(flow._held)}
     if not flow.closed:

@@ -1,4 +1,4 @@
-"""Simulated lane: it listens, and makes connections."""
+"""Simulated lane: it listens, and makes sessions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from functools import partial
 
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.extend import Lane, LaneListener, Session
-from .connection import SCHEME, SimulatedSession
 from .events import Process, State
 from .network import Network
+from .session import SCHEME, SimulatedSession
 
 DIAL_AGAIN_SECONDS = 0.25
 
@@ -30,11 +30,11 @@ class SimulatedLane(Lane):
         return address
 
     def dial(self, listener: LaneListener, peer: WorkerRecord, address: str) -> Session:
-        connection = SimulatedSession(
-            self._network, self._process, listener, lambda: self._connect(connection, peer, address)
+        session = SimulatedSession(
+            self._network, self._process, listener, lambda: self._connect(session, peer, address)
         )
-        connection.number = peer.number
-        return connection
+        session.number = peer.number
+        return session
 
     def close(self) -> None:
         for address in self._addresses:

@@ -1,14 +1,14 @@
 """Simulated network, and what can happen to a frame on its way.
 
-A lane promises that a connection is a stream: frames arrive in order and once while it stands, and are lost only when it
+A lane promises that a session is a stream: frames arrive in order and once while it stands, and are lost only when it
 breaks; a request may have run although its answer is lost. So every frame may be late, and everything after it; a
-connection may *break*, and each end hears of it on its own; a *cut* link between two workers is silent, delivers what it
-holds if it heals soon enough, and else its connections break by keepalive; dials over it get no answer. A stopped process
-is silent too. At a dead one connections break and dials are refused.
+session may *break*, and each end hears of it on its own; a *cut* link between two workers is silent, delivers what it
+holds if it heals soon enough, and else its sessions break by keepalive; dials over it get no answer. A stopped process
+is silent too. At a dead one sessions break and dials are refused.
 
 The control channel promises more than that: exactly once, whatever is beneath it. So its frames (messages,
 acknowledgements, and both on their way through a third worker) are also *dropped*, *repeated* and *reordered* in a
-connection that stands. The ownership protocol promises the same of messages that carry references, so those are repeated
+session that stands. The ownership protocol promises the same of messages that carry references, so those are repeated
 too.
 """
 
@@ -25,7 +25,7 @@ from ...rref.context import REFERENCE_EXTRA as REFERENCES
 from .events import Action, EventQueue, Process, State
 
 if TYPE_CHECKING:
-    from .connection import SimulatedSession
+    from .session import SimulatedSession
 
 LATENCY_SECONDS = 0.002
 LATE_SECONDS = 1.0
@@ -44,7 +44,7 @@ class Rates:
 
 
 class Network:
-    """Connections between the processes of a simulation."""
+    """Sessions between the processes of a simulation."""
 
     def __init__(self, queue: EventQueue, rng: random.Random, keepalive: float) -> None:
         self.queue = queue
@@ -64,7 +64,7 @@ class Network:
         return bool(self._cuts) and frozenset((one, other)) in self._cuts
 
     def cut(self, one: int, other: int) -> None:
-        """Make a link silent. Its connections break if it stays silent for too long."""
+        """Make a link silent. Its sessions break if it stays silent for too long."""
         link = frozenset((one, other))
         if link in self._cuts:
             return
@@ -87,7 +87,7 @@ class Network:
             self.heal(*link)
 
     def break_one(self) -> bool:
-        """Break a random connection, whose frames in flight may be lost; return False if there is none."""
+        """Break a random session, whose frames in flight may be lost; return False if there is none."""
         dialed = [end for end in self._ends if end.dialed and end.other is not None and not end.broken]
         if not dialed:
             return False
@@ -95,11 +95,11 @@ class Network:
         return True
 
     def silence(self, process: Process) -> None:
-        """Make a stopped process silent: connections to it break if it stays so for too long."""
+        """Make a stopped process silent: sessions to it break if it stays so for too long."""
         self.queue.after(self._silence(), None, f"keepalive {process.rank}", lambda: self._stopped(process))
 
     def kill(self, process: Process) -> None:
-        """Break the connections of a killed process; it does not listen any more."""
+        """Break the sessions of a killed process; it does not listen any more."""
         for address in [address for address, (owner, _) in self.listeners.items() if owner is process]:
             del self.listeners[address]
         for end in [end for end in self._ends if end.process is process]:
@@ -147,7 +147,7 @@ class Network:
         return LATENCY_SECONDS * (0.1 + self._rng.random())
 
     def opened(self, end: SimulatedSession) -> None:
-        """Record a connection that was made."""
+        """Record a session that was made."""
         self._ends[end] = None
 
     def closed(self, end: SimulatedSession) -> None:

@@ -30,7 +30,7 @@ END_SECONDS = 30.0  # simulated: by then, without faults, all work must have end
 PHASE_LOOK_SECONDS = 1.0  # simulated, between two checks whether a phase is over
 MOST_EVENTS_AT_ONCE = 10_000  # at one moment of simulated time
 MOST_VIOLATIONS = 20
-WINDOWS = [(1, 1), (20_000, 2), (100_000, 20)]  # bytes and messages that may be under way on a connection
+WINDOWS = [(1, 1), (20_000, 2), (100_000, 20)]  # bytes and messages that may be under way on a session
 
 
 class Violation(Exception):

@@ -132,7 +132,7 @@ CYCLES = {
     "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
     "collective.parallel collective.parallel.data_parallel collective.parallel.distributed_data_parallel "
     "nn": "nn names it for type checkers",
-    "testing.simulator.connection testing.simulator.network": "the network carries the connections' frames",
+    "testing.simulator.session testing.simulator.network": "the network carries the sessions' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
     "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.reach "
     "testing.simulator.references testing.simulator.simulation testing.simulator.worker "

@@ -52,7 +52,7 @@ def main():
         make = on_the_other_host(kind(Path(FOLDER)))
         with pair(make) as both:
             both.talk()
-            assert both.connection.scheme == kind.__name__.partition("_")[0], both.connection.lane_note
+            assert both.session.scheme == kind.__name__.partition("_")[0], both.session.lane_note
         for check in CHECKS:
             check(make)
             print("passed", kind.__name__, check.__name__, flush=True)

@@ -70,7 +70,7 @@ def kill_with(value):
 
 
 def again(function, value):
-    """Call until the connection holds: an interrupted thread may have broken it, and calls on it fail with it."""
+    """Call until the session holds: an interrupted thread may have broken it, and calls on it fail with it."""
     while True:
         try:
             return rpc.rpc_sync("w1", function, (value,))

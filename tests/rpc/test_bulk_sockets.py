@@ -1,4 +1,4 @@
-"""Bulk sockets whose connection ends while a thread reads or writes, in a moment that ``LargePipe`` cannot choose."""
+"""Bulk sockets whose session ends while a thread reads or writes, in a moment that ``LargePipe`` cannot choose."""
 
 import os
 import socket
@@ -70,7 +70,7 @@ class NoThread:
 
 
 @pytest.mark.parametrize("comes", [False, True])
-def test_a_missing_thread_is_told_once_and_ends_the_connection_after_a_while(loop, until, monkeypatch, caplog, comes):
+def test_a_missing_thread_is_told_once_and_ends_the_session_after_a_while(loop, until, monkeypatch, caplog, comes):
     monkeypatch.setattr(reader, "READER_RETRY_SECONDS", 0.001)
     monkeypatch.setattr(reader, "GIVE_UP_SECONDS", 20.0 if comes else 0.05)
     monkeypatch.setattr(starter, "threading", SimpleNamespace(Thread=NoThread))
@@ -97,7 +97,7 @@ def test_a_missing_thread_is_told_once_and_ends_the_connection_after_a_while(loo
 
 
 class Closing:
-    """Socket whose connection ends in one of its writes.
+    """Socket whose session ends in one of its writes.
 
     Args:
         ending: number of that write, from 1.
@@ -124,7 +124,7 @@ class Handle(FrameHandle):
 
 @pytest.fixture
 def closing(loop):
-    """A function that returns a writer whose connection ends in the write of that number."""
+    """A function that returns a writer whose session ends in the write of that number."""
 
     def make(ending):
         target = Closing(ending)
@@ -134,12 +134,12 @@ def closing(loop):
     return make
 
 
-def test_a_thread_that_writes_an_offer_outlives_the_end_of_the_connection(closing):
+def test_a_thread_that_writes_an_offer_outlives_the_end_of_the_session(closing):
     assert closing(1).send(Offer(1, 0), waits=True)
 
 
 @pytest.mark.parametrize("writes, arrives", [(1, False), (2, True)])
-def test_a_frame_was_sent_if_all_of_it_left_before_the_connection_ended(closing, writes, arrives):
+def test_a_frame_was_sent_if_all_of_it_left_before_the_session_ended(closing, writes, arrives):
     """Two writes make the frame. One that arrives must not be sent again, or its call runs twice."""
     handle = Handle()
     transfer = Transfer([bytes(30)], [bytes(UNIT_BYTES)], handle)
@@ -147,7 +147,7 @@ def test_a_frame_was_sent_if_all_of_it_left_before_the_connection_ended(closing,
     assert not handle.withdraw()
 
 
-def test_a_frame_that_was_withdrawn_as_the_connection_ended_is_not_sent_again(closing):
+def test_a_frame_that_was_withdrawn_as_the_session_ended_is_not_sent_again(closing):
     writer, handle = closing(1), Handle()
 
     class Withdrawn(Transfer):
@@ -159,7 +159,7 @@ def test_a_frame_that_was_withdrawn_as_the_connection_ended_is_not_sent_again(cl
     assert writer.send(Withdrawn([bytes(30)], [], handle), waits=False)
 
 
-def test_a_frame_whose_last_write_goes_on_as_the_connection_ends_was_sent(loop):
+def test_a_frame_whose_last_write_goes_on_as_the_session_ends_was_sent(loop):
     last, goes_on = threading.Event(), threading.Event()
 
     class Slow:
@@ -185,9 +185,9 @@ def test_a_frame_whose_last_write_goes_on_as_the_connection_ends_was_sent(loop):
     assert taken == [False]
 
 
-def test_nothing_is_kept_that_is_sent_while_the_connection_ends(loop):
+def test_nothing_is_kept_that_is_sent_while_the_session_ends(loop):
     class Late(Offer):
-        """Offer that comes when it was seen that the connection is open, and just before its end."""
+        """Offer that comes when it was seen that the session is open, and just before its end."""
 
         def copy(self):
             super().copy()
@@ -255,7 +255,7 @@ def test_the_loop_is_called_when_only_its_frames_are_left(loop, until, thread):
 
 
 @pytest.mark.parametrize("withdrawn", [False, True])
-def test_a_last_unit_that_found_no_room_is_not_sent_if_the_connection_ends(withdrawn):
+def test_a_last_unit_that_found_no_room_is_not_sent_if_the_session_ends(withdrawn):
     """Its call is cancelled just as the unit is given to a target that has no room: too late to withdraw it."""
     handle = Handle()
 
@@ -270,7 +270,7 @@ def test_a_last_unit_that_found_no_room_is_not_sent_if_the_connection_ends(withd
     assert transfer.take_back()
 
 
-def test_a_frame_that_is_cut_by_the_end_of_its_connection_keeps_no_memory(loop, until):
+def test_a_frame_that_is_cut_by_the_end_of_its_session_keeps_no_memory(loop, until):
     (near, far), ends, memories = socket.socketpair(), [], []
     far = PlainSocket.of(far)
 

@@ -76,7 +76,7 @@ def later(value):
 
 @pytest.mark.parametrize("lane", ["inproc", "unix"])
 def test_every_change_of_a_messages_state_is_in_the_table(lane, monkeypatch):
-    """With room for two messages: calls wait in the queue, some with a thread, are cancelled, and lose their connection."""
+    """With room for two messages: calls wait in the queue, some with a thread, are cancelled, and lose their session."""
     watched = Watched(FrameHandle.__dict__["state"])
     monkeypatch.setattr(FrameHandle, "state", watched)
     made = {} if lane == "inproc" else {"make_lane": lambda: GrpcLane(("unix",))}

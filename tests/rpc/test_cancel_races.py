@@ -69,11 +69,11 @@ def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, kee
         call.reply(begun.append(call.call_id))
 
     server.serve(200, answer_at_once, quick=quick)
-    peer, connection = workers[1].peers.find("a"), Frames()
-    connection.flow = workers[1].flows.of(connection)
+    peer, session = workers[1].peers.find("a"), Frames()
+    session.flow = workers[1].flows.of(session)
     places = [""]
     while places[-1] is not None:
-        call = ServerCall(server, connection, peer)
+        call = ServerCall(server, session, peer)
         call.flags, call.method, call.call_id, call.timeout, call.size = keep, 200, len(places), 0.0, 10
         places.append(interrupter.run(partial(server.accept, call)))
         until(lambda: not server.waiting and not server.serving)
@@ -113,7 +113,7 @@ def test_a_call_to_itself_that_is_interrupted_anywhere_leaves_nothing(workers, u
         try:
             places.append(interrupter.run(partial(rpc.rpc_sync, "a", note, (1,))))
         except RpcError:
-            continue  # its connection was given up a moment ago
+            continue  # its session was given up a moment ago
         until(partial(answered, "a"))
         until(lambda: not (a.server.waiting or a.server.serving or a.caller.table.calls), 120)
         until(lambda: not a.threads.functions.busy())
@@ -136,7 +136,7 @@ class Emptied(OrderedDict):
         return entries
 
 
-def test_cancels_that_come_by_two_connections_forget_the_oldest_together(workers, monkeypatch):
+def test_cancels_that_come_by_two_sessions_forget_the_oldest_together(workers, monkeypatch):
     b = workers[1]
     peer = b.peers.find("a")
     monkeypatch.setattr(b.server, "_cancelled", Emptied())

@@ -101,7 +101,7 @@ def test_a_worker_asks_the_others(opened):
 
 def test_a_worker_that_waits_for_the_others_says_so(opened, monkeypatch):
     (a, _), path = opened
-    monkeypatch.setattr(a.connections, "known", Future())
+    monkeypatch.setattr(a.sessions, "known", Future())
     _, (seen,) = ask(path, SELF)
     assert seen.process_state == "joining" and "init_rpc" in seen.error and seen.threads
 

@@ -1,4 +1,4 @@
-"""Connections, loops, their tasks and timers keep nothing of the context variables of the call that began them."""
+"""Sessions, loops, their tasks and timers keep nothing of the context variables of the call that began them."""
 
 import contextvars
 import gc
@@ -21,7 +21,7 @@ async def same_later(value):
 
 @pytest.mark.parametrize("payload", [1, np.zeros(3_000_000)], ids=["small", "large"])
 def test_the_first_call_to_a_worker_leaves_nothing_of_its_context(workers, until, payload):
-    """Check the call that opens the connections, and makes the loop of coroutines."""
+    """Check the call that opens the sessions, and makes the loop of coroutines."""
 
     def call():
         value = Value()

@@ -87,7 +87,7 @@ def test_many_acknowledged_messages_leave_nothing_behind():
     assert queue.next_due() is None
 
 
-def test_a_new_connection_makes_all_due_at_once_with_a_short_pause():
+def test_a_new_session_makes_all_due_at_once_with_a_short_pause():
     queue = ControlQueue(resend_after=1.0)
     for _ in range(3):
         queue.post(b"", 0)
@@ -96,7 +96,7 @@ def test_a_new_connection_makes_all_due_at_once_with_a_short_pause():
     queue.acknowledge([1])
     queue.reconnected()
     assert queue.next_due() == 0.0
-    queue.acknowledge([0])  # from the old connection
+    queue.acknowledge([0])  # from the old session
     assert ids(queue.due(3.5)) == [2]
     assert queue.next_due() == 4.5
 

@@ -1,4 +1,4 @@
-"""Control messages leave where the peer reads, and never by a connection that has ended."""
+"""Control messages leave where the peer reads, and never by a session that has ended."""
 
 import gc
 
@@ -14,17 +14,17 @@ def number():
 def pair(cluster):
     with cluster("a", "b") as (a, b), a.use():
         rpc.rpc_sync("b", number)
-        rpc.rpc_sync("b", number)  # the first may have left before the connection was open
+        rpc.rpc_sync("b", number)  # the first may have left before the session was open
         yield a.peers.find("b"), b.peers.find("a"), b
 
 
-def test_they_leave_by_the_connection_of_the_latest_request(pair):
+def test_they_leave_by_the_session_of_the_latest_request(pair):
     near, far, _ = pair
     assert near.where_it_reads() is near.link.dialed
     assert far.where_it_reads() is far.link.accepted[0]
 
 
-def test_a_request_that_was_in_hand_as_its_connection_ended_does_not_bring_it_back(pair, until):
+def test_a_request_that_was_in_hand_as_its_session_ended_does_not_bring_it_back(pair, until):
     """Else messages would go there, and be lost, until the next request."""
     near, far, b = pair
     ended, gone = near.link.dialed, far.link.accepted[0]
@@ -40,7 +40,7 @@ def test_a_request_that_was_in_hand_as_its_connection_ended_does_not_bring_it_ba
     until(lambda: not any(b.debug_info()["references"].values()))
 
 
-def test_nothing_leaves_by_the_former_connection_when_the_peer_has_dialed_again(pair):
+def test_nothing_leaves_by_the_former_session_when_the_peer_has_dialed_again(pair):
     """The peer has lost it, and this worker may not know for long."""
     _, far, _ = pair
     fresh = object()

@@ -14,7 +14,7 @@ def gone(window):
 
 
 class Way:
-    """One direction of a connection between the two machines: frames arrive late; asks and credits repeat and overtake."""
+    """One direction of a session between the two machines: frames arrive late; asks and credits repeat and overtake."""
 
     def __init__(self, limit, chance):
         self.chance = chance

@@ -29,15 +29,15 @@ class Links(InProcessNetwork):
     def __init__(self):
         super().__init__()
         self.cuts = {}
-        self.connections = []
+        self.sessions = []
 
     def cut(self, one, other, error):
         pair = frozenset((one, other))
         self.cuts[pair] = error
-        for between, connection in list(self.connections):
-            if between == pair and connection.other is not None:
-                connection.other.fail(ConnectionResetError("cut"))
-                connection.fail(ConnectionResetError("cut"))
+        for between, session in list(self.sessions):
+            if between == pair and session.other is not None:
+                session.other.fail(ConnectionResetError("cut"))
+                session.fail(ConnectionResetError("cut"))
 
     def mend(self):
         self.cuts.clear()
@@ -46,18 +46,18 @@ class Links(InProcessNetwork):
 class CutLane(InProcessLane):
     def dial(self, host, peer, address):
         pair = frozenset((host.me.record.rank, peer.rank))
-        connection = super().dial(host, peer, address)
-        connect = connection.connect
+        session = super().dial(host, peer, address)
+        connect = session.connect
 
         def start():
             if error := self.network.cuts.get(pair):
-                connection.fail(error)
+                session.fail(error)
             else:
-                self.network.connections.append((pair, connection))
+                self.network.sessions.append((pair, session))
                 connect()
 
-        connection.connect = start
-        return connection
+        session.connect = start
+        return session
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_failure_of_ones_own_is_no_evidence(agents, network):
     assert call(a, "b") == call(c, "b") == 3
 
 
-def test_a_goodbye_reaches_those_who_have_no_connection(agents, until):
+def test_a_goodbye_reaches_those_who_have_no_session(agents, until):
     a, b, c = agents
     assert call(a, "b") == 3
     b.close("it has shut down")
@@ -278,7 +278,7 @@ def test_only_the_acknowledgement_of_a_question_is_an_answer(told):
     assert acknowledged(Topic.MEMBERSHIP, version) == "a"
 
 
-def test_the_end_of_one_of_two_connections_is_no_answer(told):
+def test_the_end_of_one_of_two_sessions_is_no_answer(told):
     """If the worker has died, the end of the other was not noticed yet."""
     losses, peer = told
     peer.link.accepted.append(SimpleNamespace(close=lambda error: None))

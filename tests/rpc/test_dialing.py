@@ -113,8 +113,8 @@ def test_where_dials_take_long_places_are_held_longer_and_where_they_are_quick_a
 def test_the_system_of_a_slow_peer_is_heard_before_it_has_shaken_hands():
     with pair(GrpcLane) as both:
         both.acceptor.known = Future()
-        both.connection.start()
-        both.dialer.until(lambda: both.dialer.answers == [both.connection])
+        both.session.start()
+        both.dialer.until(lambda: both.dialer.answers == [both.session])
         assert not both.dialer.opened
         both.acceptor.known.set_result(None)
-        both.dialer.until(lambda: both.dialer.opened == [both.connection])
+        both.dialer.until(lambda: both.dialer.opened == [both.session])

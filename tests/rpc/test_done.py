@@ -31,66 +31,66 @@ def answers(b, waiting):
 
 
 @pytest.fixture
-def connection(b):
+def session(b):
     made = Frames()
     made.flow = b.flows.of(made)
     return made
 
 
-def ids(connection):
-    return [list(decode_done(frame)) for frame in connection.frames if frame[0] == FrameKind.DONE]
+def ids(session):
+    return [list(decode_done(frame)) for frame in session.frames if frame[0] == FrameKind.DONE]
 
 
-def test_an_answer_leaves_at_once_where_few_requests_wait(answers, waiting, connection):
+def test_an_answer_leaves_at_once_where_few_requests_wait(answers, waiting, session):
     waiting[:] = range(8)
-    answers.send(connection, 5)
-    answers.send(connection, 6)
-    assert ids(connection) == [[5], [6]]
+    answers.send(session, 5)
+    answers.send(session, 6)
+    assert ids(session) == [[5], [6]]
 
 
-def test_answers_of_a_crowd_leave_with_that_to_the_last_request(answers, waiting, connection):
+def test_answers_of_a_crowd_leave_with_that_to_the_last_request(answers, waiting, session):
     waiting[:] = range(20)
     for number in range(20):
         waiting.pop()
-        answers.send(connection, number)
-    assert ids(connection) == [list(range(20))]
+        answers.send(session, number)
+    assert ids(session) == [list(range(20))]
 
 
-def test_no_more_wait_than_travel_together(answers, waiting, connection):
+def test_no_more_wait_than_travel_together(answers, waiting, session):
     waiting[:] = range(1000)
     for number in range(2 * MOST_TOGETHER):
-        answers.send(connection, number)
-    assert ids(connection) == [list(range(MOST_TOGETHER)), list(range(MOST_TOGETHER, 2 * MOST_TOGETHER))]
+        answers.send(session, number)
+    assert ids(session) == [list(range(MOST_TOGETHER)), list(range(MOST_TOGETHER, 2 * MOST_TOGETHER))]
 
 
-def test_answers_wait_for_a_millisecond_at_most(b, waiting, connection, until):
+def test_answers_wait_for_a_millisecond_at_most(b, waiting, session, until):
     answers = DoneAnswers(b.flows, b.control, b.timers, waiting)
     waiting[:] = range(1000)
-    answers.send(connection, 1)
-    answers.send(connection, 2)
-    until(lambda: [each for frame in ids(connection) for each in frame] == [1, 2])
+    answers.send(session, 1)
+    answers.send(session, 2)
+    until(lambda: [each for frame in ids(session) for each in frame] == [1, 2])
 
 
-def test_each_connection_gets_its_own(b, answers, waiting, connection):
+def test_each_session_gets_its_own(b, answers, waiting, session):
     other = Frames()
     other.flow = b.flows.of(other)
     waiting[:] = range(10)
     for number in range(4):
-        answers.send((connection, other)[number % 2], number)
+        answers.send((session, other)[number % 2], number)
     waiting.clear()
-    answers.send(connection, 4)
-    assert ids(connection) == [[0, 2, 4]] and ids(other) == [[1, 3]]
+    answers.send(session, 4)
+    assert ids(session) == [[0, 2, 4]] and ids(other) == [[1, 3]]
 
 
-def test_an_interrupt_loses_no_answer(b, waiting, connection, until):
+def test_an_interrupt_loses_no_answer(b, waiting, session, until):
     """Ctrl-C, say, at every call of a thread that answers: only the answer during which it came may be missing."""
     answers = DoneAnswers(b.flows, b.control, b.timers, waiting)
     interrupter, number, places = Interrupter(), 0, [""]
     while places[-1] is not None:
         waiting[:] = range(10)
-        answers.send(connection, number)
+        answers.send(session, number)
         waiting.clear()
-        places.append(interrupter.run(partial(answers.send, connection, number + 1)))
-        until(lambda at=number: any(at in frame for frame in ids(connection)))
+        places.append(interrupter.run(partial(answers.send, session, number + 1)))
+        until(lambda at=number: any(at in frame for frame in ids(session)))
         number += 2
     assert len(places) > 5

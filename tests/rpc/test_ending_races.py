@@ -1,4 +1,4 @@
-"""Connections and generators that begin just as an agent closes or a worker is lost: they end all the same."""
+"""Sessions and generators that begin just as an agent closes or a worker is lost: they end all the same."""
 
 import pytest
 from telegrad import rpc
@@ -16,10 +16,10 @@ def before_admission(monkeypatch):
     """``before_admission(action)`` calls ``action(peer)``, once, when a worker that dials is about to be admitted."""
     actions, admitted = [], Peer.admitted
 
-    def admit(peer, connection):
+    def admit(peer, session):
         while actions:
             actions.pop()(peer)
-        return admitted(peer, connection)
+        return admitted(peer, session)
 
     monkeypatch.setattr(Peer, "admitted", admit)
     return actions.append
@@ -33,32 +33,32 @@ def test_a_worker_that_is_lost_as_it_dials_is_told(cluster, before_admission, un
         until(lambda: "its test says so" in a.closed and not b.peers.at(0).link.accepted)
 
 
-def test_a_connection_that_comes_as_the_agent_closes_is_closed(before_admission, until):
+def test_a_session_that_comes_as_the_agent_closes_is_closed(before_admission, until):
     with in_process_cluster("a", "b", options=OPTIONS) as (a, b), a.use():
         before_admission(lambda peer: b.close("its test ends it"))
         with pytest.raises(RpcError):
             rpc.rpc_sync("b", abs, (-1,))
-        until(lambda: not a.peers.at(1).connections())
+        until(lambda: not a.peers.at(1).sessions())
 
 
-def test_a_connection_that_is_dialed_as_the_agent_closes_is_closed(until):
+def test_a_session_that_is_dialed_as_the_agent_closes_is_closed(until):
     network, dialed = InProcessNetwork(), []
 
     class Late(InProcessLane):
         """Lane whose agent closes while it dials."""
 
         def dial(self, listener, peer, address):
-            connection = super().dial(listener, peer, address)
+            session = super().dial(listener, peer, address)
             if peer.name == "b":
-                dialed.append(connection)
+                dialed.append(session)
                 a.close("its test ends it")
-            return connection
+            return session
 
     with in_process_cluster("a", "b", options=OPTIONS, make_lane=lambda: Late(network)) as (a, b), a.use():
         with pytest.raises(AgentClosedError):
             rpc.rpc_sync("b", abs, (-1,))
         assert dialed
-        until(lambda: not b.peers.at(0).connections())
+        until(lambda: not b.peers.at(0).sessions())
 
 
 began = []

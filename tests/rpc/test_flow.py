@@ -310,7 +310,7 @@ def test_a_thread_that_waits_for_room_for_an_answer_is_free_at_its_deadline(narr
 
 
 def test_requests_of_a_caller_that_does_not_read_are_not_started(cluster, until, monkeypatch):
-    """Answers in line hold back further requests; they go on when there is room, and end with the connection."""
+    """Answers in line hold back further requests; they go on when there is room, and end with the session."""
     with cluster("a", "b", options=options(window_messages=2)) as (a, b), a.use():
         unread = keep_answers(monkeypatch)
         thread_role.blocker = RefusesToBlock()

@@ -1,4 +1,4 @@
-"""Flow control when calls, connections and threads end between two steps: nobody waits for room that will not come."""
+"""Flow control when calls, sessions and threads end between two steps: nobody waits for room that will not come."""
 
 import threading
 from functools import partial
@@ -27,9 +27,9 @@ class Letter(Outgoing):
         return self.over
 
 
-def flow_of(connection, room=ROOM):
-    connection.flow = Flow(connection, room, ProgramClock(lambda: 0.0), lambda request: None)
-    return connection.flow
+def flow_of(session, room=ROOM):
+    session.flow = Flow(session, room, ProgramClock(lambda: 0.0), lambda request: None)
+    return session.flow
 
 
 def fail_unsent(message):
@@ -64,31 +64,31 @@ def test_a_call_that_ends_as_it_gets_room_frees_its_thread_and_its_room(waiting)
         flow.cancel(second)
         return True
 
-    connection = Frames()
-    flow = flow_of(connection, Amount(1024, 1))
+    session = Frames()
+    flow = flow_of(session, Amount(1024, 1))
     flow.send(first := Letter(), [b"first"], fail_unsent)
     thread, went = waiting(flow, second)
-    connection.before = end  # the question comes between the credit and the turn of what has room by it
+    session.before = end  # the question comes between the credit and the turn of what has room by it
     flow.credited(Amount(10, 1))
     thread.join(60)
-    assert went == [True] and second.over and connection.sent == [first]
+    assert went == [True] and second.over and session.sent == [first]
     assert flow.counts() == {"in_flight": (0, 0), "queued": (0, 0)}
 
 
 def cut_before_it_opened(waiting):
-    """Return a connection that ended before it was open, its flow, a message that has room and waits for the next connection,
+    """Return a session that ended before it was open, its flow, a message that has room and waits for the next session,
     and one behind it with a thread that waits."""
-    connection = Frames()
-    flow = flow_of(connection)
+    session = Frames()
+    flow = flow_of(session)
     flow.send(Letter(FIRST), [b"first"], fail_unsent)
     flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
     thread, went = waiting(flow, kept := Letter())
-    connection.before = lambda message: message is None
+    session.before = lambda message: message is None
     flow.credited(ALL)
-    return connection, flow, copied, kept, thread, went
+    return session, flow, copied, kept, thread, went
 
 
-def test_a_call_that_ends_between_two_connections_frees_its_thread_and_its_room(waiting):
+def test_a_call_that_ends_between_two_sessions_frees_its_thread_and_its_room(waiting):
     _, flow, copied, kept, thread, went = cut_before_it_opened(waiting)
     kept.over = True
     flow.cancel(kept)
@@ -96,22 +96,22 @@ def test_a_call_that_ends_between_two_connections_frees_its_thread_and_its_room(
     assert went == [True] and flow.counts()["in_flight"] == (copied.size, 1)
 
 
-def test_messages_that_wait_for_the_next_connection_go_by_it(waiting):
-    connection, flow, copied, kept, thread, went = cut_before_it_opened(waiting)
+def test_messages_that_wait_for_the_next_session_go_by_it(waiting):
+    session, flow, copied, kept, thread, went = cut_before_it_opened(waiting)
     flow.move(fresh := Frames())
     thread.join(60)
     assert went == [True] and {*fresh.sent} == {copied, kept}
-    assert fresh.flow is flow and connection.sent[1:] == []
+    assert fresh.flow is flow and session.sent[1:] == []
 
 
-def test_closing_frees_what_waits_for_the_next_connection(waiting):
+def test_closing_frees_what_waits_for_the_next_session(waiting):
     _, flow, copied, _, thread, went = cut_before_it_opened(waiting)
     flow.close()
     thread.join(60)
     assert went == [False] and copied.over
 
 
-def test_a_message_goes_by_the_connection_that_comes_while_it_is_refused():
+def test_a_message_goes_by_the_session_that_comes_while_it_is_refused():
     fresh = Frames()
 
     def refuse(message):
@@ -120,20 +120,20 @@ def test_a_message_goes_by_the_connection_that_comes_while_it_is_refused():
         flow.move(fresh)  # as another thread does between the two
         return False
 
-    flow = flow_of(connection := Frames())
+    flow = flow_of(session := Frames())
     flow.send(Letter(FIRST), [b"first"], fail_unsent)
     flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
-    connection.before = refuse
+    session.before = refuse
     flow.credited(ALL)
     assert fresh.sent == [copied] and not copied.over
 
 
-def test_a_call_that_is_cancelled_while_its_connection_is_replaced_leaves_the_queue():
-    connection = Frames()
-    flow = flow_of(connection)
+def test_a_call_that_is_cancelled_while_its_session_is_replaced_leaves_the_queue():
+    session = Frames()
+    flow = flow_of(session)
     flow.send(Letter(FIRST), [b"first"], fail_unsent)
     flow.send(copied := Letter(), [b"copied"], fail_unsent, waits=False)
-    holder = copied.connection  # as the thread reads it that cancels, before another one moves
+    holder = copied.session  # as the thread reads it that cancels, before another one moves
     flow.move(Frames())
     assert holder.flow is not None and holder.flow.cancel(copied) and not flow.queued
 
@@ -181,14 +181,14 @@ def put_back(flow, line):
 def test_an_interrupt_anywhere_in_a_step_keeps_no_message_back(step, room):
     interrupter, places = OpcodeInterrupter(), []
     while not places or places[-1] is not None:
-        connection = Pair()
-        flow = flow_of(connection, room)
+        session = Pair()
+        flow = flow_of(session, room)
         line = [Letter() for _ in range(6)]
         for message in line:
             flow.send(message, [b"message"], fail_unsent, waits=False)
         places.append(interrupter.run(partial(step, flow, line[3:])))
-        connection.settle()
-        assert connection.sent == [each for each in line if not each.over], places[-1]
+        session.settle()
+        assert session.sent == [each for each in line if not each.over], places[-1]
         assert not flow.queued, places[-1]
     assert len(places) > 3
 
@@ -199,8 +199,8 @@ def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
     interrupter = OpcodeInterrupter("fail_unsent", "done", "send")  # of this file, which the shield takes for a user's
     places = [""]
     while places[-1] is not None:
-        connection, resumed = Pair(), []
-        flow = connection.flow = Flow(connection, ROOM, ProgramClock(lambda: 0.0), resumed.append)
+        session, resumed = Pair(), []
+        flow = session.flow = Flow(session, ROOM, ProgramClock(lambda: 0.0), resumed.append)
         flow.send(Letter(FIRST), [b"first"], fail_unsent)
         waiter, copied = Letter(), Letter()
         queued = waiter.waiting = Queued([b"waits"], fail_unsent, Future())
@@ -209,10 +209,10 @@ def test_an_interrupt_anywhere_keeps_no_request_and_no_thread_back(ends):
         assert all(map(flow.hold, held))
         places.append(interrupter.run(flow.close if ends else partial(flow.credited, ALL)))
         if not ends:
-            connection.settle()
+            session.settle()
         elif not flow.closed:
             flow.close()  # it had not begun
         assert {*resumed} == {*held}, places[-1]
         assert queued.gate.done() and queued.gate.value() is not ends, places[-1]
-        assert connection.sent[1:] == ([] if ends else [copied]) and copied.over is ends, places[-1]
+        assert session.sent[1:] == ([] if ends else [copied]) and copied.over is ends, places[-1]
     assert len(places) > 10

@@ -56,10 +56,10 @@ class EndedStream:
 
 def test_the_end_of_the_bulk_stream_leaves_time_to_read_the_last_frames():
     async def run():
-        connection = DialedSession.__new__(DialedSession)
+        session = DialedSession.__new__(DialedSession)
         buffers = SimpleNamespace(take=None)
-        connection._bulk = GrpcBulkPipe(asyncio.get_running_loop(), buffers, lambda: None)
-        pumping = asyncio.ensure_future(connection._pump_dialed_bulk(EndedStream()))
+        session._bulk = GrpcBulkPipe(asyncio.get_running_loop(), buffers, lambda: None)
+        pumping = asyncio.ensure_future(session._pump_dialed_bulk(EndedStream()))
         for _ in range(50):  # turns of the loop, in which another stream is read
             await asyncio.sleep(0)
         assert not pumping.done()
@@ -69,16 +69,16 @@ def test_the_end_of_the_bulk_stream_leaves_time_to_read_the_last_frames():
     asyncio.run(run())
 
 
-def test_a_frame_whose_segments_went_with_its_connection_is_dropped():
+def test_a_frame_whose_segments_went_with_its_session_is_dropped():
     def received(data):
         raise SerializationError("its segment is not there")
 
-    connection = DialedSession.__new__(DialedSession)
-    connection._scattered, connection.closed = SimpleNamespace(received=received), True
-    connection._received_small(bytes([SCATTERED]))
-    connection.closed = False
+    session = DialedSession.__new__(DialedSession)
+    session._scattered, session.closed = SimpleNamespace(received=received), True
+    session._received_small(bytes([SCATTERED]))
+    session.closed = False
     with pytest.raises(SerializationError):
-        connection._received_small(bytes([SCATTERED]))
+        session._received_small(bytes([SCATTERED]))
 
 
 def give():

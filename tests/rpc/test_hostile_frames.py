@@ -1,4 +1,4 @@
-"""Frames that a worker of the job has spoiled, by accident or on purpose: none harms more than the connection it came on."""
+"""Frames that a worker of the job has spoiled, by accident or on purpose: none harms more than the session it came on."""
 
 import random
 import struct
@@ -183,9 +183,9 @@ def test_a_worker_that_sends_spoiled_frames_harms_nobody_else(lane, until, caplo
     options = GrpcRpcBackendOptions(rpc_timeout=60)
     with in_process_cluster("a", "b", "c", options=options, make_lane=make_lane) as (a, b, c):
         for _ in range(40):
-            connection = b.connections.route(b.peers.find("a"))
+            session = b.sessions.route(b.peers.find("a"))
             for _ in range(5):
-                connection.send([spoiled(chance.choice(frames), chance, begin=1)])
+                session.send([spoiled(chance.choice(frames), chance, begin=1)])
         with a.use():
             assert rpc.rpc_sync("c", identity, (np.arange(3),)).sum() == 3
         with c.use():

@@ -24,7 +24,7 @@ LANES = {
     "tls": partial(GrpcLane, ("tcp",)),
 }
 SECONDS = 120
-# A new segment whose offer was interrupted is not used, and goes with its connection, as does one that lost the end of its
+# A new segment whose offer was interrupted is not used, and goes with its session, as does one that lost the end of its
 # loan (``test_segment_lending.py``): what a finalizer raises goes no further.
 SPARED = ("_offer", "_released")
 
@@ -49,7 +49,7 @@ def many():
 
 
 def again(value, to="b"):
-    """Call until the connection holds: an interrupted thread may have broken it, and calls on it fail with it."""
+    """Call until the session holds: an interrupted thread may have broken it, and calls on it fail with it."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:
@@ -62,7 +62,7 @@ def again(value, to="b"):
 
 
 def taken(a, b):
-    """Return the things that are not given back, by name; ``None`` while a connection is new."""
+    """Return the things that are not given back, by name; ``None`` while a session is new."""
     near, accepted = a.peers.find("b").link.dialed, b.peers.find("a").link.accepted
     if near is None or near.flow is None or len(accepted) != 1 or accepted[0].flow is None:
         return None
@@ -80,7 +80,7 @@ def taken(a, b):
 
 
 def left(a, b):
-    """Return the same, once it is nothing, or after some time. A connection that breaks only now is dialed again."""
+    """Return the same, once it is nothing, or after some time. A session that breaks only now is dialed again."""
     deadline = time.monotonic() + SECONDS
     while (found := taken(a, b)) != {} and time.monotonic() < deadline:
         if found is None:
@@ -123,7 +123,7 @@ def interrupted(interrupter, call):
     while True:
         try:
             return interrupter.run(call)
-        except RpcError:  # its connection was given up a moment ago
+        except RpcError:  # its session was given up a moment ago
             again(7)
 
 

@@ -57,10 +57,10 @@ def frames(pair, monkeypatch):
     seen = []
 
     def show(receive):
-        return lambda connection, frame, owned: (seen.append(frame), receive(connection, frame, owned))
+        return lambda session, frame, owned: (seen.append(frame), receive(session, frame, owned))
 
     for agent in pair:
-        monkeypatch.setattr(agent.connections, "received", show(agent.connections.received))
+        monkeypatch.setattr(agent.sessions, "received", show(agent.sessions.received))
     return seen
 
 
@@ -69,7 +69,7 @@ def port(agent):
 
 
 def counts(agent):
-    return agent.connections.refusals.counts()
+    return agent.sessions.refusals.counts()
 
 
 def call_works(pair):
@@ -154,11 +154,11 @@ def test_a_worker_that_speaks_no_tls(pair, frames, until):
     stranger = RecordingListener("stranger", 1, SECRET)
     lane = GrpcLane()
     try:
-        connection = lane.dial(stranger, pair[0].record, pair[0].record.addresses[0])
-        connection.start()
+        session = lane.dial(stranger, pair[0].record, pair[0].record.addresses[0])
+        session.start()
         stranger.until(lambda: bool(stranger.ended))
     finally:
-        connection.close()
+        session.close()
         lane.close()
     assert "has one end TLS, and the other not?" in str(stranger.ended[0][1])
     until(lambda: counts(pair[0]).get(NO_STREAM))
@@ -169,11 +169,11 @@ def dial(listener, record, address=""):
     """Return how an attempt of a recording listener to connect to a worker ended; None if it was let in."""
     lane = GrpcLane()
     try:
-        connection = lane.dial(listener, record, address or record.addresses[0])
-        connection.start()
+        session = lane.dial(listener, record, address or record.addresses[0])
+        session.start()
         listener.until(lambda: bool(listener.ended or listener.opened))
     finally:
-        connection.close()
+        session.close()
         lane.close()
     return None if listener.opened else listener.ended[0][1]
 
@@ -275,14 +275,14 @@ def test_what_was_recorded_cannot_be_played_again_and_shows_nothing(pair, frames
 
     with closing(Recorder(port(pair[0]))) as recorder:
         lane = Relayed()
-        connection = lane.dial(pair[1].connections, pair[0].record, pair[0].record.addresses[0])
-        connection.number = -1
+        session = lane.dial(pair[1].sessions, pair[0].record, pair[0].record.addresses[0])
+        session.number = -1
         try:
-            assert connection.send([b"plain words that nobody between may read"])
-            connection.start()
+            assert session.send([b"plain words that nobody between may read"])
+            session.start()
             until(lambda: any(b"plain words" in bytes(frame) for frame in frames))
         finally:
-            connection.close()
+            session.close()
             lane.close()
     assert len(recorder.said) > 500
     assert b"plain words" not in recorder.said and b"telegrad" not in recorder.said

@@ -65,22 +65,22 @@ def test_a_stream_that_takes_a_while_to_end_is_waited_for(caplog):
     assert not caplog.records
 
 
-def test_a_bulk_stream_that_arrives_after_its_connection_is_no_strangers(until):
+def test_a_bulk_stream_that_arrives_after_its_session_is_no_strangers(until):
     lane = GrpcLane()
     a, b = agent_on(lane), agent_on(GrpcLane(), "b", 1)
     for agent in (a, b):
         agent.start([a.record, b.record])
     with b.use():
         assert rpc.rpc_sync("a", abs, (-1,)) == 1
-    (token, connection), *_ = lane._sessions.items()
+    (token, session), *_ = lane._sessions.items()
     b.close()
-    until(connection.over.done)
+    until(session.over.done)
     with channel_to(a) as channel:
         assert list(channel.stream_stream(BULK)(iter(()), metadata=[(TOKEN, token)])) == []
-        assert a.connections.refusals.counts() == {}
+        assert a.sessions.refusals.counts() == {}
         with pytest.raises(grpc.RpcError):
             list(channel.stream_stream(BULK)(iter(()), metadata=[(TOKEN, "a stranger's")]))
-        assert a.connections.refusals.counts() == {"it opened a bulk stream without a handshake": 1}
+        assert a.sessions.refusals.counts() == {"it opened a bulk stream without a handshake": 1}
     a.close()
 
 
@@ -98,7 +98,7 @@ def test_an_agent_that_closes_on_the_io_loop_waits_for_nothing(until):
     until(lambda: not [each for each in set(threading.enumerate()) - before if each.name.startswith("telegrad")])
 
 
-def test_a_connection_that_is_dialed_while_its_lane_closes_ends_with_it(monkeypatch):
+def test_a_session_that_is_dialed_while_its_lane_closes_ends_with_it(monkeypatch):
     """The lane has not waited for it, and watches its socket until it ends."""
     monkeypatch.setattr("telegrad.rpc.lanes.grpc.SESSION_CLOSE_SECONDS", 0.1)
 
@@ -106,18 +106,18 @@ def test_a_connection_that_is_dialed_while_its_lane_closes_ends_with_it(monkeypa
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            both.connection.start()
+            both.session.start()
             while not (both.dialer.opened or both.dialer.ended):
                 await asyncio.sleep(0.01)
 
     with pair(partial(GrpcLane, ("tcp",))) as both:
         call_on_loop(both.near.loop, both.near.keep, dials_at_the_end)
         both.near.close()
-        assert both.dialer.opened == [end for end, _ in both.dialer.ended] == [both.connection]
+        assert both.dialer.opened == [end for end, _ in both.dialer.ended] == [both.session]
         both.near = GrpcLane()
 
 
-async def test_a_connection_that_ends_as_its_last_frame_leaves_waits_for_nothing():
+async def test_a_session_that_ends_as_its_last_frame_leaves_waits_for_nothing():
     """The cancellation of its writing came to nothing, and one of five shutdowns took CLOSE_SECONDS."""
     said = []
 
@@ -129,11 +129,11 @@ async def test_a_connection_that_ends_as_its_last_frame_leaves_waits_for_nothing
             said.append("the end")
 
     lane = SimpleNamespace(loop=asyncio.get_running_loop(), resources=new_resources())
-    connection = AcceptedSession(lane, None)
-    connection.large = Side()
-    connection._decided.set()
-    connection._frames.end()
-    writing = asyncio.ensure_future(connection._write_frames(said.append, connection.large.say_end))
+    session = AcceptedSession(lane, None)
+    session.large = Side()
+    session._decided.set()
+    session._frames.end()
+    writing = asyncio.ensure_future(session._write_frames(said.append, session.large.say_end))
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(writing, 30)
     assert not said
@@ -150,9 +150,9 @@ def wait_for_release():
     released.wait(30)
 
 
-def break_socket(connection):
-    """Close the socket of a connection so that its other end gets an error, not the end of the stream."""
-    stream = connection._stream
+def break_socket(session):
+    """Close the socket of a session so that its other end gets an error, not the end of the stream."""
+    stream = session._stream
     stream._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     stream.fail(ConnectionResetError("broken by a test"))
 
@@ -177,15 +177,15 @@ def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until,
     with in_process_cluster("a", "b", make_lane=partial(GrpcLane, ("tcp",))) as (a, b):
         with a.use():
             rpc.rpc_sync("b", abs, (1,))
-        connection = a.peers.at(1).link.dialed
+        session = a.peers.at(1).link.dialed
         waiting = thread(wait_in_vain)
-        until(lambda: connection.reading._sleeper._asleep)
+        until(lambda: session.reading._sleeper._asleep)
         break_socket(b.peers.at(0).link.accepted[0])
         waiting.join(30)
         released.set()
         until(lambda: kept[0]() is None)
         assert "broke during the call" in failures[0]
-        poller, stream = connection._lane.poller, connection._stream
+        poller, stream = session._lane.poller, session._stream
         stream.watch_input(True)  # as a thread that leaves the reading late
         until(lambda: stream._closed)
         assert stream not in poller._owners.values()
@@ -198,7 +198,7 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
-def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_connection_up(until):
+def test_a_thread_that_is_interrupted_as_it_writes_for_others_gives_the_session_up(until):
     """Before a thread waits for an answer, it writes what others have left to be written."""
 
     def answers():

@@ -45,7 +45,7 @@ class Handle(FrameHandle):
 
 
 class End:
-    """One end of a connection: small frames are given to the other end at once."""
+    """One end of a session: small frames are given to the other end at once."""
 
     def __init__(self, loop, bulk):
         self.loop = loop

@@ -1,4 +1,4 @@
-"""Graceful shutdown of many workers: it needs no connections beside those that the job had."""
+"""Graceful shutdown of many workers: it needs no sessions beside those that the job had."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -68,7 +68,7 @@ class World:
 
     def __init__(self):
         self.link, self.now, self.told = Link(), 0.0, []
-        self.unreported = []  # connections that were found closed: their lane reports the end later
+        self.unreported = []  # sessions that were found closed: their lane reports the end later
         self.sent = self.dropped = self.failed = self.called = 0
 
     def may(self):
@@ -121,29 +121,29 @@ class World:
         self.dial()
 
     def leave(self):
-        connection = self.link.dialed
-        connection.opened = True
-        self.sent += connection.calls
-        connection.calls = 0
+        session = self.link.dialed
+        session.opened = True
+        self.sent += session.calls
+        session.calls = 0
 
     def open(self):
-        link, connection = self.link, self.link.dialed
+        link, session = self.link, self.link.dialed
         self.leave()
-        connection.told = True
-        announced = LinkAction.ANNOUNCE in link.opened(connection)
+        session.told = True
+        announced = LinkAction.ANNOUNCE in link.opened(session)
         assert announced is (link.state is LinkState.OPEN)
 
     def end(self):
-        connection = self.link.dialed
-        self.link.ended(connection, self.now)
-        self.lose(connection)
+        session = self.link.dialed
+        self.link.ended(session, self.now)
+        self.lose(session)
 
     def find(self):
-        connection = self.link.dialed
-        assert self.link.found_closed(connection, self.now, 1)
-        self.unreported.append(connection)
-        if connection is not self.link.kept:
-            self.lose(connection)
+        session = self.link.dialed
+        assert self.link.found_closed(session, self.now, 1)
+        self.unreported.append(session)
+        if session is not self.link.kept:
+            self.lose(session)
 
     def report(self):
         self.link.ended(self.unreported.pop(), self.now)
@@ -166,15 +166,15 @@ class World:
             self.link.kept = None
 
     def fail_waiting(self):
-        for connection in (self.link.dialed, self.link.kept):
-            if connection is not None:
-                self.failed += connection.calls
-                connection.calls = 0
+        for session in (self.link.dialed, self.link.kept):
+            if session is not None:
+                self.failed += session.calls
+                session.calls = 0
 
-    def lose(self, connection):
+    def lose(self, session):
         if self.link.state is LinkState.GONE:
-            self.failed += connection.calls
-            connection.calls = 0
+            self.failed += session.calls
+            session.calls = 0
 
     def check(self):
         link, state = self.link, self.link.state
@@ -249,11 +249,11 @@ def test_pauses_between_redials_grow_up_to_a_limit_and_begin_anew_when_the_link_
     assert world.link.redial_at == world.now
 
 
-def test_a_call_tries_a_limited_number_of_connections():
+def test_a_call_tries_a_limited_number_of_sessions():
     link, tried = Link(), 0
     while True:
-        link.dial(connection := Dial())
+        link.dial(session := Dial())
         tried += 1
-        if not link.found_closed(connection, 0.0, tried):
+        if not link.found_closed(session, 0.0, tried):
             break
     assert tried == ROUTES

@@ -236,7 +236,7 @@ def test_a_signal_handler_may_wait_while_its_thread_sleeps(line, thread):
     assert results == [1] and not line.reading._turn._is_owned()
 
 
-def test_ctrl_c_while_frames_are_read_gives_the_connection_up(line):
+def test_ctrl_c_while_frames_are_read_gives_the_session_up(line):
     """Nobody knows which of them were."""
     line.reading._deliver = lambda frame: signal.raise_signal(signal.SIGINT)
     line.send(0)

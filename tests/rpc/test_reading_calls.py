@@ -28,7 +28,7 @@ def answer_later():
 def test_a_late_answer_is_not_taken_for_another_calls(workers, until, thread):
     asked.clear()
     a, *_ = workers
-    if a.connections.lanes.keys() != {"grpc"}:
+    if a.sessions.lanes.keys() != {"grpc"}:
         return
     with pytest.raises(RpcTimeoutError):
         rpc.rpc_sync("b", sleep, (0.3,), timeout=0.05)

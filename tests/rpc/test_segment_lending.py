@@ -228,7 +228,7 @@ def test_more_than_the_allowance_is_refused():
 
 
 def test_a_segment_that_is_offered_to_a_closed_borrower_is_not_kept(woken):
-    """The thread that reads may be in the middle of an offer when the connection ends."""
+    """The thread that reads may be in the middle of an offer when the session ends."""
     bound, descriptors = allowance(PAGE, 1), len(os.listdir("/proc/self/fd"))
     borrower = Borrower(bound, lambda: woken.append(1))
     borrower.close()
@@ -244,7 +244,7 @@ def test_a_piece_that_is_not_there_is_an_error(borrower, number, size):
         borrower.piece(number, size)
 
 
-def test_arrays_outlive_the_lender_the_mapping_and_the_connection(borrower):
+def test_arrays_outlive_the_lender_the_mapping_and_the_session(borrower):
     segment = borrow(borrower)
     segment[:3] = b"abc"
     piece = borrower.piece(1, 3)
@@ -296,7 +296,7 @@ def test_what_was_written_between_two_forks_stays(borrower):
     assert bytes(array) == b"more"
 
 
-def test_arrays_are_kept_from_a_child_also_when_their_connection_is_gone():
+def test_arrays_are_kept_from_a_child_also_when_their_session_is_gone():
     borrower = Borrower(allowance(), lambda: None)
     segment = borrow(borrower)
     array = np.ndarray((4,), np.uint8, borrower.piece(1, 4))
@@ -344,7 +344,7 @@ def test_in_any_order_nothing_is_overwritten_while_it_is_in_use(seed):
     del array
 
 
-def test_a_segment_goes_with_its_connection_when_the_end_of_its_loan_was_interrupted(lender, interrupted_end):
+def test_a_segment_goes_with_its_session_when_the_end_of_its_loan_was_interrupted(lender, interrupted_end):
     borrower = Borrower(allowance(), lambda: None)
     ((number, segment),) = lender.offer([PAGE], 0.0) or lender.offer([PAGE], 1.0)
     borrower.open(number, os.dup(segment.fd))

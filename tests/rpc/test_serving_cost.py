@@ -29,19 +29,19 @@ def nothing():
 def test_a_small_request_is_served_with_few_calls(monkeypatch, function, args, python_calls, c_calls):
     with cluster(["a", "b"]) as (_, b):
         arrived, answers, tasks = [], [], []
-        received = b.connections.received
-        monkeypatch.setattr(b.connections, "received", lambda *each: (arrived.append(each), received(*each)))
+        received = b.sessions.received
+        monkeypatch.setattr(b.sessions, "received", lambda *each: (arrived.append(each), received(*each)))
         rpc.rpc_sync("b", function, args)
-        connection, frame = next((at, bytes(frame)) for at, frame, _ in arrived if frame[0] == FrameKind.REQUEST)
+        session, frame = next((at, bytes(frame)) for at, frame, _ in arrived if frame[0] == FrameKind.REQUEST)
         monkeypatch.undo()
-        monkeypatch.setattr(type(connection), "send", lambda *each: not answers.append(None))
+        monkeypatch.setattr(type(session), "send", lambda *each: not answers.append(None))
         monkeypatch.setattr(b.threads.functions, "submit", tasks.append)
         numbers = itertools.count(1 << 40)
 
         def step():
             request = bytearray(frame)
             request[CALL_ID] = struct.pack("<Q", next(numbers))
-            received(connection, request, True)
+            received(session, request, True)
             tasks.pop()()
 
         counts = count(step)

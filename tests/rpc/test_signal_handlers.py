@@ -52,7 +52,7 @@ def pass_gate():
 
 
 def answers():
-    """Return whether a call is answered: one on a connection that was given up fails."""
+    """Return whether a call is answered: one on a session that was given up fails."""
     try:
         return rpc.rpc_sync("b", abs, (-7,), timeout=SECONDS) == 7
     except RpcError:
@@ -182,7 +182,7 @@ def test_a_finalizer_may_call_wherever_an_object_is_freed_and_waits_or_is_refuse
 @pytest.mark.filterwarnings("ignore:.*was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning")  # of gRPC
 @EACH_LANE
 def test_what_a_handler_raises_anywhere_in_a_call_breaks_that_call_at_most(lanes, to, argument, handle, until):
-    """Raises in a handler: the error reaches the user, and the next call is answered, if need be by another connection."""
+    """Raises in a handler: the error reaches the user, and the next call is answered, if need be by another session."""
     handle(late)
 
     # asyncio takes an OSError there, which a TimeoutError is, for one of its own socket.
@@ -237,15 +237,15 @@ def test_an_error_of_a_handler_is_known_by_its_traceback(handle, handler):
 
 
 @pytest.mark.parametrize("caller", [()], ids=["grpc"], indirect=True)
-def test_a_connection_whose_write_was_interrupted_takes_no_more(caller, handle, monkeypatch):
+def test_a_session_whose_write_was_interrupted_takes_no_more(caller, handle, monkeypatch):
     """Else a call that follows may go that way, be answered, and another one fail when the loop ends the stream."""
     handle(late)
-    connection = caller.peers.find("b").link.dialed
+    session = caller.peers.find("b").link.dialed
     done = interrupt_once(monkeypatch, Outbox, "_write_next")
     with pytest.raises(TimeoutError):
         while True:  # while the loop writes, this thread does not: then the call is answered
             assert rpc.rpc_sync("b", len, (bytes(MIB),), timeout=SECONDS) == MIB and not done
-    assert not connection.send([bytes(HEAD_BYTES)])
+    assert not session.send([bytes(HEAD_BYTES)])
     assert rpc.rpc_sync("b", abs, (-7,), timeout=SECONDS) == 7
 
 

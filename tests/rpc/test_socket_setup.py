@@ -1,4 +1,4 @@
-"""Sockets of connections: which lane is chosen and why, and what a socket must prove before a frame is read from it."""
+"""Sockets of sessions: which lane is chosen and why, and what a socket must prove before a frame is read from it."""
 
 import asyncio
 import resource
@@ -102,7 +102,7 @@ def test_a_stranger_at_the_socket_is_hung_up_on_and_counted(kind, words, until):
             stranger.sendall(words)
             stranger.shutdown(socket.SHUT_WR)
         assert hung_up_on(stranger)
-        until(lambda: b.connections.refusals.counts() == {REASON: 1})
+        until(lambda: b.sessions.refusals.counts() == {REASON: 1})
         assert rpc.rpc_sync("w1", abs, (-1,)) == 1
         assert lane_of(a, "w1")[0] == kind
 
@@ -159,18 +159,18 @@ async def test_sockets_are_accepted_again_after_the_system_gave_no_socket(monkey
 
 
 @pytest.mark.parametrize("closes_far", [False, True])
-def test_a_broken_socket_breaks_its_connection(closes_far, monkeypatch):
+def test_a_broken_socket_breaks_its_session(closes_far, monkeypatch):
     monkeypatch.setattr("telegrad.rpc.lanes.grpc_session.SESSION_CLOSE_SECONDS", 0.2)
     with pair(partial(GrpcLane, ["unix"])) as both:
         far_end = both.talk()
         both.acceptor.until(lambda: far_end._stream is not None)
-        (far_end if closes_far else both.connection)._stream._socket.shutdown(socket.SHUT_RDWR)
+        (far_end if closes_far else both.session)._stream._socket.shutdown(socket.SHUT_RDWR)
         for listener in (both.dialer, both.acceptor):
             listener.until(lambda listener=listener: bool(listener.ended))
             assert isinstance(listener.ended[0][1], ConnectionResetError)
 
 
-def test_calls_go_on_over_a_new_connection_after_the_socket_broke():
+def test_calls_go_on_over_a_new_session_after_the_socket_broke():
     with agents_with(["unix"], ["unix"]) as (a, _), a.use():
         assert rpc.rpc_sync("w1", abs, (-1,)) == 1
         a.peers.at(1).link.dialed._stream._socket.shutdown(socket.SHUT_RDWR)
@@ -186,10 +186,10 @@ def test_calls_go_on_over_a_new_connection_after_the_socket_broke():
 
 def test_a_socket_that_hangs_up_while_sockets_are_to_come_is_not_refused(until):
     with agents_with(["unix"], ["unix"]) as (_, b):
-        acceptor = b.connections.lanes["grpc"]._socket_acceptor
+        acceptor = b.sessions.lanes["grpc"]._socket_acceptor
         tokens = SocketTokens(b"n" * 16, b"d" * 32, b"a" * 32)
         acceptor.expect(tokens, lambda *given: None)
         connect(b.record.addresses[1]).close()
         with connect(b.record.addresses[1]) as stranger:  # one that lies is still counted
             stranger.sendall(b"x" * 48)
-            until(lambda: b.connections.refusals.counts() == {REASON: 1})
+            until(lambda: b.sessions.refusals.counts() == {REASON: 1})

@@ -1,4 +1,4 @@
-"""Calls that wait on a connection which ends before it was open: none was sent, so all go by the next one, once."""
+"""Calls that wait on a session which ends before it was open: none was sent, so all go by the next one, once."""
 
 import asyncio
 import threading
@@ -33,13 +33,13 @@ dials: list[tuple[object, object]] = []
 
 
 class LateLane(InProcessLane):
-    """Lane whose connections to others open, or fail, when a test says so."""
+    """Lane whose sessions to others open, or fail, when a test says so."""
 
     def dial(self, listener, peer, address):
-        connection = super().dial(listener, peer, address)
-        connect = connection.connect
-        connection.connect = lambda: dials.append((connection, connect))
-        return connection
+        session = super().dial(listener, peer, address)
+        connect = session.connect
+        session.connect = lambda: dials.append((session, connect))
+        return session
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def late(until):
 
 
 @pytest.mark.parametrize("failures", [1, 3])
-async def test_calls_go_by_the_connection_that_opens(late, failures):
+async def test_calls_go_by_the_session_that_opens(late, failures):
     _, fail, succeed = late
     calls = [rpc.rpc_async("b", note, (number,)) for number in range(5)]  # more than there is room for
     for _ in range(failures):
@@ -68,7 +68,7 @@ async def test_calls_go_by_the_connection_that_opens(late, failures):
     assert [await rpc.rpc_async("b", note, (number,)) for number in range(6)] == list(range(6))  # there is room again
 
 
-def test_a_thread_that_waits_for_room_waits_for_that_of_the_next_connection(late):
+def test_a_thread_that_waits_for_room_waits_for_that_of_the_next_session(late):
     _, fail, succeed = late
     calls = [rpc.rpc_async("b", note, (number,)) for number in range(2)]
     answers = []
@@ -86,7 +86,7 @@ def test_a_thread_that_waits_for_room_waits_for_that_of_the_next_connection(late
     assert [call.wait() for call in calls] == [0, 1] and answers == [2] and sorted(ran) == [0, 1, 2]
 
 
-def test_a_connection_that_was_open_loses_what_it_carried(late, until):
+def test_a_session_that_was_open_loses_what_it_carried(late, until):
     """Its calls may have run."""
     a, _, succeed = late
     first = rpc.rpc_async("b", note, (1,))
@@ -98,12 +98,12 @@ def test_a_connection_that_was_open_loses_what_it_carried(late, until):
 
 
 @pytest.mark.parametrize("end", ["lost", "closed"])
-async def test_a_connection_that_never_opened_keeps_no_call(late, end):
-    """The worker is lost, or this one closes, while the calls wait for the next connection."""
+async def test_a_session_that_never_opened_keeps_no_call(late, end):
+    """The worker is lost, or this one closes, while the calls wait for the next session."""
     a, fail, _ = late
     calls = [rpc.rpc_async("b", note, (number,)) for number in range(5)]  # more than there is room for
     flow = a.flows.of(a.peers.at(1).link.dialed)
-    a.connections.on_ended.append(
+    a.sessions.on_ended.append(
         lambda peer: a.losses.left(peer, "it ended", False, b"") if end == "lost" else a.close("it ends")
     )
     fail()
@@ -116,7 +116,7 @@ async def test_a_connection_that_never_opened_keeps_no_call(late, end):
 
 @contextmanager
 def slow_to_connect(monkeypatch, failures):
-    """Connections by gRPC fail so often, and then wait for the event."""
+    """Sessions by gRPC fail so often, and then wait for the event."""
     connect, attempts, gate = grpc_dialing.connect, [], threading.Event()
 
     async def late(*args):
@@ -140,7 +140,7 @@ def by_grpc(*sockets):
 
 
 @pytest.mark.parametrize("sockets", [["unix"], []], ids=["socket", "grpc"])
-def test_frames_of_every_size_go_by_the_next_connection(sockets, monkeypatch):
+def test_frames_of_every_size_go_by_the_next_session(sockets, monkeypatch):
     with by_grpc(*sockets) as (a, _), a.use(), slow_to_connect(monkeypatch, 2) as (gate, attempts):
         gate.set()
         values = [1, "x" * 1000, b"x" * 300_000, tg.tensor(np.arange(3_000_000.0))]

@@ -205,7 +205,7 @@ def test_a_worker_that_died_after_its_answer_is_suspected_all_the_same():
     assert machine.report.suspects(2)
 
 
-def test_a_connection_that_opened_is_a_reason_to_ask_and_no_answer():
+def test_a_session_that_opened_is_a_reason_to_ask_and_no_answer():
     machine = machine_of_three(0)
     assert machine.handle(Opened(2), 0.0) == []
     machine.handle(Unreachable(2, SILENT), 0.0)

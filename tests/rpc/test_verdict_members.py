@@ -30,7 +30,7 @@ def test_a_goodbye_is_passed_on():
 
 
 def test_a_goodbye_brings_the_losses_that_are_why_its_sender_leaves():
-    """The report of them may still be on its way, on another connection."""
+    """The report of them may still be on its way, on another session."""
     machine, leaver = machine_of_three(0), machine_of_three(1)
     leaver.handle(ReportReceived(0, Report(1, {2: DEAD})), 0.0)
     leaver.handle(Unreachable(2, DEAD), 0.0)

@@ -140,7 +140,7 @@ class World:
         if peer in self.killed or self.machines[peer].closed:
             self.notice_death(rank, peer)
         elif self.linked(rank, peer):
-            if rank in self.machines[peer].report.lost:  # it refuses our connection, and says why
+            if rank in self.machines[peer].report.lost:  # it refuses our session, and says why
                 self.handle(rank, ReportReceived(peer, self.machines[peer].report))
             else:
                 self.handle(rank, Opened(peer))

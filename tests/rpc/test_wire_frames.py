@@ -80,13 +80,13 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("name", CORRUPT)
-def test_a_corrupt_frame_of_a_peer_ends_its_connection_and_nothing_else(workers, name, caplog, until):
+def test_a_corrupt_frame_of_a_peer_ends_its_session_and_nothing_else(workers, name, caplog, until):
     a, b, _ = workers
     assert send(1) == 1
-    connection = a.peers.find("b").link.dialed
-    connection.send([CORRUPT[name]])
-    until(lambda: a.peers.find("b").link.dialed is not connection or "a method that" in name)
-    assert send(2) == 2  # over a new connection
+    session = a.peers.find("b").link.dialed
+    session.send([CORRUPT[name]])
+    until(lambda: a.peers.find("b").link.dialed is not session or "a method that" in name)
+    assert send(2) == 2  # over a new session
     assert not b.closed
     if name != "a method that there is not":
         assert "worker 'b' closes a connection to worker 'a'" in caplog.text

@@ -19,16 +19,16 @@ class Held:
 
     def __init__(self, agent, monkeypatch):
         self.arrived, self.frames = threading.Event(), []
-        self._receive = agent.connections.received
-        monkeypatch.setattr(agent.connections, "received", self._see)
+        self._receive = agent.sessions.received
+        monkeypatch.setattr(agent.sessions, "received", self._see)
 
-    def _see(self, connection, frame, owned):
+    def _see(self, session, frame, owned):
         kind, _, method, *_ = FRAME_HEAD.unpack_from(frame)
         if kind == FrameKind.REQUEST and method == ReferenceMethod.CREATE and not self.arrived.is_set():
-            self.frames.append((connection, bytearray(frame), True))
+            self.frames.append((session, bytearray(frame), True))
             self.arrived.set()
         else:
-            self._receive(connection, frame, owned)
+            self._receive(session, frame, owned)
 
     def let_go(self):
         assert self.arrived.wait(10)
@@ -117,8 +117,8 @@ def test_a_use_fails_when_the_creating_call_is_known_not_to_come(workers, held, 
     assert not len(workers[2].part(RRefContext).ownership.owned)
 
 
-def break_the_connection_to_a(workers, until):
-    """Let "c" dial "a", and break that connection: "a" must not take it for the one by which its own messages go."""
+def break_the_session_to_a(workers, until):
+    """Let "c" dial "a", and break that session: "a" must not take it for the one by which its own messages go."""
     with workers[2].use():
         assert rpc.rpc_sync("a", abs, (-1,)) == 1
     link = workers[0].peers.find("c").link
@@ -128,10 +128,10 @@ def break_the_connection_to_a(workers, until):
     assert link.dialed is not None
 
 
-def test_a_creating_call_is_not_taken_back_when_another_connection_breaks(workers, held, until):
+def test_a_creating_call_is_not_taken_back_when_another_session_breaks(workers, held, until):
     reference = rpc.remote("c", Counter, (7,))
     assert held.arrived.wait(10)
-    break_the_connection_to_a(workers, until)
+    break_the_session_to_a(workers, until)
     assert workers[0].part(RRefContext).ownership.counts()["cancelling_transfers"] == 0
     held.let_go()
     assert reference.rpc_sync().get() == 7
@@ -141,21 +141,21 @@ def owned_by_c():
     return rpc.RRef(Counter(7))
 
 
-def test_a_reference_in_an_answer_is_not_taken_back_when_another_connection_breaks(workers, monkeypatch, until):
-    """The answer of "c" waits, while the connection by which "c" makes its own calls breaks."""
+def test_a_reference_in_an_answer_is_not_taken_back_when_another_session_breaks(workers, monkeypatch, until):
+    """The answer of "c" waits, while the session by which "c" makes its own calls breaks."""
     a, held = workers[0], []
-    receive = a.connections.received
+    receive = a.sessions.received
 
-    def see(connection, frame, owned):
+    def see(session, frame, owned):
         if not held and FRAME_HEAD.unpack_from(frame)[0] == FrameKind.REPLY:
-            held.append((connection, bytearray(frame), True))
+            held.append((session, bytearray(frame), True))
         else:
-            receive(connection, frame, owned)
+            receive(session, frame, owned)
 
-    monkeypatch.setattr(a.connections, "received", see)
+    monkeypatch.setattr(a.sessions, "received", see)
     answer = rpc.rpc_async("c", owned_by_c)
     until(lambda: held)
-    break_the_connection_to_a(workers, until)
+    break_the_session_to_a(workers, until)
     receive(*held[0])
     assert answer.wait(10).rpc_sync().get() == 7
 

@@ -318,7 +318,7 @@ def test_a_reference_that_could_not_be_created_is_collected(monkeypatch, until):
     """Found by the simulator: the error that the reference kept had a traceback, and in it the frame with the reference."""
     with in_process_cluster("a", "b") as (a, _), a.use():
         with monkeypatch.context() as cut:
-            cut.setattr(a.connections, "route", refuse_to_route)
+            cut.setattr(a.sessions, "route", refuse_to_route)
             cut.setattr(a.control, "_send", lambda peer, frame: None)
             create_and_forget()
         gc.collect()
@@ -336,7 +336,7 @@ def create_and_forget():
 
 
 class Freezing(Workload):
-    """The last worker freezes, which the others hear of from one that calls it; they have had no connection to it."""
+    """The last worker freezes, which the others hear of from one that calls it; they have had no session to it."""
 
     def __init__(self):
         super().__init__()

@@ -12,7 +12,7 @@ MOST_SEGMENTS = 1024
 
 
 class Allowance:
-    """Bound of bytes and of number, shared by all connections of a lane. Any thread.
+    """Bound of bytes and of number, shared by all sessions of a lane. Any thread.
 
     Args:
         size: most bytes.

@@ -37,14 +37,14 @@ class SegmentLoan(weakref.ref[Any]):
     forks: int
 
 
-_loans: dict[int, SegmentLoan] = {}  # by ``id``: loans of all connections, also of connections that have ended
+_loans: dict[int, SegmentLoan] = {}  # by ``id``: loans of all sessions, also of sessions that have ended
 
 
 class Borrower:
-    """Segments that one connection's peer has lent.
+    """Segments that one session's peer has lent.
 
     Args:
-        allowance: for the segments of all connections.
+        allowance: for the segments of all sessions.
         wake: called by finalizers after a segment was given back; it must take no lock.
     """
 
@@ -65,7 +65,7 @@ class Borrower:
             self._refused.append(number)
             return
         with self._lock:
-            if self._closed:  # meanwhile: the thread that reads may be here when the connection ends
+            if self._closed:  # meanwhile: the thread that reads may be here when the session ends
                 self._allowance.give_back(len(segment))
                 return
             self._segments[number] = segment
@@ -96,7 +96,7 @@ class Borrower:
 
     def _released(self, loan: SegmentLoan) -> None:
         if _loans.pop(id(loan), None) is None or os.getpid() != self._process:
-            return  # a handler interrupted ``piece``: the segment stays until its connection ends. Or this is a forked child.
+            return  # a handler interrupted ``piece``: the segment stays until its session ends. Or this is a forked child.
         if loan.forks == fork_count():
             self._reusable.append(loan.number)
         else:  # a child that was forked meanwhile may use the memory, so it must not be written to again
@@ -123,11 +123,11 @@ class Borrower:
                     self._allowance.give_back(len(segment))
 
     def close(self) -> None:
-        """Unmap all segments as soon as nothing refers to them: the connection ended."""
+        """Unmap all segments as soon as nothing refers to them: the session ended."""
         with self._lock:
             self._closed = True
         self.unmap(list(self._segments))
-        # Finalizers refer to this object, and must not keep the connection and the objects to which that refers.
+        # Finalizers refer to this object, and must not keep the session and the objects to which that refers.
         self._wake = _do_nothing
 
     def __len__(self) -> int:

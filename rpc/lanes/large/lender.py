@@ -41,10 +41,10 @@ def class_size(size: int) -> int:
 
 
 class Lender:
-    """Segments that one connection lends to its peer. Any thread.
+    """Segments that one session lends to its peer. Any thread.
 
     Args:
-        allowance: for the segments of all connections.
+        allowance: for the segments of all sessions.
         create: makes a segment.
     """
 
@@ -158,7 +158,7 @@ class Lender:
             self._gone += gone
 
     def close(self) -> None:
-        """Drop all segments: the connection ended. Arrays at the receiver stay valid."""
+        """Drop all segments: the session ended. Arrays at the receiver stay valid."""
         with self._lock:
             self._closed = True
             for segment in [*self._in_use.values(), *(segment for segment, _ in self._idle.values())]:

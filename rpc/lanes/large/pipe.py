@@ -276,7 +276,7 @@ class LargePipe(Pipe):
         try:
             call_on_loop(self._loop, action)
         except RuntimeError:
-            pass  # the loop is closed, and the connection with it
+            pass  # the loop is closed, and the session with it
 
     # -- the end
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer, and then ends
 READER_RETRY_SECONDS = 0.2  # until the thread is started again, if the system has given none
-GIVE_UP_SECONDS = 10.0  # the connection ends if the system gives no thread for so long
+GIVE_UP_SECONDS = 10.0  # the session ends if the system gives no thread for so long
 Offered = Callable[[int, "int | None"], object]
 Ended = Callable[["Exception | None"], object]
 
@@ -54,7 +54,7 @@ class BulkReader:
         self._ended = ended
         self._closed = False
         self._starter = ThreadStarter("read large frames")
-        self._latest: float | None = None  # when the connection ends if there is still no thread
+        self._latest: float | None = None  # when the session ends if there is still no thread
         self._rights = socket.CMSG_SPACE(DESCRIPTOR.size) if source.family == socket.AF_UNIX else 0
         self._poll = select.poll()
         self._poll.register(source, select.POLLIN)
@@ -102,7 +102,7 @@ class BulkReader:
             try:
                 call_on_loop(self._loop, self._watch)
             except RuntimeError:
-                pass  # the loop is closed, and the connection with it
+                pass  # the loop is closed, and the session with it
 
     def _end(self, error: Exception | None) -> None:
         self._assembly.drop()  # its memory may be as much as the rest of the process has

@@ -1,4 +1,4 @@
-"""``Resources``: memory for large frames that the connections of a lane share, and its bounds."""
+"""``Resources``: memory for large frames that the sessions of a lane share, and its bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .buffers import Buffers
 
 
 class Resources(NamedTuple):
-    """Resources for large frames, shared by the connections of a lane.
+    """Resources for large frames, shared by the sessions of a lane.
 
     Attributes:
         lending: allowance for segments that are lent.

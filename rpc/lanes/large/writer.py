@@ -178,7 +178,7 @@ class BulkWriter:
         try:
             call_on_loop(self._loop, self._write_on_loop)
         except RuntimeError:
-            pass  # the loop is closed, and the connection with it
+            pass  # the loop is closed, and the session with it
 
     def _write_on_loop(self) -> None:
         if self._closed:

@@ -1,4 +1,4 @@
-"""Connections of one agent to the other workers: it dials, redials, admits those that dial, and handles the lanes' events."""
+"""Sessions of one agent to the other workers: it dials, redials, admits those that dial, and handles the lanes' events."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Session, Any, bool], None]
 
 
-class Connections(LaneListener):
-    """Every connection of one agent, dialed by it or by others.
+class Sessions(LaneListener):
+    """Every session of one agent, dialed by it or by others.
 
-    Requests travel on connections that this worker dialed, control messages on any.
+    Requests travel on sessions that this worker dialed, control messages on any.
 
     Args:
         state: the agent's state.
         me: its credentials.
         peers: the workers of the job.
         lanes: its transports; the first that both sides know is used.
-        flows: flow control of the connections.
+        flows: flow control of the sessions.
         timers: for redials.
         options: of the agent.
 
@@ -49,10 +49,10 @@ class Connections(LaneListener):
         known: completes when the workers of the job are known.
         under_way: calls of this worker, and requests that have not begun.
         received: takes each frame that arrives (``LaneListener.received``): the agent's receiver, without a call between.
-        on_dialed: called with a peer and the connection to it that this worker dialed, when that is open.
-        on_opened: called with a peer after a connection to it opened.
-        on_ended: called with a peer after a connection to it ended, or could not be made.
-        on_broken: called with a peer, unless it is lost, and an open connection to it that ended: messages may be lost.
+        on_dialed: called with a peer and the session to it that this worker dialed, when that is open.
+        on_opened: called with a peer after a session to it opened.
+        on_ended: called with a peer after a session to it ended, or could not be made.
+        on_broken: called with a peer, unless it is lost, and an open session to it that ended: messages may be lost.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Connections(LaneListener):
         self._own_address = ""
 
     def listen(self, address: str | None) -> None:
-        """Accept connections on every lane.
+        """Accept sessions on every lane.
 
         Args:
             address: "host:port", where others reach the first lane; the other lanes get free ports of that host. ``None`` for
@@ -128,7 +128,7 @@ class Connections(LaneListener):
     # -- dialing
 
     def route(self, peer: Peer) -> Session:
-        """Return the connection for requests to ``peer``; dial if there is none.
+        """Return the session for requests to ``peer``; dial if there is none.
 
         Raises:
             LinkCutError: the link is cut.
@@ -136,23 +136,23 @@ class Connections(LaneListener):
         """
         if peer.link.state is LinkState.CUT:
             raise peer.cut_error()
-        connection = peer.link.dialed or self.dial(peer)
-        if connection is None:
+        session = peer.link.dialed or self.dial(peer)
+        if session is None:
             raise peer.lost_error()
-        return connection
+        return session
 
     def dial_missing(self, peer: Peer) -> None:
-        """Dial ``peer`` unless there is a connection, or one is being made."""
+        """Dial ``peer`` unless there is a session, or one is being made."""
         if not peer.linked and peer.link.dialed is None:
             self.dial(peer)
 
     def dial(self, peer: Peer) -> Session | None:
-        """Return a new connection to ``peer``, or the one that another thread dialed at the same time.
+        """Return a new session to ``peer``, or the one that another thread dialed at the same time.
 
         Returns:
             ``None`` if the worker is gone.
         """
-        fresh, link, started = self._new_connection(peer), peer.link, False
+        fresh, link, started = self._new_session(peer), peer.link, False
         try:
             with peer.lock:
                 if not link.dials:
@@ -170,12 +170,12 @@ class Connections(LaneListener):
         self._close_if_late(fresh)
         return fresh
 
-    def _close_if_late(self, connection: Session) -> None:
-        """Close a connection that a peer got while the agent closed, and which the agent may not have found there."""
+    def _close_if_late(self, session: Session) -> None:
+        """Close a session that a peer got while the agent closed, and which the agent may not have found there."""
         if self._state.closed:
-            connection.close()
+            session.close()
 
-    def _new_connection(self, peer: Peer) -> Session:
+    def _new_session(self, peer: Peer) -> Session:
         if peer.number == self._state.number:
             return self._own_lane.dial(self, peer.record, self._own_address)
         for scheme, lane in self.lanes.items():
@@ -193,13 +193,13 @@ class Connections(LaneListener):
             self._timers.at(peer.link.redial_at, self._redial, peer)
 
     def _redial(self, peer: Peer) -> None:
-        """Dial a peer whose connection ended, unless it was dialed already or is to be dialed later."""
+        """Dial a peer whose session ended, unless it was dialed already or is to be dialed later."""
         due = peer.link.redial_at
         if due is not None and due <= self._timers.now() and not self._state.closed:
             self.dial(peer)
 
     def peer_lost(self, peer: Peer) -> None:
-        """Drop the calls to a peer that is gone which are queued on a connection that ended before it was open."""
+        """Drop the calls to a peer that is gone which are queued on a session that ended before it was open."""
         with peer.lock:
             kept, peer.link.kept = peer.link.kept, None
         if kept is not None:
@@ -216,19 +216,19 @@ class Connections(LaneListener):
     def members_known(self) -> Future[None]:
         return self.known
 
-    def admit(self, handshake: AcceptorHandshake, connection: Session) -> str:
+    def admit(self, handshake: AcceptorHandshake, session: Session) -> str:
         joiner, me = handshake.peer, self.me.record
         if handshake.expected_identity != me.identity:
             return f"it dialed another incarnation; this is {me.name!r} of process {me.process_id}"
         peer = self._peers.member(joiner)
         if peer is None or peer.record.certificate_name != joiner.certificate_name:
             return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
-        connection.number = peer.number
-        if not peer.admitted(connection):
+        session.number = peer.number
+        if not peer.admitted(session):
             # It is admitted only to get this message: a refusal would look as if another worker had this address.
-            connection.close(expelled(peer.gone))
+            session.close(expelled(peer.gone))
             return ""
-        self._close_if_late(connection)
+        self._close_if_late(session)
         _call(self.on_opened, peer)
         return ""
 
@@ -236,38 +236,38 @@ class Connections(LaneListener):
         calls, requests = self.under_way
         return len(calls) > CROWD or len(requests) > MANY_REQUESTS
 
-    def progress(self, connection: Session) -> int:
-        return self._flows.of(connection).receipts.messages
+    def progress(self, session: Session) -> int:
+        return self._flows.of(session).receipts.messages
 
     def refused(self, address: str, reason: str) -> None:
         self.refusals.add(address, reason)
 
-    def answered(self, connection: Session) -> None:
-        if connection.number >= 0:  # else it is a connection of the rendezvous
-            self._peers.at(connection.number).answered(self._timers.now())
+    def answered(self, session: Session) -> None:
+        if session.number >= 0:  # else it is a session of the rendezvous
+            self._peers.at(session.number).answered(self._timers.now())
 
-    def connected(self, connection: Session) -> None:
-        peer = self._peers.at(connection.number)
-        if LinkAction.ANNOUNCE not in peer.opened(connection):
+    def connected(self, session: Session) -> None:
+        peer = self._peers.at(session.number)
+        if LinkAction.ANNOUNCE not in peer.opened(session):
             return
         _call(self.on_opened, peer)
         for handler in self.on_dialed:
-            handler(peer, connection)
+            handler(peer, session)
 
-    def disconnected(self, connection: Session, error: Exception) -> None:
-        peer = None if self._state.closed or connection.number < 0 else self._peers.at(connection.number)
+    def disconnected(self, session: Session, error: Exception) -> None:
+        peer = None if self._state.closed or session.number < 0 else self._peers.at(session.number)
         if peer is not None:
-            peer.ended(connection, error, self._timers.now(), self._reconnect_timeout)
-        if peer is None or peer.gone or connection.opened:  # else what waits in it goes by the next one
-            self._flows.of(connection).close()
+            peer.ended(session, error, self._timers.now(), self._reconnect_timeout)
+        if peer is None or peer.gone or session.opened:  # else what waits in it goes by the next one
+            self._flows.of(session).close()
         if peer is None or peer.gone:
             return
         _call(self.on_ended, peer)
         if peer.gone:
             return
-        if connection.opened:
+        if session.opened:
             for handler in self.on_broken:
-                handler(peer, connection)
+                handler(peer, session)
         self.redial_in_time(peer)
 
 
