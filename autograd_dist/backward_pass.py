@@ -65,6 +65,25 @@ class BackwardPass:
         self._reports: Reports = {}
         self._queried: set[int] = set()  # at the root: messages whose receivers were asked
 
+    # -- for observers
+
+    @property
+    def state(self) -> str:
+        """State of this part: "works", "waits", "idle", "over" or "failed" (see ``ObservedPass``)."""
+        with self._lock:
+            if self._failure is not None:
+                return "failed"
+            if self.finished.done():
+                return "over"
+            if self._termination.busy:
+                return "works"
+            return "waits" if self._termination.engaged else "idle"
+
+    @property
+    def failure(self) -> str:
+        """Text of the error with which it failed; empty if it has not."""
+        return f"{type(self._failure).__name__}: {self._failure}" if self._failure is not None else ""
+
     # -- the root
 
     def begin(self, feeds: Feeds, waits: bool = False) -> list[Future[Any]]:

@@ -30,6 +30,7 @@ from .lifetimes import (
 from .local_pass import PassKind
 from .news import RELEASE, News
 from .numbers import GradientMethod, GradientTopic
+from .observed_passes import observe_passes
 from .pass_messages import open_request, pack_answer
 from .passes import Passes, PassId
 
@@ -133,7 +134,12 @@ class Contexts:
         """Return the live contexts, for an observation of this worker."""
         name = self.agent.peers.name
         return [
-            ObservedContext(each.id, name(each.id >> 48), [name(number) for number in self.partners(each)])
+            ObservedContext(
+                each.id,
+                name(each.id >> 48),
+                [name(number) for number in self.partners(each)],
+                observe_passes(each.passes.parts(), name),
+            )
             for each in self.lifetimes
         ]
 

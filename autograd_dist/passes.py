@@ -66,6 +66,11 @@ class Passes:
         del over
         return part
 
+    def parts(self) -> list[tuple[PassId, BackwardPass]]:
+        """Return the parts that are kept, in the order in which they began here."""
+        with self._lock:
+            return list(self._parts.items())
+
     def going_on(self) -> int:
         """Return how many passes that began on this worker are not over."""
         with self._lock:

@@ -17,6 +17,7 @@ from .autograd.hooks import HookTable, RemovableHandle
 from .autograd.layout import Layout
 from .autograd.leaf_gradient import BorrowedGradient
 from .autograd.node import Edge, Edges, Node
+from .autograd.progress import progress_of
 from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
@@ -101,6 +102,7 @@ __all__ = [
     "operation",
     "plain",
     "profiles",
+    "progress_of",
     "rebuild",
     "set_argument_cast",
     "record",

@@ -41,7 +41,17 @@ from .losses.expulsion import record as record_expulsion
 from .observing.command_socket import CommandSocket
 from .observing.completions import ids_of_waits, keys_of_requests
 from .observing.observer import Observer
-from .observing.records import MOST_ROWS, ObservedContext, ObservedReference, ObservedReferences, ObservedWait
+from .observing.records import (
+    MOST_CHARACTERS,
+    MOST_ROWS,
+    ObservedContext,
+    ObservedEdge,
+    ObservedNodes,
+    ObservedPass,
+    ObservedReference,
+    ObservedReferences,
+    ObservedWait,
+)
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
 from .running import agent_variable
@@ -58,6 +68,7 @@ __all__ = [
     "STREAM_AHEAD",
     "DEFAULT_LANES",
     "FRAME_LENGTH",
+    "MOST_CHARACTERS",
     "MOST_ROWS",
     "PROOF_BYTES",
     "PROTOCOL",
@@ -86,6 +97,9 @@ __all__ = [
     "Method",
     "Later",
     "ObservedContext",
+    "ObservedEdge",
+    "ObservedNodes",
+    "ObservedPass",
     "ObservedReference",
     "ObservedReferences",
     "ObservedWait",

@@ -160,6 +160,61 @@ class ObservedReferences(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedNodes:
+    """Nodes of one operation in a backward on a worker: how many there are, and how many have run."""
+
+    name: str
+    count: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedEdge:
+    """Messages between a worker and another whose tensors require grad, in a backward.
+
+    Attributes:
+        to: name of the other worker.
+        sent: messages to it.
+        fed: those of them whose gradients have come back, or whose receiver said that they take no part.
+        received: messages from it.
+        given: those of them whose gradients were computed; they are sent to it.
+    """
+
+    to: str
+    sent: int = 0
+    fed: int = 0
+    received: int = 0
+    given: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedPass:
+    """Part of a backward on one worker.
+
+    Attributes:
+        root: name of the worker that began it.
+        number: its number there.
+        state: "works", "waits" for other workers, "idle" until gradients come, "over" or "failed". Only the root knows when
+            it is over.
+        nodes, done: how many nodes it has reached on this worker, and how many of them have run.
+        running: name of the node that runs; empty if none does.
+        failure: the error with which it failed; empty if it has not.
+        operations: its nodes by operation, those with the most nodes that have not run first.
+        edges: to the other workers of its context.
+    """
+
+    root: str
+    number: int
+    state: str
+    nodes: int = 0
+    done: int = 0
+    running: str = ""
+    failure: str = ""
+    operations: list[ObservedNodes] = field(default_factory=list)
+    edges: list[ObservedEdge] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedContext:
     """Context of distributed autograd that is live on a worker.
 
@@ -167,11 +222,13 @@ class ObservedContext:
         context_id: its id in the job.
         creator: name of the worker that made it.
         workers: names of the workers from which this one got it and to which it gave it.
+        passes: its backwards that go on here, and the last one that is over.
     """
 
     context_id: int
     creator: str
     workers: list[str]
+    passes: list[ObservedPass] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
