@@ -13,7 +13,12 @@ from .clients import ClientLimit
 
 TOKEN_HEADER = "x-telegrad-token"
 OWN_SITES = ("same-origin", "none")  # of ``Sec-Fetch-Site``: the page itself, or an address that the user typed
-OPEN_PATHS = ("/page.css", "/page.js")  # they say nothing of a job, and a browser cannot give their requests a header
+OPEN_PATHS = (  # they say nothing of a job, and a browser cannot give their requests a header
+    "/page.css",
+    "/page.js",
+    "/backward.js",
+    "/elements.js",
+)
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

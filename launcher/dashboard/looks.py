@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ...rpc.observing import Observation, explain
@@ -35,6 +35,7 @@ class JobLooks:
         self._watched = WatchedJob(job, timeout)
         self._lock = threading.Lock()
         self._looked = -math.inf  # when, in monotonic seconds
+        self._seen: list[Observation] = []
 
     @property
     def job(self) -> LocalJob:
@@ -97,12 +98,28 @@ class JobLooks:
         with self._lock:
             if not self._watched.ended and time.monotonic() - self._looked >= LOOK_INTERVAL:
                 with suppress(NoJobError):
-                    self._watched.look()
+                    self._seen = _with_gone(self._watched.look(), self._seen)
                 self._looked = time.monotonic()
-            return self._watched.seen
+            return self._seen
+
+
+def _with_gone(seen: list[Observation], before: list[Observation]) -> list[Observation]:
+    """Return the observations, and those of workers that were seen before and are not among them: they have gone."""
+    here = {each.worker for each in seen}
+    gone = [_gone(each, seen) for each in before if each.worker not in here]
+    return sorted([*seen, *gone], key=lambda each: (each.rank, each.worker))
+
+
+def _gone(before: Observation, seen: list[Observation]) -> Observation:
+    views = {each.worker: link.state for each in seen for link in each.links if link.to == before.worker}
+    why = next(iter(views.values()), "its process has ended")
+    found = Observation(before.worker, before.number, before.rank, why, views, host=before.host)
+    return replace(found, process_id=before.process_id, process_state="gone")
 
 
 def _short(seen: Observation) -> dict[str, Any]:
     found = asdict(seen)
+    for context in found["contexts"]:
+        context["context_id"] = str(context["context_id"])  # a number of JavaScript has 53 bits
     short = {name: value for name, value in found.items() if name not in LEFT_OUT}
     return {**short, "calls": found["calls"][:FEW_CALLS], "requests": found["requests"][:FEW_CALLS]}

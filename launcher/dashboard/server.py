@@ -21,11 +21,11 @@ from ..progress import report
 from ..watching.jobs import NoJobError, choose_job, choose_workers
 from ..watching.kill import end_processes
 from .clients import ClientLimit, LimitedProtocol
-from .guard import Guard
+from .guard import OPEN_PATHS, Guard
 from .looks import JobLooks
 
 PAGE_FOLDER = Path(__file__).parent / "page"
-FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js"}
+FILES = {"/": "index.html", **{path: path[1:] for path in OPEN_PATHS}}
 END_SECONDS = 3.0  # between SIGTERM and SIGKILL
 
 

@@ -1,71 +1,26 @@
-"""Page of a job: which requests its server answers, and what it says; and the page in a browser, with hostile names."""
+"""Server of the page of a job: which requests it answers, and what it says."""
 
 import asyncio
 import json
-import shutil
 import socket
-import threading
-import time
-import urllib.parse
 import urllib.request
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
+from helpers.browser import TOKEN, looks_at, observed, place_of, served
 from telegrad.launcher.dashboard import looks as looks_module
-from telegrad.launcher.dashboard.looks import JobLooks
 from telegrad.launcher.watching import watched_job
 from telegrad.launcher.watching.jobs import NoJobError
-from telegrad.rpc.observing import Observation, ObservedFrame, ObservedThread
-from telegrad.rpc.observing.records import ObservedCall, ObservedLink, ObservedSeries
 
 server = pytest.importorskip("telegrad.launcher.dashboard.server", reason="pip install 'telegrad[dashboard]'")
-from telegrad.launcher.dashboard import clients  # noqa: E402 (needs the extra)
-from telegrad.launcher.dashboard.clients import ClientLimit  # noqa: E402
-
-TOKEN, HOST = "secret", "127.0.0.1:8000"
-MARKUP = "<img src=x onerror=document.title='attacked'><script>document.title='attacked'</script>"
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-
-
-class Worker:
-    """Record of a worker, as ``jobs`` finds it."""
-
-    def __init__(self, name, log=""):
-        self.worker, self.log, self.program, self.folder = name, log, "train.py", "/home/user"
-
-    @property
-    def record(self):
-        return self
-
-
-class Job:
-    key, began = "ab12", 0.0
-
-    def __init__(self, names, logs):
-        self.workers = [Worker(name, logs.get(name, "")) for name in names]
-
-    def worker(self, name):
-        return next((each for each in self.workers if each.worker == name), None)
-
-
-def observed(name, rank, **attributes):
-    place = ObservedFrame("/home/user/train.py", 7, "step")
-    thread = ObservedThread(1, "MainThread", [place], main=True, at=place)
-    return Observation(name, rank, rank, host="h", totals={"calls": 0}, threads=[thread], **attributes)
+clients = pytest.importorskip("telegrad.launcher.dashboard.clients")
+HOST = "127.0.0.1:8000"
 
 
 @pytest.fixture
 def look(monkeypatch):
-    """``look(observations)`` returns the looks at a job whose workers are observed so."""
-
-    def make(seen, logs=None):
-        job = Job([each.worker for each in seen], logs or {})
-        monkeypatch.setattr(watched_job, "choose_job", lambda key: job)
-        monkeypatch.setattr(watched_job, "observe_job", lambda job, timeout: seen)
-        return JobLooks(job, 1.0)
-
-    return make
+    return partial(looks_at, monkeypatch)
 
 
 def ask(application, path, method="GET", host=HOST, token=TOKEN, **headers):
@@ -170,7 +125,7 @@ class Connection:
 
 
 def test_connections_without_the_token_are_cut_off_first():
-    limit = ClientLimit(most=3)
+    limit = clients.ClientLimit(most=3)
     first, user, third = (Connection(limit, port) for port in range(3))
     limit.shown(user.client)
     fourth = Connection(limit, 3)
@@ -222,120 +177,3 @@ def test_the_last_look_stays_when_the_job_has_ended(look, monkeypatch):
     monkeypatch.setattr(looks_module, "LOOK_INTERVAL", 0.0)
     state = looks.state()
     assert state["ended"] and state["why"] == [] and [each["worker"] for each in state["workers"]] == ["a"]
-
-
-# -- in a browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    exceptions = pytest.importorskip(
-        "selenium.common.exceptions", reason="selenium is not installed: pip install selenium"
-    )
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for each in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--window-size=1400,900",
-    ):
-        options.add_argument(each)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    try:
-        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    except exceptions.WebDriverException as error:
-        pytest.skip(f"Chromium does not start here: {error.msg}")
-    yield driver
-    driver.quit()
-
-
-@contextmanager
-def served(looks, allow_actions=False):
-    """Serve the page of a job, and yield its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        host = f"127.0.0.1:{listener.getsockname()[1]}"
-        running = server.make_server(looks, TOKEN, [host], allow_actions)
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
-        thread.start()
-        yield f"http://{host}/?token={TOKEN}"
-        running.should_exit = True
-        thread.join(20)
-
-
-def place_of(address):
-    """Return host and port of an address."""
-    found = urllib.parse.urlsplit(address)
-    return found.hostname, found.port
-
-
-def text_of(browser, place):
-    return browser.execute_script("return document.querySelector(arguments[0])?.textContent ?? ''", place)
-
-
-def shows(browser, place, words, seconds=30):
-    """Wait until the text of a part of the page has some words."""
-    deadline = time.monotonic() + seconds
-    while words not in (found := text_of(browser, place)):
-        assert time.monotonic() < deadline, f"{place} shows {found[:500]!r}, not {words!r}"
-        time.sleep(0.05)
-
-
-def no_errors(browser):
-    return [each["message"] for each in browser.get_log("browser") if each["level"] == "SEVERE"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 2, 32, 200])
-def test_workers_are_drawn(browser, look, count):
-    link = ObservedLink("w1", "connected", "unix", 0, 0, 0, 0, 0)
-    looks = look([observed(f"w{rank}", rank, links=[link] if rank == 0 else []) for rank in range(count)])
-    with served(looks) as address:
-        browser.get(address)
-        shows(browser, "#job", f"{count} workers")
-        shows(browser, "#view", "w0")
-        drawn = browser.execute_script("return document.querySelectorAll('#graph circle').length")
-        assert drawn == count
-        assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-        assert no_errors(browser) == []
-
-
-@pytest.mark.slow
-def test_texts_of_programs_are_never_markup(browser, look, tmp_path):
-    (tmp_path / "log").write_text(MARKUP)
-    frame = ObservedFrame(MARKUP, 1, MARKUP)
-    call = ObservedCall(1, MARKUP, MARKUP, 3.0, 0.0, MARKUP)
-    series = ObservedSeries(MARKUP, 2, 1, 0.5, 0.1, [0, 1], [1.0, 0.5])
-    seen = observed(MARKUP, 0, process_state=MARKUP, python=MARKUP, calls=[call], logged=[series])
-    seen = replace(seen, host=MARKUP, threads=[ObservedThread(1, MARKUP, [frame], main=True, at=frame)])
-    with served(look([seen], {MARKUP: str(tmp_path / "log")})) as address:
-        browser.get(address)
-        shows(browser, "#view", MARKUP)
-        for view in ("Calls", "References", "Contexts", "Curves", "Log", "Stacks", "Flames"):
-            browser.execute_script(f"document.getElementById('tab-{view}').click()")
-            shows(browser, "#view", {"References": "Owned", "Contexts": "None"}.get(view, "onerror"))
-        assert text_of(browser, "title") != "attacked" and browser.title != "attacked"
-        assert browser.execute_script("return document.querySelectorAll('main img, main script').length") == 0
-        assert no_errors(browser) == []
-
-
-@pytest.mark.slow
-def test_a_lost_worker_is_marked_and_keys_work(browser, look):
-    from selenium.webdriver.common.keys import Keys
-
-    lost = Observation("w1", 1, 1, error="it is lost: its process ended")
-    with served(look([observed("w0", 0), lost])) as address:
-        browser.get(address)
-        shows(browser, "#view", "it is lost")
-        assert browser.execute_script("return document.querySelectorAll('#graph circle.bad').length") == 1
-        browser.find_element("id", "tab-Workers").send_keys(Keys.ARROW_RIGHT)
-        assert browser.switch_to.active_element.get_attribute("id") == "tab-Calls"
-        browser.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
-        before = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-        browser.find_element("id", "theme").send_keys(Keys.ENTER)
-        assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") != before
-        assert no_errors(browser) == []

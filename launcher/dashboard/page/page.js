@@ -1,47 +1,12 @@
 // The page: asks for the job's state once a second and shows it. Texts of programs are only ever set as text, never as markup.
+import { contextsView } from "./backward.js";
+import { COLORS, byId, duration, make, number, place, put, short, size, table } from "./elements.js";
+
 const token = new URLSearchParams(location.search).get("token") ?? "";
-const byId = (id) => document.getElementById(id);
 const VIEWS = ["Workers", "Calls", "References", "Contexts", "Curves", "Log", "Stacks", "Flames"];
 const OF_ONE_WORKER = new Set(["References", "Log"]);
-const COLORS = ["#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#1b7c83", "#6e7781"];
 const page = { state: null, before: null, view: "Workers", worker: "", paused: false, samples: new Map(), sampled: 0, detail: null };
 
-// -- elements
-
-function put(parent, ...children) {
-  parent.replaceChildren(...children.flat().filter((each) => each !== null));
-  return parent;
-}
-
-function make(tag, properties = {}, ...children) {
-  const svg = ["svg", "g", "line", "circle", "text", "polyline", "rect", "title"].includes(tag);
-  const found = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (typeof value === "function") found.addEventListener(name, value);
-    else if (value !== null) found.setAttribute(name, value);
-  }
-  found.append(...children.flat().filter((each) => each !== null).map((each) => (each instanceof Node ? each : String(each))));
-  return found;
-}
-
-function table(heads, rows, numbers = []) {
-  const cell = (tag, value, index) => make(tag, { class: numbers.includes(index) ? "number" : "" }, value ?? "");
-  const head = make("tr", {}, heads.map((each, index) => cell("th", each, index)));
-  const body = rows.map((row) => make("tr", {}, row.map((each, index) => cell("td", each, index))));
-  return rows.length ? make("table", {}, make("thead", {}, head), make("tbody", {}, body)) : make("p", { class: "quiet" }, "None.");
-}
-
-// -- words
-
-const size = (bytes) => {
-  if (bytes === null || bytes === undefined) return "";
-  let unit = 0;
-  while (Math.abs(bytes) >= 1024 && unit < 4) { bytes /= 1024; unit += 1; }
-  return `${bytes.toFixed(unit ? 1 : 0)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
-};
-const place = (at) => (at ? `${at.function} at ${at.file}:${at.line}` : "");
-const number = (value) => (value === null ? "" : Number(value).toPrecision(5).replace(/\.?0+$/, ""));
-const short = (value) => (value === 0 || (Math.abs(value) >= 0.001 && Math.abs(value) < 1e6) ? String(Number(value.toPrecision(4))) : value.toExponential(1));
 const former = (name) => page.before?.workers.find((each) => each.worker === name);
 
 function rate(worker, key) {
@@ -60,7 +25,13 @@ function kind(worker) {
 }
 
 const LEGEND = { good: "idle", busy: "works", slow: "waits or is slow", bad: "stuck, lost or silent" };
-const condition = (worker) => worker.error ? worker.process_state || worker.error : LEGEND[kind(worker)];
+const STUCK = { deadlock: "in a deadlock", lost: "lost", stuck: "stuck" };
+
+function condition(worker) {
+  if (worker.error) return worker.process_state || worker.error;
+  const worst = page.state.why.find((each) => each.workers.includes(worker.worker) && each.severity in STUCK);
+  return worst ? STUCK[worst.severity] : LEGEND[kind(worker)];
+}
 
 // -- views
 
@@ -81,11 +52,6 @@ function workersView() {
 function callsView() {
   const rows = page.state.workers.flatMap((each) => each.calls.map((call) => [each.worker, call.to, call.what, `${call.seconds.toFixed(1)} s`, call.state]));
   return table(["From", "To", "Call", "Since", "State"], rows, [3]);
-}
-
-function contextsView() {
-  const rows = page.state.workers.flatMap((each) => each.contexts.map((context) => [context.context_id, each.worker, context.creator, context.workers.join(", ")]));
-  return table(["Context", "On", "Made by", "Shared with"], rows, [0]);
 }
 
 async function referencesView() {
@@ -193,17 +159,39 @@ async function flamesView() {
     make("svg", { class: "flame", viewBox: `0 0 1000 ${(depth + 1) * 16}`, role: "img", "aria-label": "Flame graph" }, boxes));
 }
 
-const SHOW = { Workers: workersView, Calls: callsView, References: referencesView, Contexts: contextsView, Curves: curvesView, Log: logView, Stacks: stacksView, Flames: flamesView };
+const SHOW = { Workers: workersView, Calls: callsView, References: referencesView, Contexts: () => contextsView(page.state.workers), Curves: curvesView, Log: logView, Stacks: stacksView, Flames: flamesView };
 
 // -- the graph of workers, and why they wait
 
+const MOST_NAMES = 40;
+
+function spots(names, middle, many, radius) {
+  // On a ring; very many are on several.
+  const found = new Map(), apart = 2 * radius + 3;
+  let ring = middle - (many ? 12 : names.length > 12 ? 84 : 56);
+  for (let begin = 0; begin < names.length; ring -= apart) {
+    const room = many ? Math.max(Math.floor((2 * Math.PI * ring) / apart), 8) : names.length, part = names.slice(begin, begin + room);
+    part.forEach((name, index) => {
+      const angle = (2 * Math.PI * index) / part.length - Math.PI / 2;
+      found.set(name, names.length === 1 ? [middle, middle] : [middle + ring * Math.cos(angle), middle + ring * Math.sin(angle)]);
+    });
+    begin += room;
+  }
+  return found;
+}
+
+function nameOf(name, x, y, middle, radius, count) {
+  // Below its spot; outside of the ring where spots are near to each other.
+  if (count <= 12) return make("text", { x, y: y + radius + 13, "text-anchor": "middle" }, name.slice(0, 18));
+  const [across, down] = [x - middle, y - middle], far = 1 + (radius + 5) / Math.hypot(across, down);
+  const anchor = Math.abs(across) < 6 ? "middle" : across > 0 ? "start" : "end";
+  return make("text", { x: middle + across * far, y: middle + down * far + 4, "text-anchor": anchor }, name.slice(0, 11));
+}
+
 function showGraph() {
-  const workers = page.state.workers, many = workers.length > 40;
-  const radius = many ? 6 : 14, width = 420, middle = width / 2, around = middle - (many ? 24 : 56);
-  const spot = new Map(workers.map((each, index) => {
-    const angle = (2 * Math.PI * index) / workers.length - Math.PI / 2;
-    return [each.worker, workers.length === 1 ? [middle, middle] : [middle + around * Math.cos(angle), middle + around * Math.sin(angle)]];
-  }));
+  const workers = page.state.workers, many = workers.length > MOST_NAMES;
+  const radius = many ? 6 : workers.length > 12 ? 9 : 14, width = 420, middle = width / 2;
+  const spot = spots(workers.map((each) => each.worker), middle, many, radius);
   const links = new Map();
   for (const worker of workers) {
     for (const link of worker.links) {
@@ -223,7 +211,7 @@ function showGraph() {
   });
   const dots = workers.map((each) => {
     const [x, y] = spot.get(each.worker);
-    const label = many ? null : make("text", { x, y: y + radius + 13, "text-anchor": "middle" }, each.worker.slice(0, 18));
+    const label = many ? null : nameOf(each.worker, x, y, middle, radius, workers.length);
     const press = (event) => { if (event.type === "click" || event.key === "Enter") choose(each.worker); };
     return make("g", { tabindex: 0, role: "button", class: each.worker === page.worker ? "chosen" : "", "aria-label": `${each.worker}: ${condition(each)}`, click: press, keydown: press },
       make("title", {}, `${each.worker}: ${condition(each)}`), make("circle", { cx: x, cy: y, r: radius, class: kind(each) }), label);
@@ -240,6 +228,8 @@ function showWhy() {
     make("span", { class: each.severity === "busy" ? "busy" : each.severity === "slow" ? "slow" : "bad" }, each.text), each.at ? make("span", { class: "quiet" }, ` in ${place(each.at)}`) : null,
     each.waiting.length ? make("div", { class: "quiet" }, `waiting for it: ${each.waiting.join(", ")}`) : null,
     each.chain.length ? make("ol", {}, each.chain.map((step) => make("li", {}, `${step.worker}: ${step.text}${step.at ? `, in ${place(step.at)}` : ""}`))) : null));
+  const left = page.state.why.length - causes.length;
+  if (left) causes.push(make("li", { class: "quiet" }, `${left} more`));
   put(byId("why"), causes.length ? causes : [make("li", { class: "quiet" }, page.state.ended ? "The job has ended." : "Nothing waits.")]);
 }
 
@@ -284,6 +274,7 @@ async function ask(what, parameters, method = "GET") {
 }
 
 async function showView() {
+  if (page.state === null) return; // nothing has been answered yet
   const wanted = page.view, found = await SHOW[wanted]();
   if (wanted !== page.view) return; // another view was opened meanwhile
   const view = byId("view"), [top, left] = [view.scrollTop, view.scrollLeft];
@@ -305,7 +296,7 @@ function take(state) {
   if (!names.includes(page.worker)) page.worker = names[0] ?? "";
   if ([...byId("worker").options].map((each) => each.value).join("\n") !== names.join("\n")) put(byId("worker"), names.map((name) => make("option", { value: name }, name)));
   byId("worker").value = page.worker;
-  byId("job").textContent = `${state.program} · job ${state.job} · ${names.length} workers · ${state.seconds.toFixed(0)} s`;
+  byId("job").textContent = `${state.program} · job ${state.job} · ${names.length} workers · ${duration(state.seconds)}`;
   document.title = `${state.program} · telegrad`;
 }
 

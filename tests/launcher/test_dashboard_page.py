@@ -1,0 +1,90 @@
+"""The page of a job in a browser: what it draws, with hostile names, and which keys work."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from helpers.browser import (
+    chromium,
+    count_of,
+    fits,
+    leave,
+    looks_at,
+    no_errors,
+    observed,
+    open_view,
+    served,
+    shows,
+    text_of,
+)
+from telegrad.rpc.observing import Observation, ObservedFrame, ObservedThread
+from telegrad.rpc.observing.records import ObservedCall, ObservedLink, ObservedSeries
+
+MARKUP = "<img src=x onerror=document.title='attacked'><script>document.title='attacked'</script>"
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def browser(driver):
+    yield driver
+    leave(driver)
+
+
+@pytest.fixture
+def look(monkeypatch):
+    return partial(looks_at, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2, 32, 200])
+def test_workers_are_drawn(browser, look, count):
+    link = ObservedLink("w1", "connected", "unix", 0, 0, 0, 0, 0)
+    looks = look([observed(f"w{rank}", rank, links=[link] if rank == 0 else []) for rank in range(count)])
+    with served(looks) as address:
+        browser.get(address)
+        shows(browser, "#job", f"{count} workers")
+        shows(browser, "#view", "w0")
+        assert count_of(browser, "#graph circle") == count and fits(browser)
+        assert no_errors(browser) == []
+
+
+@pytest.mark.slow
+def test_texts_of_programs_are_never_markup(browser, look, tmp_path):
+    (tmp_path / "log").write_text(MARKUP)
+    frame = ObservedFrame(MARKUP, 1, MARKUP)
+    call = ObservedCall(1, MARKUP, MARKUP, 3.0, 0.0, MARKUP)
+    series = ObservedSeries(MARKUP, 2, 1, 0.5, 0.1, [0, 1], [1.0, 0.5])
+    seen = observed(MARKUP, 0, process_state=MARKUP, python=MARKUP, calls=[call], logged=[series])
+    seen = replace(seen, host=MARKUP, threads=[ObservedThread(1, MARKUP, [frame], main=True, at=frame)])
+    with served(look([seen], {MARKUP: str(tmp_path / "log")})) as address:
+        browser.get(address)
+        shows(browser, "#view", MARKUP)
+        for view in ("Calls", "References", "Contexts", "Curves", "Log", "Stacks", "Flames"):
+            open_view(browser, view)
+            shows(browser, "#view", {"References": "Owned", "Contexts": "None"}.get(view, "onerror"))
+        assert text_of(browser, "title") != "attacked" and browser.title != "attacked"
+        assert count_of(browser, "main img, main script") == 0
+        assert no_errors(browser) == []
+
+
+@pytest.mark.slow
+def test_a_lost_worker_is_marked_and_keys_work(browser, look):
+    from selenium.webdriver.common.keys import Keys
+
+    lost = Observation("w1", 1, 1, error="it is lost: its process ended")
+    with served(look([observed("w0", 0), lost])) as address:
+        browser.get(address)
+        shows(browser, "#view", "it is lost")
+        assert count_of(browser, "#graph circle.bad") == 1
+        browser.find_element("id", "tab-Workers").send_keys(Keys.ARROW_RIGHT)
+        assert browser.switch_to.active_element.get_attribute("id") == "tab-Calls"
+        browser.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+        before = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        browser.find_element("id", "theme").send_keys(Keys.ENTER)
+        assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") != before
+        assert no_errors(browser) == []
