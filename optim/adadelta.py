@@ -7,6 +7,7 @@ import numpy as np
 from ..core.extend import Array
 from .arithmetic import at_least, average_square_in, buffer, descent, in_blocks, next_step, not_differentiable
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class Adadelta(Optimizer):
@@ -56,6 +57,7 @@ class Adadelta(Optimizer):
         if not 0 <= group["rho"] <= 1:
             raise ValueError(f"rho must be between 0 and 1, and you gave {group['rho']}")
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         next_step(state)
         buffers = (buffer(state, name, value) for name in ("square_avg", "acc_delta"))

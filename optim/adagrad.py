@@ -9,6 +9,7 @@ import numpy as np
 from ..core.extend import Array
 from .arithmetic import at_least, buffer, descent, in_blocks, next_step, not_differentiable, signed
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class Adagrad(Optimizer):
@@ -59,6 +60,7 @@ class Adagrad(Optimizer):
         for name in ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"):
             at_least(name, group[name])
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         rate = self._rate(next_step(state), group)
         total = buffer(state, "sum", value, group["initial_accumulator_value"])

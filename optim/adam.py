@@ -19,6 +19,7 @@ from .arithmetic import (
     not_differentiable,
 )
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class Adam(Optimizer):
@@ -77,6 +78,7 @@ class Adam(Optimizer):
         if len({isinstance(beta, Tensor) for beta in group["betas"]}) > 1:
             raise ValueError("betas must be two numbers or two tensors, and you gave one of each")
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         step = next_step(state)
         buffers = [buffer(state, name, value) for name in ("exp_avg", "exp_avg_sq")]

@@ -7,6 +7,7 @@ import numpy as np
 from ..core.extend import Array
 from .arithmetic import at_least, average_in, buffer, check_betas, descent, in_blocks, next_step, not_differentiable
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class Adamax(Optimizer):
@@ -55,6 +56,7 @@ class Adamax(Optimizer):
             at_least(name, group[name])
         check_betas(group["betas"])
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         beta1, beta2 = group["betas"]
         rate = group["lr"] / (1 - beta1 ** next_step(state))

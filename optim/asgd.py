@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core.extend import Array
 from .arithmetic import at_least, buffer, descent, in_blocks, next_step, not_differentiable
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class ASGD(Optimizer):
@@ -58,6 +59,7 @@ class ASGD(Optimizer):
         for name in ("lr", "weight_decay"):
             at_least(name, group[name])
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         rate, share = state.setdefault("eta", group["lr"]), state.setdefault("mu", 1.0)
         step = next_step(state)

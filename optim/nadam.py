@@ -19,6 +19,7 @@ from .arithmetic import (
     not_differentiable,
 )
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class NAdam(Optimizer):
@@ -75,6 +76,7 @@ class NAdam(Optimizer):
             at_least(name, group[name])
         check_betas(group["betas"])
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         step = next_step(state)
         beta1, beta2 = group["betas"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from ..core.extend import Array, Tensor, changed
 from .arithmetic import numbers
 from .hooks import OptimizerHooks
 from .parts import update_parts
+from .together import Item, Together
 
 Group: TypeAlias = dict[str, Any]
 State: TypeAlias = dict[str, Any]
@@ -68,6 +69,7 @@ class Optimizer(OptimizerHooks):
         self.defaults = defaults
         self.state: defaultdict[Tensor, State] = defaultdict(dict)
         self.param_groups: list[Group] = []
+        self._together: dict[int, Together] = {}  # by the number of a group
         given = list(params)
         if not given:
             raise ValueError("params is empty: there is nothing to optimize; an iterator may have been used up before")
@@ -128,14 +130,32 @@ class Optimizer(OptimizerHooks):
             if closure is not None:
                 with enable_grad():
                     loss = closure()
-            for group in self.param_groups:
+            for place, group in enumerate(self.param_groups):
                 options = numbers(group)
+                stepped = self._step_together(place, group["params"], options)
                 for parameter in group["params"]:
                     # Not .grad, which would copy a gradient that is shared with others: it is only read here.
                     gradient = parameter._grad
-                    if gradient is not None:
+                    if gradient is not None and id(parameter) not in stepped:
                         self._step_in_place(parameter, gradient, options)
         return loss
+
+    def _step_together(self, place: int, parameters: Sequence[Tensor], group: Group) -> set[int]:
+        """Step the small parameters of a group as one array, where the arithmetic allows it, and return their ids."""
+        if not Together.can_step(len(parameters), self.update):
+            return set()
+        together = self._together.get(place)
+        if together is None:
+            together = self._together[place] = Together()
+        items = [
+            Item(each, each._array, each._grad._array, self.state[each])  # type: ignore[union-attr]
+            for each in parameters
+            if _is_plain(each, each._grad)
+        ]
+        stepped = together.step(items, self.update, group)
+        for item in stepped:
+            changed(item.parameter)
+        return {id(item.parameter) for item in stepped}
 
     def _step_in_place(self, parameter: Tensor, gradient: Any, group: Group) -> None:
         self._update(parameter._array, gradient, self.state[parameter], group)
@@ -272,12 +292,20 @@ class Optimizer(OptimizerHooks):
             for name, value in state.items()
         }
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_together": {}}
+
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {number}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _is_plain(parameter: Tensor, gradient: Any) -> bool:
+    """Return whether a parameter is stepped neither in parts nor by rows, nor left out."""
+    return gradient is not None and not getattr(gradient, "is_sparse", False) and parameter._array.dtype.kind != "c"
 
 
 def _split_names(params: Any) -> Group:

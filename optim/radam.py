@@ -19,6 +19,7 @@ from .arithmetic import (
     not_differentiable,
 )
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class RAdam(Optimizer):
@@ -70,6 +71,7 @@ class RAdam(Optimizer):
             at_least(name, group[name])
         check_betas(group["betas"])
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         step = next_step(state)
         rectified = _rectification(step, group["betas"][1])

@@ -16,6 +16,7 @@ from .arithmetic import (
     not_differentiable,
 )
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class RMSprop(Optimizer):
@@ -68,6 +69,7 @@ class RMSprop(Optimizer):
         for name in ("lr", "alpha", "eps", "weight_decay", "momentum"):
             at_least(name, group[name])
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         next_step(state)
         wanted = {"square_avg": True, "grad_avg": group["centered"], "momentum_buffer": group["momentum"] > 0}

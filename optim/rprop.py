@@ -7,6 +7,7 @@ import numpy as np
 from ..core.extend import Array
 from .arithmetic import at_least, buffer, next_step, not_differentiable, signed
 from .optimizer import Group, Optimizer, Params, State
+from .together import elementwise
 
 
 class Rprop(Optimizer):
@@ -53,6 +54,7 @@ class Rprop(Optimizer):
         if not 0 < minus < 1 < plus:
             raise ValueError(f"etas must be below and above 1, both positive, and you gave {group['etas']}")
 
+    @elementwise
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         next_step(state)
         former = buffer(state, "prev", value)
