@@ -9,6 +9,7 @@ from telegrad import nn
 from telegrad.core import arange, autograd, manual_seed, randn, tensor, zeros
 from telegrad.core.ops.window import products, small_images
 from telegrad.core.ops.window.arguments import window_over
+from telegrad.core.ops.window.window import overlap_add, padded, patches
 from telegrad.nn.functional import grid_corners
 
 F = nn.functional
@@ -163,6 +164,48 @@ def test_a_batch_of_small_images_gives_what_each_image_gives(size, kernel, strid
         product, sum(products.convolve_weight(output[n], image[n], window, groups) for n in each)
     )
     assert {out.dtype, back.dtype, product.dtype} == {np.dtype(dtype)}
+
+
+@pytest.mark.parametrize("outputs", [3, 24, 130])
+@pytest.mark.parametrize("count, size", [(20, (2, 2)), (3, (6, 5))])
+def test_gradients_of_convolution_for_few_and_many_channels(outputs, count, size):
+    """The products are arranged by the number of channels: see ``products`` and ``small_images``."""
+    window = window_over(size, (3, 3), 1, 1, 1)
+    values = np.random.default_rng(2)
+    image, weight, output = (
+        values.integers(-3, 4, shape).astype("float64")
+        for shape in ((count, 5, *size), (outputs, 5, 3, 3), (count, outputs, *size))
+    )
+    columns = patches(padded(image, window), window)
+    found = small_images.convolve_weight(output, image, window, 1)
+    np.testing.assert_array_equal(found, np.einsum("noyx,ncijyx->ocij", output, columns))
+    assert found.flags.c_contiguous
+    back = small_images.convolve_image(output, weight, window, 1)
+    parts = np.einsum("noyx,ocij->ijncyx", output, weight).reshape(9, count, 5, *size)
+    np.testing.assert_array_equal(back, overlap_add(parts, image.shape, image.dtype, window))
+
+
+@pytest.mark.parametrize("length, kernel, stride", [(6, 2, 2), (7, 2, 2), (7, 2, 3), (6, 3, 3), (7, 3, 2), (5, 1, 2)])
+def test_max_pool_puts_gradients_where_the_largest_element_is(length, kernel, stride):
+    x = randn(40, 3, length, length, dtype="float64", requires_grad=True)
+    out = F.max_pool2d(x, kernel, stride)
+    g = randn(*out.shape, dtype="float64")
+    out.backward(g)
+    expected = np.zeros(x.shape)
+    for stop in np.ndindex(*out.shape[2:]):
+        first = [stride * each for each in stop]
+        part = (..., *(slice(start, start + kernel) for start in first))
+        seen = x.detach().numpy()[part]
+        chosen = seen == seen.max(axis=(2, 3), keepdims=True)
+        expected[part] += np.where(chosen, g.numpy()[(..., *stop)][..., None, None], 0)
+        np.testing.assert_array_equal(out.detach().numpy()[(..., *stop)], seen.max(axis=(2, 3)))
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
+
+
+def test_results_of_pooling_are_in_order_whatever_the_input_is():
+    x = randn(2, 6, 5, 3).permute(0, 3, 1, 2)
+    for pooled in (F.max_pool2d(x, 2), F.avg_pool2d(x, 2)):
+        assert pooled.is_contiguous() and pooled.view(2, -1).shape == (2, 18)
 
 
 def test_the_three_maps_are_transposes_of_each_other():

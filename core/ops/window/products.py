@@ -23,6 +23,9 @@ from . import depthwise
 from .window import Window, cropped, padded, patches
 
 CACHE = 1 << 19  # bytes of patches that are copied at once
+# Between these numbers of output channels, a weight's gradient is the product of the patches and the transposed output, then
+# transposed: BLAS is a quarter faster if the patches are not. With more channels turning the weight costs more than that.
+_TURNED = 16, 128
 
 
 def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Array | None = None) -> Array:
@@ -59,15 +62,19 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     if depthwise.is_depthwise(image.shape[1], outputs, window, groups):
         return depthwise.convolve_weight(output, image, window)
     rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
+    turned = _TURNED[0] < outputs // groups < _TURNED[1]
     result: Any = None
     for part, columns in _columns(image, window, groups, wide):
-        # The small factor is transposed and not the patches: the product then takes two thirds of the time.
-        product = np.matmul(columns, np.ascontiguousarray(rows[part].swapaxes(-1, -2), like=rows))
+        if turned:
+            product = np.matmul(columns, np.ascontiguousarray(rows[part].swapaxes(-1, -2), like=rows))
+        else:
+            product = np.matmul(rows[part], columns.swapaxes(-1, -2))
         product = product[0] if len(product) == 1 else product.sum(axis=0)  # a small sum may be as large as its terms
         result = product if result is None else np.add(result, product, out=result)
     if result is None:
-        result = np.zeros((groups, inputs * math.prod(window.kernel_size), outputs // groups), wide, like=image)
-    result = np.ascontiguousarray(result.swapaxes(-1, -2), like=result)
+        result = np.zeros((groups, outputs // groups, inputs * math.prod(window.kernel_size)), wide, like=image)
+    elif turned:
+        result = np.ascontiguousarray(result.swapaxes(-1, -2), like=result)
     return result.reshape(outputs, inputs, *window.kernel_size).astype(image.dtype, copy=False)
 
 
@@ -80,12 +87,9 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
         groups: number of groups of channels.
         bias: shape (C,).
     """
-    back = _window_back(window)
-    stops = len(output) * math.prod(window.output_size)
-    if back is not None and len(weight) <= weight.shape[1] * groups and stops > 4 * len(weight) // groups:
-        # Copying patches of the output is faster than adding products to the image, if it has no more channels than that
-        # and turning the weight costs little beside the product.
-        result = convolve(output, _weight_back(weight, groups), back, groups)
+    back = window_back(window, weight.shape, groups, len(output))
+    if back is not None:
+        result = convolve(output, weight_back(weight, groups), back, groups)
     else:
         result = _added_up(output, weight, window, groups)
     if bias is not None:
@@ -163,16 +167,28 @@ def _products(output: Array, matrix: Array, groups: int, room: tuple[int, ...]) 
         yield part, np.matmul(matrix, rows.reshape(number, groups, channels // groups, size), out=buffer[:number])
 
 
-def _window_back(window: Window) -> Window | None:
-    """Return the window that slides over the output and stops at each pixel of the image, or ``None`` if there is none."""
+def window_back(window: Window, weight: tuple[int, ...], groups: int, count: int) -> Window | None:
+    """Return the window that slides over the output and stops at each pixel of the image; ``None`` if there is none.
+
+    It is not used either where adding products to the image is faster than copying patches of the output: if that has more
+    channels than the image, or if turning the weight costs more than a little beside the product.
+
+    Args:
+        window: slides over the image.
+        weight: shape of the weight.
+        groups: number of groups of channels.
+        count: number of samples.
+    """
+    if weight[0] > weight[1] * groups or count * math.prod(window.output_size) <= 4 * weight[0] // groups:
+        return None
     padding = tuple(d * (k - 1) - p for d, k, p in zip(window.dilation, window.kernel_size, window.padding))
     if any(step != 1 for step in window.stride) or min(padding) < 0:
         return None
     return window._replace(input_size=window.output_size, output_size=window.input_size, padding=padding)
 
 
-def _weight_back(weight: Array, groups: int) -> Array:
-    """Return the weight of that window: flipped, with inputs and outputs exchanged in each group."""
+def weight_back(weight: Array, groups: int) -> Array:
+    """Return the weight of the window of ``window_back``: flipped, with inputs and outputs exchanged in each group."""
     outputs, inputs, *kernel = weight.shape
     flipped = np.flip(weight, tuple(range(2, weight.ndim))).reshape(groups, outputs // groups, inputs, *kernel)
     return flipped.swapaxes(1, 2).reshape(groups * inputs, outputs // groups, *kernel)

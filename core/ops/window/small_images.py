@@ -35,8 +35,7 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
         groups: number of groups of channels.
         bias: shape (O,).
     """
-    window, kept = _cut(window)
-    weight = weight[kept]
+    window, weight = _cut_weight(weight, window)
     if not _is_small(window, len(image)):
         return products.convolve(image, weight, window, groups, bias)
     result = np.empty((len(image), len(weight), *window.output_size), image.dtype, like=image)
@@ -54,10 +53,13 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
         groups: number of groups of channels.
         bias: shape (C,).
     """
-    window, kept = _cut(window)
-    weight = weight[kept]
+    window, weight = _cut_weight(weight, window)
     if not _is_small(window, len(output)):
         return products.convolve_image(output, weight, window, groups, bias)
+    back = products.window_back(window, weight.shape, groups, len(output))
+    if back is not None:
+        turned = np.ascontiguousarray(products.weight_back(weight, groups), like=weight)
+        return convolve(output, turned, back, groups, bias)
     shape = (len(output), weight.shape[1] * groups, *window.input_size)
     result = np.empty(shape, output.dtype, like=output)
     for part, wide in _parts(window, shape, output.dtype):
@@ -86,9 +88,29 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
         result = products.convolve_weight(output, image, window, groups)
     if window.kernel_size == whole:
         return result
-    padded = np.zeros((*result.shape[:2], *whole), result.dtype, like=result)
-    padded[kept] = result
-    return padded
+    padded = np.zeros((*result.shape[:2], math.prod(whole)), result.dtype, like=result)
+    flat = result.reshape(*result.shape[:2], math.prod(window.kernel_size))
+    for place, element in enumerate(_elements(whole, kept)):  # one long loop for each
+        padded[..., element] = flat[..., place]
+    return padded.reshape(*result.shape[:2], *whole)
+
+
+def _cut_weight(weight: Array, window: Window) -> tuple[Window, Array]:
+    """Return the window as ``_cut`` does, and the elements of the weight that are left."""
+    cut, kept = _cut(window)
+    if cut.kernel_size == window.kernel_size:
+        return cut, weight
+    if math.prod(cut.kernel_size) == 1:
+        return cut, weight[kept]
+    flat = weight.reshape(*weight.shape[:2], math.prod(window.kernel_size))
+    taken = np.take(flat, _elements(window.kernel_size, kept), axis=2)  # a third of the time of copying a slice
+    return cut, taken.reshape(*weight.shape[:2], *cut.kernel_size)
+
+
+def _elements(whole: tuple[int, ...], kept: tuple[Any, ...]) -> list[int]:
+    """Return the numbers of the elements of the window that are left."""
+    numbers: list[int] = np.arange(math.prod(whole)).reshape(whole)[kept].ravel().tolist()
+    return numbers
 
 
 @functools.lru_cache(maxsize=256)
@@ -122,8 +144,8 @@ def _parts(window: Window, shape: tuple[int, ...], dtype: DType) -> Iterator[tup
 
 
 def _one_image(x: Array) -> Array:
-    return np.ascontiguousarray(np.moveaxis(x, 0, -1), like=x)[np.newaxis]
+    return np.ascontiguousarray(x.transpose(*range(1, x.ndim), 0), like=x)[np.newaxis]
 
 
 def _samples(x: Array) -> Array:
-    return np.moveaxis(x[0], -1, 0)
+    return x[0].transpose(x.ndim - 2, *range(x.ndim - 2))
