@@ -39,7 +39,13 @@ def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         shape: of the view.
         strides: steps from one element to the next, in bytes. No element may lie outside of the array's memory.
     """
-    return x.strided(shape, strides) if isinstance(x, ArrayLike) else as_strided(x, shape, strides, writeable=False)
+    if isinstance(x, ArrayLike):
+        return x.strided(shape, strides)
+    if not x.flags.c_contiguous:
+        return as_strided(x, shape, strides, writeable=False)
+    view: np.ndarray = np.ndarray(shape, x.dtype, x, 0, strides)  # a sixth of the time of as_strided
+    view.flags.writeable = False
+    return view
 
 
 def holds(condition: Callable[..., Any], *args: Any) -> bool:

@@ -19,6 +19,8 @@ from ..table.rows import Row
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched
 from .window import Ints, Window, cropped, overlap_add, padded, reduce_window
 
+CACHE = 1 << 17  # bytes of a gradient that are put back at once
+
 
 class MaxPool(Protocol):
     """Signature of ``max_pool1d``, ``max_pool2d`` and ``max_pool3d``, whose result depends on ``return_indices``."""
@@ -84,9 +86,10 @@ def _max_pool(
     if not x.shape[1]:
         raise ValueError(f"the input must have channels, and has shape {input.shape}")
     window = pool_window(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-    top = reduce_window(np.maximum, x._array, window, _lowest(x._array))
+    image = padded(x._array, window, _lowest(x._array))
+    top = reduce_window(np.maximum, image, window._replace(input_size=image.shape[2:], padding=(0,) * dims))
     result = Tensor(top)
-    chosen = _first_equal(x._array, top, window) if return_indices or records(x) else None
+    chosen = _first_equal(image, top, window) if return_indices or records(x) else None
     if records(x):
         record(_PICK.row, result, (x,), (), x.shape, chosen, window)
     result = unbatched(result, input)
@@ -107,12 +110,11 @@ def _lowest(x: Array) -> Any:
     return np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
 
 
-def _first_equal(x: Array, top: Array, window: Window) -> Array:
-    """Return the number within its window, from 0, of the first element that equals ``top``.
+def _first_equal(image: Array, top: Array, window: Window) -> Array:
+    """Return the number within its window, from 0, of the first element of a padded image that equals ``top``.
 
     It counts the elements before that one in a few fast passes; writing numbers through masks takes ten times as long.
     """
-    image = padded(x, window, _lowest(x))
     count = math.prod(window.kernel_size)
     result = np.zeros(top.shape, np.int8 if count < 128 else np.int32, like=top)
     before = np.ones(top.shape, np.bool_, like=top)
@@ -136,10 +138,20 @@ def _put_back(g: Array, shape: tuple[int, ...], chosen: Array, window: Window) -
     if any(k > s or d > 1 for k, s, d in zip(window.kernel_size, window.stride, window.dilation)):
         return overlap_add((masked(chosen == n, g) for n in itertools.count()), shape, g.dtype, window)
     # No pixel is in two windows, so there is nothing to add up.
-    result = np.zeros((*shape[:2], *window.padded_size()), g.dtype, like=g)
-    for number, index in enumerate(window.slices()):
-        masked(chosen == number, g, out=result[index])
+    size = window.padded_size()
+    covered = all(
+        k == s and n * s == whole for k, s, n, whole in zip(window.kernel_size, window.stride, window.output_size, size)
+    )
+    result = (np.empty if covered else np.zeros)((*shape[:2], *size), g.dtype, like=g)
+    for part in _parts(g):  # one that stays in the cache
+        for number, index in enumerate(window.slices()):
+            masked(chosen[part] == number, g[part], out=result[part][index])
     return cropped(result, window)
+
+
+def _parts(x: Array) -> list[slice]:
+    step = max(1, CACHE // max(x[:1].nbytes, 1))
+    return [slice(start, start + step) for start in range(0, len(x), step)]
 
 
 _PICK = LinearMap("max_pool", _pick, _put_back)

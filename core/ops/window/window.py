@@ -120,9 +120,13 @@ def reduce_window(ufunc: np.ufunc, x: Array, window: Window, fill: Any = 0) -> A
     """
     result = padded(wide(x), window, fill)
     for along in window.axes():  # one dimension after the other: the sum of the lengths instead of their product
-        first, *others = along
-        image, result = result, result[first].copy()
-        for index in others:
+        image, first = result, result[along[0]]
+        if len(along) == 1:
+            result = first.copy()
+            continue
+        result = np.empty(first.shape, image.dtype, like=image)
+        ufunc(first, image[along[1]], out=result)
+        for index in along[2:]:
             ufunc(result, image[index], out=result)
     return result.astype(x.dtype, copy=False)
 
