@@ -127,7 +127,8 @@ class Statement:
         Args:
             value: the result.
         """
-        if isinstance(self.function, np.ufunc) and self.function.signature is None:
+        function = self.function
+        if (isinstance(function, np.ufunc) and function.signature is None) or function is np.clip:
             yield from self.values()
 
     def storages(self) -> frozenset[Storage]:

@@ -64,6 +64,12 @@ def test_a_result_is_written_over_an_operand_that_ends(x):
     assert f"and {MATRIX:,} while it runs" in compiled.explain()
 
 
+def test_an_activation_is_written_over_its_operand(x):
+    compiled, plan = replayed(lambda x: (x @ x).relu().sum(0).relu() @ x, x)
+    assert plan.source.passing == MATRIX
+    assert tg.equal(compiled(x), (x @ x).relu().sum(0).relu() @ x)
+
+
 def test_gradients_wait_for_their_backward_in_memory_of_their_own(x):
     weight = tg.nn.Parameter(x.clone())
     function = lambda x: ((x @ weight).tanh() @ weight).exp()  # noqa: E731
