@@ -28,6 +28,7 @@ from ..rpc.extend import (
     Observer,
     Producers,
     RemoteWarnings,
+    Sampler,
     Shutdown,
     collect_warnings,
     serve_calls,
@@ -86,6 +87,7 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(DynamicGroup(agent))
     agent.add_part(Shutdown(agent))
     agent.add_part(Debugger(agent))
+    agent.add_part(Sampler(agent))
     observer = Observer(agent)
     agent.add_part(observer)
     # rref: references, which travel in every message

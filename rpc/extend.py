@@ -8,6 +8,7 @@ from .current import agents as open_agents
 from .current import current_agent, rpc_agents
 from .debugging.debugger import Debugger
 from .debugging.hooks import install as install_debugger
+from .debugging.sampler import Sampler
 from .functions.calling import (
     Later,
     call_function,
@@ -113,6 +114,7 @@ __all__ = [
     "RemoteTraceback",
     "RemoteWarnings",
     "RpcBackendOptions",
+    "Sampler",
     "Send",
     "ServerCall",
     "Session",

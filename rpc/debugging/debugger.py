@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from bdb import BdbQuit
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -34,7 +34,6 @@ TALK_SECONDS = 5.0  # after which a question is answered although the thread nei
 ALONE_SECONDS = 3600.0  # without a question: then the thread goes on
 STEPPING_SECONDS = 60.0  # without a question, while it runs between two prompts: then it is held no more
 OBSERVE_SECONDS = 2.0
-REQUESTS = ("stops", "talk")
 MOST_DEBUG_REQUESTS = 32  # to one worker, under way
 
 
@@ -46,6 +45,9 @@ class Debugger:
 
     Args:
         agent: the worker's agent.
+
+    Attributes:
+        requests: by what a request asks for, functions that return the future of the answer. Other parts add theirs.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -60,6 +62,10 @@ class Debugger:
         )  # worker and number of each stop in the job, of which this worker knows
         self._lock = threading.Lock()
         self._failed = False  # a thread of the job was held because of an exception: what fails after it is not
+        self.requests: dict[str, Callable[[Mapping[str, Any]], Future[str]]] = {
+            "stops": self._describe,
+            "talk": self._talk,
+        }
         agent.server.serve(Method.DEBUG, self._answer, quick=True)
         agent.control.on(Topic.HELD, self._on_held)
         agent.losses.on_lost.append(self._on_lost)
@@ -202,14 +208,17 @@ class Debugger:
         question.what = "a request to the debugger"
         try:
             request = json.loads(text)
-            if not isinstance(request, dict) or request.get("ask") not in REQUESTS:
-                raise RpcError(f"a request to the debugger asks for one of {REQUESTS}; it was {text[:100]!r}")
-            if request["ask"] == "stops":
-                question.reply(json.dumps([self._described(stop) for stop in list(self._stops.values())]))
-            else:
-                question.reply_with(self._talk(request), is_future=True)
+            if not isinstance(request, dict) or request.get("ask") not in self.requests:
+                known = tuple(self.requests)
+                raise RpcError(f"a request to the debugger asks for one of {known}; it was {text[:100]!r}")
+            question.reply_with(self.requests[request["ask"]](request), is_future=True)
         except (RpcError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             question.reply(json.dumps({"error": str(error)}))
+
+    def _describe(self, _: Mapping[str, Any]) -> Future[str]:
+        answer: Future[str] = Future()
+        answer.set_result(json.dumps([self._described(stop) for stop in list(self._stops.values())]))
+        return answer
 
     def _described(self, stop: Stop) -> dict[str, Any]:
         return {"stop": stop.number, "state": stop.said(0).state, **asdict(stop.place)}

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from .command_messages import DEBUG, MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
     from .command_socket import peer_process
     from .explanation import Cause, Explanation
-    from .json_records import decode_record, encode_record
+    from .json_records import decode_record, encode_record, read_record
     from .processes import ProcessLook, look_at_process, state_between
     from .records import Observation, ObservedFrame, ObservedReference, ObservedThread
+    from .sampling import SampledStacks
 else:
     __getattr__ = late_imports(
         __name__,
@@ -29,6 +30,8 @@ else:
             "Explanation": ".explanation",
             "decode_record": ".json_records",
             "encode_record": ".json_records",
+            "read_record": ".json_records",
+            "SampledStacks": ".sampling",
             **dict.fromkeys(("ProcessLook", "look_at_process", "state_between"), ".processes"),
             **dict.fromkeys(("Observation", "ObservedFrame", "ObservedReference", "ObservedThread"), ".records"),
         },
@@ -53,6 +56,8 @@ __all__ = [
     "encode_record",
     "explain",
     "look_at_process",
+    "SampledStacks",
     "peer_process",
+    "read_record",
     "state_between",
 ]

@@ -36,7 +36,24 @@ def decode_record(kind: type[R], data: bytes, most_bytes: int) -> R:
     if len(data) > most_bytes:
         raise SerializationError(f"a record of {len(data):,} bytes was refused; {most_bytes:,} are allowed")
     try:
-        return typing.cast(R, _read(kind, json.loads(data)))
+        table = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SerializationError(f"it is no {kind.__name__}: {error}") from None
+    return read_record(kind, table)
+
+
+def read_record(kind: type[R], table: Any) -> R:
+    """Return the record that a table of JSON holds.
+
+    Args:
+        kind: its dataclass.
+        table: of JSON.
+
+    Raises:
+        SerializationError: it is no such record.
+    """
+    try:
+        return typing.cast(R, _read(kind, table))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise SerializationError(f"it is no {kind.__name__}: {error}") from None
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 100
 OBSERVER = f"{__package__}.observer"
+COMMANDS = f"{__package__}.command_socket"
 Stack = list[FrameType]  # the innermost first
 
 
@@ -92,7 +93,8 @@ def _frames(innermost: FrameType) -> Iterator[FrameType]:
 
 
 def _observers(frames: Stack) -> Iterator[bool]:
-    return (frame.f_code.co_name == "observe" and frame.f_globals.get("__name__") == OBSERVER for frame in frames)
+    known = {("observe", OBSERVER), ("_serve", COMMANDS)}
+    return ((frame.f_code.co_name, frame.f_globals.get("__name__")) in known for frame in frames)
 
 
 def _locals(frames: Stack, code: object) -> Iterator[Any]:

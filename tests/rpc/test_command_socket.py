@@ -250,3 +250,25 @@ os.wait()
 def test_a_forked_child_does_not_stand_for_its_parent(run_python, tmp_path):
     first, second, third = run_python("-c", FORKED, f"file://{tmp_path}/1", f"file://{tmp_path}/2").splitlines()
     assert (first, second, third) == ("a []", "parent's", "[]")
+
+
+def test_a_thread_that_asks_for_a_command_is_no_wait_of_the_program(opened):
+    (a, _), path = opened
+    commands, answer = CommandSocket(a, path + "2"), Future()
+    commands.debug = lambda request: answer.wait()
+    try:
+        with client(path + "2") as connection:
+            connection.sendall(encode_record(CommandRequest(DEBUG, ["b"])) + b"\n")
+            seen = until(
+                lambda: [each for each in rpc.observe("a")[0].threads if each.wait and waits_for_command(each)]
+            )
+            assert [each.wait.kind for each in seen] == ["observation"]
+            assert not [each for each in rpc.why("a").causes if each.kind == "future"]
+            answer.set_result("{}")
+            read_all(connection)
+    finally:
+        commands.close()
+
+
+def waits_for_command(thread):
+    return thread.name == "telegrad-command" and any(frame.function == "<lambda>" for frame in thread.stack)
