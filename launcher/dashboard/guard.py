@@ -18,7 +18,11 @@ OPEN_PATHS = (  # they say nothing of a job, and a browser cannot give their req
     "/page.js",
     "/backward.js",
     "/elements.js",
+    "/flames.js",
+    "/perfetto.js",
 )
+PERFETTO_PATH = "/perfetto"  # its page hands a profile to another site, and is no more than that
+PAGES = ("/", PERFETTO_PATH)  # their addresses have the token
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -28,6 +32,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+# The page of the job has no tie to any other. That for Perfetto keeps one to the window that it opens, to give it the profile.
+OPENER_HEADERS = {"Cross-Origin-Opener-Policy": "same-origin-allow-popups"}
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -62,7 +68,8 @@ class Guard:
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                headers = HEADERS | (OPENER_HEADERS if scope["path"] == PERFETTO_PATH else {})
+                extra = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
                 message["headers"] = [*message.get("headers", ()), *extra]
             await send(message)
 
@@ -81,7 +88,7 @@ class Guard:
             return "pages of other sites are not answered"
         if headers.get("sec-fetch-site", "none") not in OWN_SITES:
             return "requests of other sites are not answered"
-        given = query.get("token", "") if path == "/" else headers.get(TOKEN_HEADER, "")
+        given = query.get("token", "") if path in PAGES else headers.get(TOKEN_HEADER, "")
         if path not in OPEN_PATHS and not hmac.compare_digest(given.encode(), self._token.encode()):
             return "the token is missing or wrong: use the address that telegrad dashboard printed"
         return ""

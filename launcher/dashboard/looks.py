@@ -29,9 +29,13 @@ class JobLooks:
     Args:
         job: the job.
         timeout: seconds that a worker has to answer.
+
+    Attributes:
+        timeout: see there.
     """
 
     def __init__(self, job: LocalJob, timeout: float) -> None:
+        self.timeout = timeout
         self._watched = WatchedJob(job, timeout)
         self._lock = threading.Lock()
         self._looked = -math.inf  # when, in monotonic seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import socket
 import webbrowser
@@ -21,11 +22,12 @@ from ..progress import report
 from ..watching.jobs import NoJobError, choose_job, choose_workers
 from ..watching.kill import end_processes
 from .clients import ClientLimit, LimitedProtocol
-from .guard import OPEN_PATHS, Guard
+from .guard import OPEN_PATHS, PERFETTO_PATH, Guard
 from .looks import JobLooks
+from .profiles import JobProfiles
 
 PAGE_FOLDER = Path(__file__).parent / "page"
-FILES = {"/": "index.html", **{path: path[1:] for path in OPEN_PATHS}}
+FILES = {"/": "index.html", PERFETTO_PATH: "perfetto.html", **{path: path[1:] for path in OPEN_PATHS}}
 END_SECONDS = 3.0  # between SIGTERM and SIGKILL
 
 
@@ -66,6 +68,15 @@ def make_application(looks: JobLooks, allow_actions: bool) -> Starlette:
     def log(request: Request) -> Response:
         return _found(lambda: looks.log(request.query_params.get("name", "")))
 
+    profiles = JobProfiles()
+
+    def take_profile(request: Request) -> Response:
+        seconds = _number(request.query_params.get("seconds", ""))
+        return _found(lambda: profiles.take(looks.job, seconds, looks.timeout))
+
+    def profile(request: Request) -> Response:
+        return _found(lambda: profiles.get(int(_number(request.query_params.get("number", "")))))
+
     def kill(request: Request) -> Response:
         if not allow_actions:
             return JSONResponse({"error": "the page only reads: start it with --allow-actions"}, 403)
@@ -74,7 +85,8 @@ def make_application(looks: JobLooks, allow_actions: bool) -> Starlette:
 
     routes = [Route(path, _file(name)) for path, name in FILES.items()]
     routes += [Route("/api/state", state), Route("/api/worker", worker), Route("/api/log", log)]
-    routes.append(Route("/api/stacks", stacks))
+    routes += [Route("/api/stacks", stacks), Route("/api/profile", profile)]
+    routes.append(Route("/api/profile", take_profile, methods=["POST"]))
     routes.append(Route("/api/kill", kill, methods=["POST"]))
     return Starlette(routes=routes)
 
@@ -118,6 +130,14 @@ def _file(name: str) -> Callable[[Request], Response]:
         return FileResponse(PAGE_FOLDER / name)
 
     return answer
+
+
+def _number(text: str) -> float:
+    """Return the number that a text says; 0 if it says none."""
+    with suppress(ValueError):
+        if math.isfinite(found := float(text)):
+            return found
+    return 0.0
 
 
 def _found(find: Callable[[], dict[str, Any]]) -> Response:

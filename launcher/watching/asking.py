@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 from ...core.errors import SerializationError
+from ...core.printable import printable
 from ...rpc.observing import (
     DEBUG,
     OTHERS,
@@ -17,7 +22,7 @@ from ...rpc.observing import (
     encode_record,
     peer_process,
 )
-from .jobs import LocalWorker
+from .jobs import LocalJob, LocalWorker
 
 MOST_ANSWER_LINE = 16 << 20
 MOST_OBSERVATIONS = 1 << 16
@@ -65,28 +70,46 @@ def ask(worker: LocalWorker, request: CommandRequest, timeout: float) -> tuple[C
         raise NoAnswerError(f"its socket cannot be used: {error.strerror or error}") from None
 
 
-def ask_debugger(through: LocalWorker, worker: str, request: str, timeout: float) -> str:
-    """Return the answer of a worker's debugger, as JSON.
+def question(job: LocalJob, worker: str, request: Mapping[str, Any], timeout: float) -> Any:
+    """Return what a worker's debugger answers to a request; it is asked itself if it runs here, else through one that does.
 
     Args:
-        through: worker of this machine that asks it, or is it.
+        job: the job.
         worker: its name.
-        request: as JSON (``rpc/debugging/debugger.py``).
+        request: see ``Debugger`` (``rpc/debugging/debugger.py``).
         timeout: seconds that it has to answer.
 
     Raises:
         NoAnswerError: it did not answer in time, or refused.
     """
-    return ask(through, CommandRequest(DEBUG, [worker], timeout, request=request), timeout + LATER_SECONDS)[0].text
+    own = job.worker(worker)
+    why = NoAnswerError(f"no worker of this machine can ask {printable(worker)}")
+    for through in [own] if own else job.workers:
+        try:
+            message = CommandRequest(DEBUG, [worker], timeout, request=json.dumps(request))
+            answer = json.loads(ask(through, message, timeout + LATER_SECONDS)[0].text)
+        except NoAnswerError as error:
+            why = error
+            continue
+        except ValueError:
+            raise NoAnswerError(f"worker {printable(worker)} said something else") from None
+        if isinstance(answer, dict) and "error" in answer:
+            raise NoAnswerError(str(answer["error"]))
+        return answer
+    raise why
 
 
-def members_of(worker: LocalWorker, timeout: float) -> list[str]:
-    """Return the names of the workers of the job that have not left, as a worker of this machine knows them.
+def names_of(job: LocalJob, timeout: float) -> list[str]:
+    """Return the names of the workers of a job that have not left, as one of this machine knows them.
 
-    Raises:
-        NoAnswerError: it did not answer in time, or refused.
+    Args:
+        job: the job.
+        timeout: seconds that each worker has to answer.
     """
-    return [each.name for each in ask(worker, CommandRequest(OTHERS, [], timeout), timeout)[0].members]
+    for worker in job.workers:
+        with suppress(NoAnswerError):
+            return [each.name for each in ask(worker, CommandRequest(OTHERS, [], timeout), timeout)[0].members]
+    return [each.record.worker for each in job.workers]
 
 
 def _check_peer(worker: LocalWorker, connection: socket.socket) -> None:

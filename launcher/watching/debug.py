@@ -7,13 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.printable import printable
 from ..progress import report
-from .asking import NoAnswerError, ask_debugger, members_of
+from .asking import NoAnswerError, names_of, question
 from .jobs import LocalJob, NoJobError, choose_job
 from .observing import MOST_AT_A_TIME
 
@@ -54,7 +53,7 @@ class HeldThread:
             NoAnswerError: the worker does not answer, or its thread is not held any more.
         """
         request = {"ask": "talk", "stop": self.stop, "seen": seen, "line": line}
-        told = _ask(self.job, self.worker, request, TALK_TIMEOUT)
+        told = question(self.job, self.worker, request, TALK_TIMEOUT)
         if not isinstance(told, dict) or not isinstance(told.get("output"), str) or "state" not in told:
             raise NoAnswerError(f"worker {printable(self.worker)} said something else")
         return told
@@ -117,7 +116,7 @@ def held_threads(job: LocalJob, names: Sequence[str], timeout: float) -> list[He
     Raises:
         NoJobError: the job has no such worker.
     """
-    known = _members(job, timeout)
+    known = names_of(job, timeout)
     if missing := sorted(set(names) - set(known)):
         raise NoJobError(
             f"job {printable(job.key)} has no worker {printable(missing[0])!r}; it has {printable(', '.join(known))}"
@@ -127,16 +126,9 @@ def held_threads(job: LocalJob, names: Sequence[str], timeout: float) -> list[He
         return [each for threads in pool.map(lambda name: _of_worker(job, name, timeout), wanted) for each in threads]
 
 
-def _members(job: LocalJob, timeout: float) -> list[str]:
-    for worker in job.workers:
-        with suppress(NoAnswerError):
-            return members_of(worker, timeout)
-    return [each.record.worker for each in job.workers]
-
-
 def _of_worker(job: LocalJob, worker: str, timeout: float) -> list[HeldThread]:
     try:
-        told = _ask(job, worker, {"ask": "stops"}, timeout)
+        told = question(job, worker, {"ask": "stops"}, timeout)
         return [
             HeldThread(
                 job,
@@ -150,26 +142,6 @@ def _of_worker(job: LocalJob, worker: str, timeout: float) -> list[HeldThread]:
         ]
     except (NoAnswerError, KeyError, TypeError, ValueError):
         return []  # it is stopped, or ends
-
-
-def _ask(job: LocalJob, worker: str, request: dict[str, Any], timeout: float) -> Any:
-    """Return the answer of a worker's debugger; a worker of this machine is asked itself, others through one that is here.
-
-    Raises:
-        NoAnswerError: it did not answer, or refused.
-    """
-    own = job.worker(worker)
-    why = NoAnswerError(f"no worker of this machine can ask {printable(worker)}")
-    for through in [own] if own else job.workers:
-        try:
-            answer = json.loads(ask_debugger(through, worker, json.dumps(request), timeout))
-        except NoAnswerError as error:
-            why = error
-            continue
-        if isinstance(answer, dict) and "error" in answer:
-            raise NoAnswerError(str(answer["error"]))
-        return answer
-    raise why
 
 
 def _wait_for_threads(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...rpc.observing import Observation
-from .jobs import LocalJob, NoJobError, choose_job
+from .jobs import LocalJob, NoJobError, choose_job, find_jobs
 from .observing import observe_job
 
 
@@ -33,9 +33,20 @@ class WatchedJob:
             NoJobError: it has ended, or its workers run another version.
         """
         try:
-            self.job = choose_job(self.job.key)
+            self.job = self._find()
             self.seen = observe_job(self.job, self._timeout)
         except NoJobError:
             self.ended = True
             raise
         return self.seen
+
+    def _find(self) -> LocalJob:
+        """Return the job as it is now: when its workers have come together, they get another id, one after the other.
+
+        Raises:
+            NoJobError: it has ended.
+        """
+        processes = {each.record.stem for each in self.job.workers}
+        found = [job for job in find_jobs() if processes & {each.record.stem for each in job.workers}]
+        joined = [job for job in found if any(each.record.joined for each in job.workers)]
+        return (joined or found or [choose_job(self.job.key)])[0]

@@ -140,6 +140,7 @@ class Worker:
 
     def __init__(self, name, log=""):
         self.worker, self.log, self.program, self.folder = name, log, "train.py", "/home/user"
+        self.stem, self.joined = name, True
 
     @property
     def record(self):
@@ -166,6 +167,6 @@ def observed(name, rank, **attributes):
 def looks_at(monkeypatch, seen, logs=None):
     """Return the looks at a job whose workers are observed so."""
     job = Job([each.worker for each in seen], logs or {})
-    monkeypatch.setattr(watched_job, "choose_job", lambda key: job)
+    monkeypatch.setattr(watched_job, "find_jobs", lambda: [job])
     monkeypatch.setattr(watched_job, "observe_job", lambda job, timeout: seen)
     return JobLooks(job, 1.0)

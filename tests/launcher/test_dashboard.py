@@ -173,6 +173,7 @@ def test_the_last_look_stays_when_the_job_has_ended(look, monkeypatch):
     def gone(key):
         raise NoJobError("it has ended")
 
+    monkeypatch.setattr(watched_job, "find_jobs", list)
     monkeypatch.setattr(watched_job, "choose_job", gone)
     monkeypatch.setattr(looks_module, "LOOK_INTERVAL", 0.0)
     state = looks.state()

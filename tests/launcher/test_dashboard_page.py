@@ -1,6 +1,6 @@
 """The page of a job in a browser: what it draws, with hostile names, and which keys work."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import pytest
@@ -17,8 +17,20 @@ from helpers.browser import (
     shows,
     text_of,
 )
-from telegrad.rpc.observing import Observation, ObservedFrame, ObservedThread
-from telegrad.rpc.observing.records import ObservedCall, ObservedLink, ObservedSeries
+from telegrad.launcher.dashboard import profiles
+from telegrad.rpc.observing import Observation, ObservedFrame, ObservedThread, SampledStacks
+from telegrad.rpc.observing.records import (
+    ObservedCall,
+    ObservedContext,
+    ObservedEdge,
+    ObservedLink,
+    ObservedLoop,
+    ObservedNodes,
+    ObservedPass,
+    ObservedReference,
+    ObservedRequest,
+    ObservedSeries,
+)
 
 MARKUP = "<img src=x onerror=document.title='attacked'><script>document.title='attacked'</script>"
 
@@ -53,22 +65,53 @@ def test_workers_are_drawn(browser, look, count):
         assert no_errors(browser) == []
 
 
-@pytest.mark.slow
-def test_texts_of_programs_are_never_markup(browser, look, tmp_path):
-    (tmp_path / "log").write_text(MARKUP)
+def hostile():
+    """Return an observation in which every text is markup."""
     frame = ObservedFrame(MARKUP, 1, MARKUP)
-    call = ObservedCall(1, MARKUP, MARKUP, 3.0, 0.0, MARKUP)
-    series = ObservedSeries(MARKUP, 2, 1, 0.5, 0.1, [0, 1], [1.0, 0.5])
-    seen = observed(MARKUP, 0, process_state=MARKUP, python=MARKUP, calls=[call], logged=[series])
-    seen = replace(seen, host=MARKUP, threads=[ObservedThread(1, MARKUP, [frame], main=True, at=frame)])
-    with served(look([seen], {MARKUP: str(tmp_path / "log")})) as address:
+    part = ObservedPass(
+        MARKUP, 1, "works", 2, 1, MARKUP, MARKUP, [ObservedNodes(MARKUP, 2, 1)], [ObservedEdge(MARKUP, 1, 0, 1, 1)]
+    )
+    reference = ObservedReference(MARKUP, MARKUP, MARKUP, 5, True, [MARKUP])
+    return observed(
+        MARKUP,
+        0,
+        process_state=MARKUP,
+        python=MARKUP,
+        calls=[ObservedCall(1, MARKUP, MARKUP, 3.0, 0.0, MARKUP)],
+        requests=[ObservedRequest(MARKUP, 0, 1, MARKUP, MARKUP, False)],
+        owned=[reference],
+        held=[reference],
+        contexts=[ObservedContext(1, MARKUP, [MARKUP], [part])],
+        links=[ObservedLink(MARKUP, MARKUP, MARKUP, 0, 1, 0, 0, 0)],
+        logged=[ObservedSeries(MARKUP, 2, 1, 0.5, 0.1, [0, 1], [1.0, 0.5])],
+        loops=[ObservedLoop(MARKUP, 1, 2, 1.0, 1.0, False)],
+        shutdown_waits=[MARKUP],
+        in_shutdown=True,
+    ), ObservedThread(1, MARKUP, [frame], main=True, at=frame)
+
+
+@pytest.mark.slow
+def test_texts_of_programs_are_never_markup(browser, look, monkeypatch, tmp_path):
+    (tmp_path / "log").write_text(MARKUP)
+    seen, thread = hostile()
+    samples = SampledStacks(MARKUP, 0.0, 1.0, [0.0], [MARKUP], thread.stack, [[0]], [[0, 0, 0, 1]])
+    monkeypatch.setattr(profiles, "names_of", lambda job, timeout: [MARKUP, MARKUP])
+    answers = [asdict(samples), {"error": MARKUP}]
+    monkeypatch.setattr(profiles, "question", lambda *_: answers.pop())
+    with served(look([replace(seen, host=MARKUP, threads=[thread])], {MARKUP: str(tmp_path / "log")})) as address:
         browser.get(address)
         shows(browser, "#view", MARKUP)
-        for view in ("Calls", "References", "Contexts", "Curves", "Log", "Stacks", "Flames"):
+        shows(browser, "#why", MARKUP)
+        for view in ("Calls", "References", "Contexts", "Curves", "Log", "Stacks"):
             open_view(browser, view)
-            shows(browser, "#view", {"References": "Owned", "Contexts": "None"}.get(view, "onerror"))
+            shows(browser, "#view", MARKUP)
+        open_view(browser, "Flames")
+        browser.find_element("css selector", "#view button").click()
+        shows(browser, "#profile", "img src=x")
         assert text_of(browser, "title") != "attacked" and browser.title != "attacked"
         assert count_of(browser, "main img, main script") == 0
+        browser.get(address.replace("/?", "/perfetto?") + "&profile=1")
+        shows(browser, "#about", "2 workers")
         assert no_errors(browser) == []
 
 

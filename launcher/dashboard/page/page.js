@@ -1,11 +1,12 @@
 // The page: asks for the job's state once a second and shows it. Texts of programs are only ever set as text, never as markup.
 import { contextsView } from "./backward.js";
+import { download, flameGraph, foldedOf, traceOf, treeOf } from "./flames.js";
 import { COLORS, byId, duration, make, number, place, put, short, size, table } from "./elements.js";
 
 const token = new URLSearchParams(location.search).get("token") ?? "";
 const VIEWS = ["Workers", "Calls", "References", "Contexts", "Curves", "Log", "Stacks", "Flames"];
 const OF_ONE_WORKER = new Set(["References", "Log"]);
-const page = { state: null, before: null, view: "Workers", worker: "", paused: false, samples: new Map(), sampled: 0, detail: null };
+const page = { state: null, before: null, view: "Workers", worker: "", paused: false, profile: null, flames: null };
 
 const former = (name) => page.before?.workers.find((each) => each.worker === name);
 
@@ -100,23 +101,9 @@ async function logView() {
   return make("div", {}, cut, make("pre", {}, found.text || "Nothing is written yet."));
 }
 
-async function sample() {
-  const found = await ask("stacks", {});
-  for (const each of found.stacks ?? []) {
-    const key = JSON.stringify(each.stack);
-    const entry = page.samples.get(key) ?? { stack: each.stack, count: 0, threads: new Set() };
-    entry.count += 1;
-    entry.threads.add(`${each.worker} (${each.thread})`);
-    page.samples.set(key, entry);
-  }
-  page.sampled += 1;
-  while (page.samples.size > 2000) page.samples.delete(page.samples.keys().next().value);
-  return found.stacks ?? [];
-}
-
 async function stacksView() {
   const groups = new Map();
-  for (const each of await sample()) {
+  for (const each of (await ask("stacks", {})).stacks ?? []) {
     const key = JSON.stringify(each.stack);
     if (!groups.has(key)) groups.set(key, { stack: each.stack, threads: [] });
     groups.get(key).threads.push(`${each.worker} (${each.thread})`);
@@ -125,38 +112,40 @@ async function stacksView() {
   return make("div", {}, found.map((each) => make("pre", {}, `${each.threads.join(", ")}\n  ${[...each.stack].reverse().join("\n  ")}`)));
 }
 
-async function flamesView() {
-  await sample();
-  const root = { name: "all threads", count: 0, children: new Map() };
-  for (const { stack, count } of page.samples.values()) {
-    let node = root;
-    root.count += count;
-    for (const name of stack.map((each) => each.replace(/ at .*\/| at /, " ").replace(/:\d+$/, ""))) {
-      if (!node.children.has(name)) node.children.set(name, { name, count: 0, children: new Map() });
-      node = node.children.get(name);
-      node.count += count;
-    }
+function flamesView() {
+  if (page.flames !== null) return page.flames; // it changes only when another profile is taken
+  const seconds = make("select", { "aria-label": "Seconds" }, [1, 3, 5, 10, 30].map((each) => make("option", { value: each }, `${each} s`)));
+  const group = make("input", { type: "checkbox", id: "by-worker", change: () => page.profile && showProfile() });
+  const begin = make("button", { type: "button", click: () => takeProfile(Number(seconds.value), begin) }, "Take a profile");
+  seconds.value = "3";
+  page.flames = make("div", {}, make("p", { class: "bar" }, begin, " over ", seconds, make("label", {}, group, " by worker")), make("div", { id: "profile" },
+    make("p", { class: "quiet" }, "Looks up to 100 times a second at the threads of each worker. Those in which none of the program's code runs are left out.")));
+  return page.flames;
+}
+
+async function takeProfile(seconds, button) {
+  button.disabled = true;
+  byId("profile")?.replaceChildren(make("p", { class: "quiet" }, `Looks for ${seconds} s…`));
+  try {
+    const found = await ask("profile", { seconds }, "POST", 1000 * (seconds + 30));
+    if (found.error) throw new Error(found.error);
+    page.profile = found;
+    showProfile();
+  } catch (error) {
+    page.flames.lastChild.replaceChildren(make("p", { class: "bad" }, error.message));
+  } finally {
+    button.disabled = false;
   }
-  const boxes = [];
-  let depth = 0;
-  const draw = (node, x, width, level) => {
-    if (width < 1.5 || level > 60) return;
-    depth = Math.max(depth, level);
-    const share = `${node.name}: ${((100 * node.count) / root.count).toFixed(1)} %`;
-    const hue = [...node.name].reduce((sum, each) => (sum * 31 + each.codePointAt(0)) % 45, 7);
-    const text = width > 40 ? make("text", { x: x + 3, y: level * 16 + 12 }, node.name.slice(0, Math.floor(width / 6))) : null;
-    boxes.push(make("g", {}, make("title", {}, share), make("rect", { x, y: level * 16, width, height: 16, fill: `hsl(${hue + 20} 85% 68%)` }), text));
-    let start = x;
-    for (const child of [...node.children.values()].sort((a, b) => b.count - a.count)) {
-      const part = (width * child.count) / node.count;
-      draw(child, start, part, level + 1);
-      start += part;
-    }
-  };
-  if (root.count) draw(root, 0, 1000, 0);
-  const again = make("button", { type: "button", click: () => { page.samples.clear(); page.sampled = 0; showView(); } }, "Begin again");
-  return make("div", {}, make("p", { class: "quiet" }, `${page.sampled} looks at the threads of all workers, one a second while this view is open. `, again),
-    make("svg", { class: "flame", viewBox: `0 0 1000 ${(depth + 1) * 16}`, role: "img", "aria-label": "Flame graph" }, boxes));
+}
+
+function showProfile() {
+  const profile = page.profile, name = `telegrad-${profile.job}-${profile.number}`;
+  const root = treeOf(profile, page.flames.querySelector("#by-worker").checked);
+  const silent = profile.workers.filter((each) => each.error).map((each) => make("p", { class: "bad" }, `${each.worker}: ${each.error}`));
+  const folded = make("button", { type: "button", click: () => download(`${name}.folded`, foldedOf(profile), "text/plain") }, "Download folded stacks");
+  const trace = make("button", { type: "button", click: () => download(`${name}.json`, JSON.stringify(traceOf(profile)), "application/json") }, "Download trace");
+  const link = make("a", { href: `/perfetto?${new URLSearchParams({ token, profile: profile.number })}`, target: "_blank", rel: "noopener noreferrer" }, "Open in Perfetto (another site; asks first)");
+  page.flames.lastChild.replaceChildren(make("p", { class: "quiet" }, `${root.count} samples of ${profile.workers.length} workers.`), ...silent, flameGraph(root, Math.max(byId("view").clientWidth, 320)), make("p", { class: "bar" }, folded, trace, link));
 }
 
 const SHOW = { Workers: workersView, Calls: callsView, References: referencesView, Contexts: () => contextsView(page.state.workers), Curves: curvesView, Log: logView, Stacks: stacksView, Flames: flamesView };
@@ -267,11 +256,13 @@ byId("theme").addEventListener("click", () => {
 
 // -- once a second
 
-async function ask(what, parameters, method = "GET") {
-  const answer = await fetch(`/api/${what}?${new URLSearchParams(parameters)}`, { method, headers: { "X-Telegrad-Token": token }, signal: AbortSignal.timeout(15000) });
+async function ask(what, parameters, method = "GET", milliseconds = 15000) {
+  const answer = await fetch(`/api/${what}?${new URLSearchParams(parameters)}`, { method, headers: { "X-Telegrad-Token": token }, signal: AbortSignal.timeout(milliseconds) });
   if (answer.status === 403) throw new Error((await answer.text()).trim());
   return answer.json();
 }
+
+const controls = (view) => [...view.querySelectorAll("button, a, input, select")];
 
 async function showView() {
   if (page.state === null) return; // nothing has been answered yet
@@ -279,7 +270,10 @@ async function showView() {
   if (wanted !== page.view) return; // another view was opened meanwhile
   const view = byId("view"), [top, left] = [view.scrollTop, view.scrollLeft];
   view.setAttribute("aria-labelledby", `tab-${wanted}`);
+  if (view.childNodes.length === 1 && view.firstChild === found) return;
+  const focused = controls(view).indexOf(document.activeElement);
   put(view, found);
+  controls(view)[focused]?.focus({ preventScroll: true });
   [view.scrollTop, view.scrollLeft] = [top, left];
 }
 
