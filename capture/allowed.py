@@ -14,10 +14,10 @@ import numpy as np
 
 from ..core.extend import OPERATIONS, Array, accumulate_grad, memory_address, within
 from ..nn.extend import Steps, Weights, move_running
+from .gradients import clear_gradient
 from .into import cast, copied, in_order, reshaped, strided
 from .mirrors import node_at, run_node
 from .program import array_at, call_whole
-from .recorder import clear_gradient
 from .tracer import array_in, condition_of
 
 _FUNCTIONS = (

@@ -76,10 +76,10 @@ _REASONS = {
     **_codes(_CHANGES, "changes a tensor in a way that is not recorded"),
     Tensor.data.fget.__code__: "data gives memory away; use detach()",  # type: ignore[attr-defined]
     Tensor.data.fset.__code__: "an assignment to data replaces a tensor's memory",  # type: ignore[attr-defined]
-    Tensor.grad.fget.__code__: ".grad is read",  # type: ignore[attr-defined]
     autograd.grad.__code__: "autograd.grad() is not recorded; call backward()",
     memory_address.__code__: "an address is read",
 }
+_READ = Tensor.grad.fget.__code__  # type: ignore[attr-defined]
 _ASSIGN = Tensor.grad.fset.__code__  # type: ignore[attr-defined]
 _BACKWARD = autograd.backward.__code__
 _DRAW = Generator.draw.__code__
@@ -131,6 +131,8 @@ class Calls:
                 recorder.depth -= 1
                 if frame.f_code is _BACKWARD:
                     recorder.backward_ended()
+                if frame.f_code is _READ:
+                    recorder.gradient_read(frame.f_locals["self"], arg)
                 if frame.f_code in _CLIPPING:
                     recorder.returned(arg)
                 if _EFFECTS.get(frame.f_code) is optim.Optimizer.step:
@@ -144,6 +146,8 @@ class Calls:
         try:
             if code is _BACKWARD:
                 self._backward(frame.f_locals)
+            elif code is _READ:
+                recorder.read_gradient(frame.f_locals["self"])
             elif code is _ASSIGN:
                 self._assign(frame.f_locals)
             elif code in _CLIPPING:
@@ -174,15 +178,19 @@ class Calls:
         self._recorder.backward(outputs, list(gradients), bool(given["retain_graph"]))
 
     def _assign(self, given: dict[str, Any]) -> None:
-        if given["value"] is not None:
-            raise Unrecordable(".grad is assigned")
-        self._recorder.clear(given["self"])
+        leaf, value = given["self"], given["value"]
+        if value is None:
+            self._recorder.clear(leaf)
+        elif isinstance(value, Tensor) and value.shape == leaf.shape:
+            self._recorder.assign(leaf, value)
 
     def _effect(self, function: Callable[..., Any], given: dict[str, Any]) -> None:
         owner = given["self"]
         if given.get("closure") is not None:
             raise Unrecordable("step() with a closure is not recorded")
         more = (given["set_to_none"],) if "set_to_none" in given else ()
+        if more:
+            self._recorder.gradients.touch(*_parameters(owner))
         self._recorder.effect(function, owner, *more)
 
     def _hear_builtin(self, function: Any) -> None:
@@ -194,6 +202,12 @@ class Calls:
             recorder.stop(f"{function.__name__}() reads the clock")
         elif isinstance(function, types.BuiltinFunctionType) and function in _SILENT:
             recorder.stop(f"{_SILENT[function]} would happen in no replay")
+
+
+def _parameters(owner: Any) -> Iterable[Tensor]:
+    if isinstance(owner, nn.Module):
+        return owner.parameters()
+    return [each for group in owner.param_groups for each in group["params"]]
 
 
 def _reason(frame: FrameType) -> str | None:

@@ -50,6 +50,14 @@ class Names:
             self._versions.setdefault(id(tensor._counter), tensor._counter[0])
         return name
 
+    def knows(self, tensor: Tensor) -> bool:
+        """Return whether a tensor has a name."""
+        return id(tensor) in self._names
+
+    def seen(self, tensor: Tensor) -> None:
+        """Note that a tensor may have been changed in place by a recorded call, other than an operation."""
+        self._versions[id(tensor._counter)] = tensor._counter[0]
+
     def made(self, operation: int, tensors: Iterable[Tensor]) -> None:
         """Name the results of an operation, unless they have names.
 

@@ -13,6 +13,7 @@ from ..core.errors import ArgumentTypeError
 from ..core.extend import Array, Tensor
 from ..core.serialization import save
 from .differentiable import Lease, ReplayNode
+from .gradients import kind_of_gradient
 from .layouts import Layouts
 from .onnx_graph import Exported, export
 from .onnx_layers import CONVERTERS
@@ -53,6 +54,7 @@ class Plan:
         self._layouts = Layouts(source)
         self.replays = 0
         self.exported: Exported | None = None  # by a recording
+        self.gradients: Sequence[tuple[Outer, Any]] = ()  # that the program reads, and of what kind they are before
         self.pure = not any(statement.changes for statement in source.statements)
         self._backward: tuple[str, Sequence[Outer], Sequence[Outer], Sequence[int]] | None = None
         self._found = [(tensor, _kind(tensor)) for tensor in found]
@@ -125,7 +127,13 @@ class Plan:
                 self._arrays[place] = tensor._array
             elif tensor._requires_grad is not kind[0]:
                 return False
-        return self.state.same() and self.holds(tensors)
+        return self.state.same() and self._finds_gradients(tensors) and self.holds(tensors)
+
+    def _finds_gradients(self, tensors: Sequence[Tensor]) -> bool:
+        return all(kind_of_gradient(self._outside(outer, tensors)) == kind for outer, kind in self.gradients)
+
+    def _outside(self, outer: Outer, tensors: Sequence[Tensor]) -> Tensor:
+        return self._found[outer.place][0] if outer.found else tensors[outer.place]
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether the elements that the program depends on satisfy its conditions: all that a loaded plan asks.
@@ -158,7 +166,7 @@ class Plan:
         name, inputs, read, slots = self._backward
 
         def outside(outers: Sequence[Outer]) -> list[Tensor]:
-            return [self._found[outer.place][0] if outer.found else tensors[outer.place] for outer in outers]
+            return [self._outside(outer, tensors) for outer in outers]
 
         node = ReplayNode(name, backward, max(slots) + 1, outside(inputs), outside(read), lease, self._layouts.choose)
         for tensor, slot in zip([each for each in tensors_of(result) if each._edge is PENDING], slots):

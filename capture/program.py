@@ -27,6 +27,7 @@ from ..core.extend import (
 )
 from .comparison import check_alike
 from .errors import Unrecordable
+from .gradients import Gradients, read_gradient
 from .mirrors import mirrored
 from .names import Names
 from .rows import check_traced, trace_rows
@@ -70,6 +71,7 @@ class Program:
 
     Args:
         names: the tensors of the call.
+        gradients: the gradients that it reads.
 
     Attributes:
         tracer: has the statements.
@@ -77,8 +79,9 @@ class Program:
         steps: the operations.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, gradients: Gradients) -> None:
         self.tracer = Tracer(self._outer)
+        self._grads = gradients
         self.steps = Steps()
         self.whole: list[tuple[str, str]] = []
         self._names = names
@@ -208,6 +211,25 @@ class Program:
         self.tracer.effect(array_at, (self._made, 0), value)
         self._shadows[id(result)] = Tensor(StandIn(self.tracer, value, result._array))
 
+    def gradient(self, leaf: Tensor, gradient: Tensor) -> None:
+        """Add that a gradient of a tensor from outside is read.
+
+        The program may write to it, as no other array from outside: so its stand-in has an example of its own.
+        """
+        made = self.tracer.value(storages=frozenset())
+        self.tracer.effect(read_gradient, (self.argument(leaf),), made)
+        example = gradient._array.copy("K")
+        value = self.tracer.value(example)
+        self.tracer.effect(array_at, (made, 0), value)
+        self._shadows[id(gradient)] = Tensor(StandIn(self.tracer, value, example))
+
+    def look_again(self, gradient: Tensor) -> None:
+        """Let the stand-in of a gradient have its present elements."""
+        if (shadow := self._shadows.get(id(gradient))) is not None:
+            stand_in: Any = shadow._array
+            if stand_in._example is not gradient._array:
+                np.copyto(stand_in._example, gradient._array)
+
     # -- the arguments of statements
 
     def argument(self, each: Any) -> Any:
@@ -263,6 +285,7 @@ class Program:
         real = self._leaves.get(id(leaf))
         if real is None or real._edge is not None:
             raise Unrecordable("backward() goes on into a graph that was made before the call")
+        self._grads.touch(real)
         self.tracer.effect(accumulate_grad, (self.argument(real), gradient), escapes=True, changes=True)
         if real._grad is None:
             self._gradients.append((real, gradient))

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.extend import Tensor, Watcher, is_grad_enabled
 from .errors import Unrecordable
+from .gradients import Gradients, assign_gradient, clear_gradient
 from .lines import user_line
 from .names import Names
 from .program import Operation, Program
@@ -27,6 +28,7 @@ class Recorder(Watcher):
 
     Attributes:
         names: the tensors of the call.
+        gradients: the gradients that it reads.
         program: the program, or ``None``.
         events: operations and other calls in order, in a form that can be compared.
         reason: why the recording ended; ``None`` while it goes on.
@@ -36,7 +38,8 @@ class Recorder(Watcher):
 
     def __init__(self, given: list[Tensor], program: bool) -> None:
         self.names = Names(given)
-        self.program = Program(self.names) if program else None
+        self.gradients = Gradients()
+        self.program = Program(self.names, self.gradients) if program else None
         self.events: list[Any] = []
         self.reason: str | None = None
         self.depth = 0
@@ -114,6 +117,7 @@ class Recorder(Watcher):
                 self.program.check_gradients()
         except Unrecordable as error:
             self.stop(str(error))
+        self.gradients_changed()
 
     def effect(self, function: Callable[..., Any], owner: Any, *args: Any) -> None:
         """Record a call that changes objects of the program: the step of an optimizer, say.
@@ -150,6 +154,7 @@ class Recorder(Watcher):
             if self.program is not None:
                 self.program.effect_returned(result)
             self.names.made(len(self.events), [result])
+        self.gradients_changed()
 
     def clear(self, leaf: Tensor) -> None:
         """Record that the gradient of a tensor is removed.
@@ -157,16 +162,81 @@ class Recorder(Watcher):
         Raises:
             Unrecordable: it is not a tensor from outside.
         """
-        name = self.names.name(leaf)
-        if name[0] == "result":
-            raise Unrecordable(".grad of a result is assigned")
-        self.events.append(("clear", name))
+        self.events.append(("clear", self._leaf(leaf, "assigned")))
+        self.gradients.touch(leaf)
         if self.program is not None:
             self.program.tracer.effect(clear_gradient, (self.program.argument(leaf),), changes=True)
+
+    def assign(self, leaf: Tensor, gradient: Tensor) -> None:
+        """Record that a tensor becomes the gradient of another.
+
+        Args:
+            leaf: gets the gradient.
+            gradient: an argument of the call, or a result of an operation.
+
+        Raises:
+            Unrecordable: ``leaf`` is not a tensor from outside, or the gradient has a graph or is a tensor that was found.
+        """
+        name = self._leaf(leaf, "assigned")
+        if gradient._requires_grad or self.names.name(gradient)[0] == "found":
+            raise Unrecordable(
+                ".grad is assigned a tensor that requires grad, or that is neither an argument nor a result"
+            )
+        self.events.append(("assign", name, self.names.name(gradient)))
+        self.gradients.touch(leaf)
+        if self.program is not None:
+            given = self.program.argument(leaf), self.program.argument(gradient)
+            self.program.tracer.effect(assign_gradient, given, escapes=True, changes=True)
+        self.gradients.hold(gradient)
+
+    def read_gradient(self, leaf: Tensor) -> None:
+        """Note that a gradient is about to be read.
+
+        Raises:
+            Unrecordable: that of a result.
+        """
+        self._leaf(leaf, "read")
+        self.gradients.read(leaf)
+
+    def gradient_read(self, leaf: Tensor, gradient: Tensor | None) -> None:
+        """Record that a gradient was read."""
+        if self.reason is not None:
+            return
+        self.events.append(("gradient", self.names.name(leaf), gradient is None))
+        if gradient is None:
+            return
+        if gradient._requires_grad or gradient.is_sparse:
+            self.stop(".grad is read, and is sparse or has a graph")
+        elif not self.names.knows(gradient):
+            self._alive.append(gradient)
+            self.names.made(len(self.events), [gradient])
+            if self.program is not None:
+                self.program.gradient(leaf, gradient)
+        elif self.names.name(gradient)[0] == "found":
+            self.stop(".grad is read, and was found elsewhere before")
+        if self.reason is None:
+            self.gradients.hold(gradient)
+            self.gradients_changed()
+
+    def gradients_changed(self) -> None:
+        """Note that a recorded call may have changed gradients in place."""
+        if self.reason is None:
+            for each in self.gradients.held:
+                self.names.seen(each)
+                if self.program is not None:
+                    self.program.look_again(each)
+
+    def _leaf(self, leaf: Tensor, what: str) -> Any:
+        """Return the name of a tensor from outside whose gradient is read or assigned."""
+        name = self.names.name(leaf)
+        if name[0] == "result":
+            raise Unrecordable(f".grad of a result is {what}")
+        return name
 
     def changed(self, tensors: Iterable[Tensor]) -> None:
         """Note that a recorded call has changed these tensors in place."""
         self.names.changed(tensors)
+        self.gradients_changed()
 
     def finish(self, result: Any) -> Any:
         """Check what is left at the end of the call, and return the form of its result."""
@@ -186,11 +256,6 @@ class Recorder(Watcher):
             self.program.steps.close()
         self.program = None
         self._alive.clear()
-
-
-def clear_gradient(leaf: Tensor) -> None:
-    """Remove the gradient of a tensor."""
-    leaf.grad = None
 
 
 def check_results(name: str, result: Any) -> None:

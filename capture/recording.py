@@ -148,6 +148,7 @@ def _plan(
     )
     label = f"{name}, {len(recorder.events)} operations"
     plan = Plan(source, recorder.names.found, state, label, program.whole, given)
+    plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
     steps = program.steps
     references = [(steps.ref(each), each) for each in recorder.names.found]
     plan.exported = Exported(steps.steps, [steps.ref(each) for each in tensors], references, steps.tree(result))

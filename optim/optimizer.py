@@ -148,7 +148,7 @@ class Optimizer(OptimizerHooks):
         if together is None:
             together = self._together[place] = Together()
         items = [
-            Item(each, each._array, each._grad._array, self.state[each])  # type: ignore[union-attr]
+            Item(each, each._array, each._grad._array, self.state[each])
             for each in parameters
             if _is_plain(each, each._grad)
         ]

@@ -79,18 +79,6 @@ def _custom():
     return lambda x: _Square.apply(weight * x).sum().backward(), lambda: [weight]
 
 
-def _by_hand():
-    weight = _tensor(3, requires_grad=True)
-
-    def run(x):
-        (weight * x).sum().backward()
-        with tg.no_grad():
-            weight.sub_(weight.grad * 0.1)
-        weight.grad = None
-
-    return run, lambda: [weight]
-
-
 def _outer_graph():
     weight = _tensor(3, requires_grad=True)
     twice = weight * 2
@@ -156,7 +144,6 @@ CASES = {
     "hidden state": (_hidden, "changes what it reads"),
     "hook": (_hooked, "a hook is registered"),
     "custom function": (_custom, "custom function"),
-    "step by hand": (_by_hand, ".grad is read"),
     "graph from outside": (_outer_graph, "a graph that was made before"),
     "closure": (_lbfgs, "reads elements"),
     "object": (_plain(lambda x: [x * 2, {1, 2}]), "class set"),

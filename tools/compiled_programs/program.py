@@ -14,6 +14,7 @@ from ... import nn, optim
 from ...capture import compile as compiled
 from ...core.extend import Tensor
 from .changes import Subject, make_changes, make_classes, make_inputs
+from .gradients import make_uses, use_gradients
 from .steps import COLUMNS, Step, make_step
 
 CALLS = 8
@@ -63,6 +64,7 @@ class Program(Subject):
         self.looks_up, self.fails_at = random.random() < 0.2, random.randrange(4)
         self.writes, self.loss = random.random() < 0.04, random.choice(LOSSES)
         self.steps = self._make_steps(random, random.randrange(3, 14))
+        self.uses, self.again = make_uses(random), random.random() < 0.1
 
     def _make_steps(self, random: Random, count: int) -> list[Step]:
         """Return steps that run for all inputs."""
@@ -86,6 +88,7 @@ class Program(Subject):
         """Return the function to compile."""
         weight, bias, steps, optimizer, way = self.weight, self.bias, self.steps, self.optimizer, self.way
         switch, looks_up, fails_at, writes = self.switch, self.looks_up, self.fails_at, self.writes
+        uses, again = self.uses, self.again
 
         def run(x: Tensor, classes: Tensor) -> Any:
             if way == "step":
@@ -106,11 +109,16 @@ class Program(Subject):
                 return total
             if way == "several":
                 return total, pool[len(pool) // 2] * 1, pool[-1] * weight.sum()
+            found = []
             if way != "forward":
+                total.backward(retain_graph=again)
+                found = use_gradients(uses, [weight, bias], x)
+            if again and way != "forward":
                 total.backward()
+                found += use_gradients(uses, [weight, bias], x)
             if way == "step":
                 optimizer.step()
-            return [pool[-1].detach(), pool[len(pool) // 2].detach(), total.detach()]
+            return [pool[-1].detach(), pool[len(pool) // 2].detach(), total.detach(), *found]
 
         return run
 
