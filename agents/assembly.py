@@ -30,6 +30,7 @@ from ..rpc.extend import (
     RemoteWarnings,
     Sampler,
     Shutdown,
+    UpperLayers,
     collect_warnings,
     serve_calls,
 )
@@ -93,15 +94,13 @@ def add_parts(agent: Agent) -> None:
     # rref: references, which travel in every message
     references = RRefContext(agent, backward_from, agent.options.ignore_rref_leaks)
     agent.add_part(references)
-    observer.references = references.observe
     agent.codec.reference_types = (RRef,)
     serve_references(references)
     serve_methods(references)
     # autograd_dist: contexts, backward passes, steps of optimizers
     contexts = Contexts(agent)
     agent.add_part(contexts)
-    observer.contexts = contexts.observe
-    observer.waits = collective_waits
+    observer.layers = UpperLayers(references.observe, contexts.observe, collective_waits)
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
     serve_steps(agent)

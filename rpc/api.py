@@ -13,7 +13,8 @@ from .functions.calling import Later, call_function
 from .group.gathering import collected
 from .group.shutdown import shut_down
 from .links.worker_info import WorkerInfo
-from .observing.observer import Observer
+from .observing.observer import Observer, check_parts
+from .observing.records import ALL_PARTS
 from .options import UNSET_RPC_TIMEOUT, check_timeout
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ def _set_rpc_timeout(seconds: float) -> None:
 
 
 def observe(
-    workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo] | None = None, timeout: float = 2.0
+    workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo] | None = None,
+    timeout: float = 2.0,
+    parts: str | Iterable[str] | None = None,
 ) -> list[Observation]:
     """Return what workers do: calls, requests, references, contexts, links, threads with their stacks, memory.
 
@@ -181,10 +184,13 @@ def observe(
     Args:
         workers: a worker (name, rank or ``WorkerInfo``), or some; all that have not left, and this one, by default.
         timeout: seconds that a worker has to answer, above 0.
+        parts: names of the lists that are wanted, of ``Observation``: "calls", "requests", "owned", "held", "contexts",
+            "links", "threads", "gatherings", "logged", "loops"; all by default. With none, which is the cheapest look, there
+            are numbers only. Stacks and references take most of the time.
 
     Raises:
         UnknownWorkerError: there is no such worker.
-        ValueError: the time-out is not above 0.
+        ValueError: the time-out is not above 0, or an observation has no such list.
 
     Example:
         >>> from telegrad import rpc
@@ -197,8 +203,9 @@ def observe(
     agent = current_agent()
     if check_timeout("timeout=", timeout) == 0:
         raise ValueError("timeout=0 leaves no time to answer; give the seconds that a worker has")
+    wanted = ALL_PARTS if parts is None else check_parts(parts)
     chosen = [agent.peers.find(info) for info in agent.peers.live()] if workers is None else _chosen(agent, workers)
-    return agent.part(Observer).observe(chosen, timeout)
+    return agent.part(Observer).observe(chosen, timeout, wanted)
 
 
 def _chosen(agent: Agent, workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo]) -> list[Peer]:

@@ -41,6 +41,7 @@ from .links.worker_records import WorkerRecords
 from .losses.expulsion import record as record_expulsion
 from .observing.command_socket import CommandSocket
 from .observing.completions import ids_of_waits, keys_of_requests
+from .observing.gather import UpperLayers
 from .observing.observer import Observer
 from .observing.records import (
     MOST_CHARACTERS,
@@ -122,6 +123,7 @@ __all__ = [
     "Shutdown",
     "FrameHandle",
     "WaitingFrame",
+    "UpperLayers",
     "WorkerInfo",
     "WorkerLost",
     "WorkerRecords",

@@ -228,8 +228,14 @@ class RRefContext:
         if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
             logger.warning("%s", text)
 
-    def observe(self) -> tuple[ObservedReferences, ObservedReferences]:
-        """Return the references that this worker owns, and those of other owners that it holds."""
+    def observe(self, rows: bool = True) -> tuple[ObservedReferences, ObservedReferences]:
+        """Return the references that this worker owns, and those of other owners that it holds.
+
+        Args:
+            rows: if False, only how many it owns.
+        """
+        if not rows:
+            return ObservedReferences([], len(self.ownership.owned)), ObservedReferences([], 0)
         with self._lock:
             owned, forks = self.ownership.owned.by_id(), list(self.ownership.forks.values())
         return observe_owned(owned, self.agent.name, self._worker, self._makers()), observe_held(

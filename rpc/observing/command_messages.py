@@ -1,7 +1,8 @@
 """Messages between a command and a worker's socket, as lines of JSON.
 
-A command sends one line, a ``CommandRequest``. The worker answers with a ``CommandAnswer``, then with one ``Observation`` a
-line, and closes. Each end bounds what it reads, and how long it waits.
+A command sends a line, a ``CommandRequest``. The worker answers with a ``CommandAnswer``, then with one ``Observation`` a line.
+The command may ask again on the same connection. After a request that was refused the worker closes it. Each end bounds what it
+reads, and how long it waits.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class CommandRequest:
             "debug": what the debugger of one worker says, whom this one asks if it is another.
         workers: names of the others.
         timeout: seconds that they have to answer.
+        parts: names of the lists of an observation that are wanted; None for all.
         format: of these messages.
         request: JSON, for the debugger (``debugging/debugger.py``).
     """
@@ -31,6 +33,7 @@ class CommandRequest:
     ask: str
     workers: list[str] = field(default_factory=list)
     timeout: float = 2.0
+    parts: list[str] | None = None
     format: int = FORMAT
     request: str = ""
 

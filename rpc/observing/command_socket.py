@@ -1,7 +1,8 @@
 """Socket at which commands of the same user ask what this worker does, also while its pool is full or its program waits.
 
-The I/O loop accepts, and each client gets a thread of its own for its short life: an idle worker has no thread for it. Nothing
-of a request is run or unpickled.
+The I/O loop accepts and reads, and answers itself what takes little time. For the rest a request gets a thread for its short
+life: an idle worker has no thread for it. A client may ask again and again; if there are too many, the one that has been silent
+for longest is cut off. Nothing of a request is run or unpickled.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import os
 import socket
 import struct
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from ...core.errors import SerializationError, TelegradError
 from ...core.job_records import FORMAT
 from ..threads.ioloop import acquire_loop, call_on_loop, release_loop
+from .command_client import CommandClient
 from .command_messages import (
     DEBUG,
     MOST_REQUEST_BYTES,
@@ -30,8 +32,8 @@ from .command_messages import (
     CommandRequest,
 )
 from .json_records import decode_record, encode_record
-from .observer import Observer
-from .records import Observation
+from .observer import Observer, check_parts
+from .records import ALL_PARTS, Observation
 from .stacks import observe_threads
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("telegrad.rpc")
 MOST_CLIENTS = 8
 MOST_WAITING = 16  # that connected and were not accepted yet
-REQUEST_SECONDS = 2.0  # for a client to say what it wants
+MOST_QUICK_BYTES = 1 << 12  # of a request that is answered on the loop
+QUICK_PARTS = frozenset(("contexts", "links", "logged", "loops"))  # which the loop tells without a thread
 ANSWER_SECONDS = 10.0  # for a client to take its answer
 JOINING = "it waits in init_rpc for the other workers"
 CREDENTIALS = struct.Struct("3i")  # process, user, group
@@ -63,7 +66,7 @@ class CommandSocket:
     def __init__(self, agent: Agent, place: str) -> None:
         self._agent = agent
         self.debug: Callable[[CommandRequest], str] = _not_joined
-        self._clients: set[socket.socket] = set()
+        self._clients: set[CommandClient] = set()
         self._lock = threading.Lock()
         self._closed = False
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -86,7 +89,7 @@ class CommandSocket:
             clients = list(self._clients)
         for client in clients:
             with suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)
+                client.connection.shutdown(socket.SHUT_RDWR)
         try:
             call_on_loop(self._loop, self._unwatch)
         except RuntimeError:  # the loop is closed
@@ -96,7 +99,7 @@ class CommandSocket:
     def abandon(self) -> None:
         """In a forked child: close what is the parent's, so that the child does not keep the parent's clients waiting."""
         self._closed, self._lock = True, threading.Lock()
-        for each in (self._listener, *self._clients):
+        for each in (self._listener, *(client.connection for client in self._clients)):
             with suppress(OSError):
                 each.close()
         self._clients.clear()
@@ -110,60 +113,146 @@ class CommandSocket:
     def _unwatch(self) -> None:
         self._loop.remove_reader(self._listener.fileno())
         self._listener.close()
+        for client in [each for each in self._clients if not each.busy]:
+            self._end(client)
 
     def _accept(self) -> None:
         try:
-            client, _ = self._listener.accept()
+            connection, _ = self._listener.accept()
         except OSError:  # it has gone, or this process has no descriptor left
             return
-        with self._lock:
-            admitted = not self._closed and len(self._clients) < MOST_CLIENTS and _is_same_user(client)
-            if admitted:
-                self._clients.add(client)
-        if not admitted:
-            client.close()
+        if self._closed or not _is_same_user(connection) or not self._make_room():
+            connection.close()
             return
+        connection.setblocking(False)
+        client = CommandClient(connection)
+        with self._lock:
+            self._clients.add(client)
+        self._loop.add_reader(connection.fileno(), self._read, client)
+
+    def _make_room(self) -> bool:
+        """Return whether there is room for a client; if need be, cut off the one that has been silent for longest."""
+        if len(self._clients) < MOST_CLIENTS:
+            return True
+        silent = [each for each in self._clients if not each.busy]
+        if silent:
+            self._end(min(silent, key=lambda each: each.heard))
+        return bool(silent)
+
+    def _read(self, client: CommandClient) -> None:
         try:
-            threading.Thread(target=self._serve, args=(client,), name="telegrad-command", daemon=True).start()
+            if client.receive():
+                self._serve_next(client)
+            else:
+                self._end(client)
+        except ValueError as error:
+            self._refuse(client, error)
+        except OSError:
+            self._end(client)
+
+    def _serve_next(self, client: CommandClient) -> None:
+        """Answer the client's next request, if it has come: here, if that takes little time, else in a thread."""
+        while (line := client.next_line()) is not None:
+            answer = self._quick_answer(line)
+            sent = client.connection.send(answer) if answer else 0
+            if not answer or sent < len(answer):
+                self._begin_thread(client, line, answer[sent:])
+                return
+
+    def _quick_answer(self, line: bytes) -> bytes:
+        if len(line) > MOST_QUICK_BYTES or not self._agent.sessions.known.done():
+            return b""
+        try:
+            request = decode_record(CommandRequest, line, MOST_QUICK_BYTES)
+            if request.parts is None or request.ask != SELF or not QUICK_PARTS.issuperset(request.parts):
+                return b""
+            self._check(request)
+            return b"\n".join([encode_record(CommandAnswer("", 1)), *map(encode_record, self._observe(request)), b""])
+        except (SerializationError, ValueError):
+            return b""  # the thread refuses it
+        except Exception:
+            logger.exception("worker %r could not answer a command", self._agent.name)
+            return b""
+
+    def _refuse(self, client: CommandClient, error: ValueError) -> None:
+        with suppress(OSError):
+            client.connection.send(encode_record(_refusal(error)) + b"\n")
+        self._end(client)
+
+    def _begin_thread(self, client: CommandClient, line: bytes, rest: bytes) -> None:
+        self._loop.remove_reader(client.connection.fileno())
+        client.busy = True
+        serve = partial(self._serve, client, line, rest)
+        try:
+            threading.Thread(target=serve, name="telegrad-command", daemon=True).start()
         except RuntimeError:  # no thread can be started
             self._end(client)
 
-    # -- in the client's thread
-
-    def _serve(self, client: socket.socket) -> None:
+    def _go_on(self, client: CommandClient) -> None:
+        """Read from a client that was answered in a thread."""
+        client.busy = False
+        if self._closed:
+            self._end(client)
+            return
+        self._loop.add_reader(client.connection.fileno(), self._read, client)
         try:
-            for line in self._answer(client):
-                client.settimeout(ANSWER_SECONDS)
-                client.sendall(line + b"\n")
+            self._serve_next(client)
+        except ValueError as error:
+            self._refuse(client, error)
         except OSError:
-            pass  # the client has gone, is too slow, or was cut off
-        except Exception:
-            logger.exception("worker %r could not answer a command", self._agent.name)
-        finally:
             self._end(client)
 
-    def _end(self, client: socket.socket) -> None:
+    def _end(self, client: CommandClient) -> None:
+        # On the loop, or in the client's thread, which the loop does not watch.
         with self._lock:
+            if client not in self._clients:
+                return
             self._clients.discard(client)
-        client.close()
+        if not client.busy:
+            self._loop.remove_reader(client.connection.fileno())
+        client.connection.close()
 
-    def _answer(self, client: socket.socket) -> Iterator[bytes]:
+    # -- in the client's thread
+
+    def _serve(self, client: CommandClient, line: bytes, rest: bytes) -> None:
+        """Send the rest of a quick answer, or answer a request."""
         try:
-            request = decode_record(CommandRequest, _read_line(client), MOST_REQUEST_BYTES)
+            goes_on = True
+            client.connection.settimeout(ANSWER_SECONDS)
+            if rest:
+                client.connection.sendall(rest)
+            else:
+                goes_on = self._answer(client.connection, line)
+            client.connection.setblocking(False)
+            if goes_on:
+                call_on_loop(self._loop, self._go_on, client)
+                return
+        except (OSError, RuntimeError):
+            pass  # the client has gone, is too slow, or was cut off; or the loop is closed
+        except Exception:
+            logger.exception("worker %r could not answer a command", self._agent.name)
+        self._end(client)
+
+    def _answer(self, connection: socket.socket, line: bytes) -> bool:
+        """Answer a request; return False if it is refused."""
+        answers = self._answers(line)
+        for each in answers:
+            connection.settimeout(ANSWER_SECONDS)
+            connection.sendall(encode_record(each) + b"\n")
+        return not (isinstance(answers[0], CommandAnswer) and answers[0].error)
+
+    def _answers(self, line: bytes) -> list[CommandAnswer | Observation]:
+        try:
+            request = decode_record(CommandRequest, line, MOST_REQUEST_BYTES)
             self._check(request)
             if request.ask == DEBUG:
-                yield encode_record(CommandAnswer(text=self.debug(request)))
-                return
+                return [CommandAnswer(text=self.debug(request))]
             found = self._observe(request)
         except (SerializationError, ValueError, RecursionError) as error:
-            yield encode_record(CommandAnswer(f"the request was refused: {error}"))
-            return
+            return [_refusal(error)]
         except TelegradError as error:
-            yield encode_record(CommandAnswer(str(error)))
-            return
-        yield encode_record(CommandAnswer("", len(found), self._members()))
-        for each in found:
-            yield encode_record(each)
+            return [CommandAnswer(str(error))]
+        return [CommandAnswer("", len(found), self._members()), *found]
 
     def _check(self, request: CommandRequest) -> None:
         if request.format != FORMAT:
@@ -174,6 +263,7 @@ class CommandSocket:
             raise ValueError(f"it asks for {request.ask!r:.40} within {request.timeout} s")
 
     def _observe(self, request: CommandRequest) -> list[Observation]:
+        parts = ALL_PARTS if request.parts is None else check_parts(request.parts)
         if not self._agent.sessions.known.done():
             name, rank = self._agent.name, self._agent.rank
             threads = observe_threads(self._agent, {})
@@ -181,9 +271,9 @@ class CommandSocket:
                 Observation(name, rank, rank, JOINING, process_id=os.getpid(), threads=threads, process_state="joining")
             ]
         if request.ask == SELF:
-            return [self._agent.part(Observer).here()]
+            return [self._agent.part(Observer).here(parts)]
         peers = [self._agent.peers.find(name) for name in dict.fromkeys(request.workers)]  # each once
-        return self._agent.part(Observer).observe(peers, request.timeout)
+        return self._agent.part(Observer).observe(peers, request.timeout, parts)
 
     def _members(self) -> list[CommandMember]:
         peers = self._agent.peers
@@ -192,23 +282,8 @@ class CommandSocket:
         return [CommandMember(info.name, number, info.id) for number, info in infos]
 
 
-def _read_line(client: socket.socket) -> bytes:
-    """Return the request's line.
-
-    Raises:
-        OSError: it did not come in time.
-        ValueError: it is too long, or has no end.
-    """
-    deadline, data = time.monotonic() + REQUEST_SECONDS, b""
-    while b"\n" not in data:
-        client.settimeout(max(deadline - time.monotonic(), 0.001))
-        part = client.recv(1 << 16)
-        data += part
-        if not part or len(data) > MOST_REQUEST_BYTES:
-            raise ValueError(f"a request is one line of at most {MOST_REQUEST_BYTES:,} bytes")
-        if time.monotonic() > deadline:
-            raise TimeoutError
-    return data.partition(b"\n")[0]
+def _refusal(error: Exception) -> CommandAnswer:
+    return CommandAnswer(f"the request was refused: {error}")
 
 
 def _not_joined(request: CommandRequest) -> NoReturn:

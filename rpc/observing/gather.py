@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import heapq
 import platform
-import resource
-import sys
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +24,9 @@ from ..wire.control import Amount
 from ..wire.messages import QUESTIONS
 from .completions import dependents, ids_of_waits, keys_of_requests
 from .logged import observe_loops, observe_series
+from .own_process import resident_bytes
 from .records import (
+    ALL_PARTS,
     MOST_CHARACTERS,
     MOST_ROWS,
     Observation,
@@ -38,52 +38,73 @@ from .records import (
     ObservedRequest,
 )
 from .stacks import observe_threads
-from .thread_waits import NO_LAYERS, WaitOf
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.dispatch import PendingCall
     from ..links.peer import Peer
+    from .thread_waits import WaitOf
 
 Ids = dict[int, list[int]]
+References = Callable[[bool], tuple[ObservedReferences, ObservedReferences]]
 RELEASES = 3  # of the interpreter, to measure how long it takes to get it back
-STATM = Path("/proc/self/statm")
 
 
-def observe_worker(
-    agent: Agent,
-    owned: ObservedReferences,
-    held: ObservedReferences,
-    contexts: list[ObservedContext],
-    layers: Mapping[CodeType, WaitOf] = NO_LAYERS,
-) -> Observation:
+@dataclass(frozen=True, slots=True)
+class UpperLayers:
+    """Functions by which the layers above tell what they know of a worker.
+
+    Attributes:
+        references: returns the references that the worker owns, and those of others that it holds; if its argument is
+            False, only how many.
+        contexts: returns the live contexts.
+        waits: returns, by code of a function, what tells the wait of a thread in it.
+    """
+
+    references: References
+    contexts: Callable[[], list[ObservedContext]]
+    waits: Callable[[], Mapping[CodeType, WaitOf]]
+
+
+def observe_worker(agent: Agent, layers: UpperLayers, parts: AbstractSet[str] = ALL_PARTS) -> Observation:
     """Return what this worker does now.
 
     Args:
         agent: the worker's agent.
-        owned, held, contexts: what the layers above know.
-        layers: as for ``wait_of``.
+        layers: what the layers above know.
+        parts: the lists that are wanted.
     """
     calls = [call for call in list(agent.caller.table.calls.values()) if call.method not in QUESTIONS]
     serving = [item for item in list(agent.server.serving.items()) if item[1].method not in QUESTIONS]
-    oldest = heapq.nlargest(MOST_ROWS, calls, key=agent.caller.table.age)
-    futures, requests = _completed_by(oldest)
-    lists: dict[str, list[Any]] = {
-        "calls": [_call(agent, call, futures) for call in oldest],
-        "requests": [_request(agent, sender, call, requests) for (sender, _), call in serving],
-        "owned": owned.rows,
-        "held": held.rows,
-        "contexts": contexts,
-        "links": [_link(agent, peer) for peer in agent.peers.met() if peer.number != agent.number],
-        "threads": observe_threads(agent, futures, layers),
-        "gatherings": [_gathering(*each) for each in agent.part(Gathering).open()],
-        "logged": observe_series(),
-        "loops": observe_loops(),
+    peers = [peer for peer in agent.peers.met() if peer.number != agent.number]
+    owned, held = layers.references(not parts.isdisjoint(("owned", "held")))
+    oldest = heapq.nlargest(MOST_ROWS, calls, key=agent.caller.table.age) if parts & {"calls", "threads"} else []
+    # Which calls complete which futures tells something only beside the threads that wait for these.
+    futures, answered = _completed_by(oldest) if "threads" in parts else ({}, {})
+    makers: dict[str, Callable[[], list[Any]]] = {
+        "calls": lambda: [_call(agent, call, futures) for call in oldest],
+        "requests": lambda: [_request(agent, sender, call, answered) for (sender, _), call in serving],
+        "owned": lambda: owned.rows,
+        "held": lambda: held.rows,
+        "contexts": layers.contexts,
+        "links": lambda: [_link(agent, peer) for peer in peers],
+        "threads": lambda: observe_threads(agent, futures, layers.waits()),
+        "gatherings": lambda: [_gathering(*each) for each in agent.part(Gathering).open()],
+        "logged": observe_series,
+        "loops": observe_loops,
     }
-    totals = {name: len(rows) for name, rows in lists.items()}
-    totals |= {"calls": len(calls), "owned": owned.total, "held": held.total}
+    lists = {name: make() for name, make in makers.items() if name in parts}
+    totals = {name: len(rows) for name, rows in lists.items()} | {"calls": len(calls), "requests": len(serving)}
+    totals |= {"owned": owned.total} | ({"held": held.total} if "held" in parts else {})
     shown: dict[str, Any] = {name: rows[:MOST_ROWS] for name, rows in lists.items()}
-    return replace(_process(agent), totals=totals, **shown, **_shutdown(agent))
+    return Observation(
+        **_numbers(agent, parts),
+        **_shutdown(agent),
+        on_the_way_bytes=_on_the_way(agent, peers),
+        oldest_call_seconds=agent.caller.table.age(calls[0]) if calls else 0.0,  # in the order in which they were made
+        totals=totals,
+        **shown,
+    )
 
 
 def _completed_by(calls: list[PendingCall]) -> tuple[Ids, dict[CallKey, list[int]]]:
@@ -116,25 +137,25 @@ def _gathering(missing: list[str], offers: list[Future[Any]]) -> ObservedGatheri
     return ObservedGathering(missing[:MOST_ROWS], requests, [each for offer in offers for each in ids_of_waits(offer)])
 
 
-def _process(agent: Agent) -> Observation:
+def _numbers(agent: Agent, parts: AbstractSet[str]) -> dict[str, Any]:
     pool = agent.threads.functions
     counts = pool.counts() if isinstance(pool, ThreadPool) else {}
-    return Observation(
-        agent.name,
-        agent.number,
-        agent.rank,
-        host=platform.node(),
-        process_id=agent.state.process_id,
-        python=platform.python_version(),
-        memory_bytes=resident_bytes(),
-        cpu_seconds=time.process_time(),
-        interpreter_wait_seconds=_interpreter_wait(),
-        pool_threads=agent.threads.size,
-        pool_busy=counts.get("running", 0),
-        pool_waiting=counts.get("waiting", 0),
-        calls_made=agent.caller.table.sent,
-        requests_accepted=agent.server.accepted,
-    )
+    return {
+        "worker": agent.name,
+        "number": agent.number,
+        "rank": agent.rank,
+        "host": platform.node(),
+        "process_id": agent.state.process_id,
+        "python": platform.python_version(),
+        "memory_bytes": resident_bytes(),
+        "cpu_seconds": time.process_time(),
+        "interpreter_wait_seconds": _interpreter_wait() if "threads" in parts else 0.0,
+        "pool_threads": agent.threads.size,
+        "pool_busy": counts.get("running", 0),
+        "pool_waiting": counts.get("waiting", 0),
+        "calls_made": agent.caller.table.sent,
+        "requests_accepted": agent.server.accepted,
+    }
 
 
 def _interpreter_wait() -> float:
@@ -145,15 +166,6 @@ def _interpreter_wait() -> float:
         time.sleep(0.0)  # releases the interpreter: a thread that computes takes it, and keeps it for a switch interval
         longest = max(longest, time.perf_counter() - began)
     return longest
-
-
-def resident_bytes() -> int:
-    """Return the resident memory of this process; where the system does not tell, the largest that it had."""
-    try:
-        return int(STATM.read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return largest if sys.platform == "darwin" else largest * 1024
 
 
 def _call(agent: Agent, call: PendingCall, futures: Ids) -> ObservedCall:
@@ -181,6 +193,11 @@ def _link(agent: Agent, peer: Peer) -> ObservedLink:
     return ObservedLink(
         peer.info.name, state[:MOST_CHARACTERS], described["lane"] or "", *amounts, peer.control.round_trip
     )
+
+
+def _on_the_way(agent: Agent, peers: Iterable[Peer]) -> int:
+    counts = (agent.flows.of(session).counts() for peer in peers for session in peer.sessions())
+    return sum(int(each["in_flight"][0] + each["queued"][0]) for each in counts)
 
 
 def _total(amounts: Iterable[Iterable[int]]) -> Amount:

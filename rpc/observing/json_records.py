@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import types
 import typing
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -18,8 +19,8 @@ R = TypeVar("R")
 
 
 def encode_record(record: Any) -> bytes:
-    """Return a record as JSON."""
-    return json.dumps(asdict(record), separators=(",", ":")).encode()
+    """Return a record as JSON. Values that are their fields' defaults are left out."""
+    return ENCODER.encode(record).encode()
 
 
 def decode_record(kind: type[R], data: bytes, most_bytes: int) -> R:
@@ -53,44 +54,61 @@ def read_record(kind: type[R], table: Any) -> R:
         SerializationError: it is no such record.
     """
     try:
-        return typing.cast(R, _read(kind, table))
+        return typing.cast(R, _reader(kind)(table))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise SerializationError(f"it is no {kind.__name__}: {error}") from None
 
 
+def _table(record: Any) -> dict[str, Any]:
+    values = ((name, getattr(record, name), default) for name, default in _defaults(type(record)))
+    return {name: value for name, value, default in values if value != default}
+
+
+# A record is a tree, so that circles need not be looked for.
+ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_table)
+
+
 @lru_cache(maxsize=64)
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _defaults(kind: type) -> list[tuple[str, Any]]:
+    return [(each.name, _default(each)) for each in fields(kind)]
 
 
-def _read(kind: Any, data: Any) -> Any:
-    """Return the value that JSON has for a type.
+def _default(each: Field[Any]) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()
 
-    Raises:
-        TypeError: it is no value of that type.
-    """
+
+@lru_cache(maxsize=256)
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Return a function that returns the value that JSON has for a type; it raises ``TypeError`` if that is none."""
     if is_dataclass(kind):
-        return _read_record(typing.cast(type, kind), data)
-    origin = typing.get_origin(kind)
+        return _record_reader(typing.cast(type, kind))
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        inner = next(each for each in typing.get_args(kind) if each is not type(None))
-        return None if data is None else _read(inner, data)
-    _check(data, origin or kind)
+        read = _reader(next(each for each in inner if each is not type(None)))
+        return lambda data: None if data is None else read(data)
     if origin is list:
-        return [_read(typing.get_args(kind)[0], each) for each in data]
+        read = _reader(inner[0])
+        return lambda data: [read(each) for each in _checked(data, list)]
     if origin is dict:
-        return {key: _read(typing.get_args(kind)[1], each) for key, each in data.items()}
-    return float(data) if kind is float else data
+        read = _reader(inner[1])
+        return lambda data: {key: read(each) for key, each in _checked(data, dict).items()}
+    if kind is float:
+        return lambda data: float(data) if type(data) is int else _checked(data, float)
+    return lambda data: data if type(data) is kind else _checked(data, kind)
 
 
-def _read_record(kind: type, data: Any) -> Any:
-    _check(data, dict)
-    hints = _hints(kind)
-    names = [each.name for each in fields(kind)]
-    return kind(**{name: _read(hints[name], data[name]) for name in names if name in data})
+def _record_reader(kind: type) -> Callable[[Any], Any]:
+    hints = typing.get_type_hints(kind)
+    readers = {each.name: _reader(hints[each.name]) for each in fields(kind)}
+
+    def read(data: Any) -> Any:
+        known = _checked(data, dict).items()
+        return kind(**{name: readers[name](each) for name, each in known if name in readers})
+
+    return read
 
 
-def _check(data: Any, kind: type) -> None:
-    kinds = (float, int) if kind is float else (kind,)
-    if type(data) not in kinds:
+def _checked(data: Any, kind: type) -> Any:
+    if type(data) is not kind:
         raise TypeError(f"{type(data).__name__} stands where {kind.__name__} belongs")
+    return data

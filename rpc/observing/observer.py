@@ -5,27 +5,26 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
-from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
 from ...core.futures import Future, wait_for_outcomes
 from ..threads.pool import ThreadPool
 from ..wire.messages import Method
-from .gather import observe_worker
+from .gather import UpperLayers, observe_worker
 from .json_records import decode_record, encode_record
 from .processes import ProcessLook, look_at_process, on_this_machine, state_between
-from .records import Observation, ObservedContext, ObservedReferences
+from .records import ALL_PARTS, PARTS, Observation, ObservedReferences
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.serving import ServerCall
     from ..links.peer import Peer
     from .reasons import Reasons
-    from .thread_waits import WaitOf
 
 MOST_ANSWER_BYTES = 16 << 20
 MOST_QUESTIONS = 8  # to one worker that have no answer yet
@@ -37,37 +36,33 @@ class Observer:
     """Part of an agent that answers ``observe`` requests, in a reader's thread, and makes them.
 
     Attributes:
-        references: returns the references that the worker owns, and those of others that it holds; the layer above sets it.
-        contexts: returns the live contexts; the layer above sets it.
-        waits: returns, by code of a function, what tells the wait of a thread in it; the layer above sets it.
+        layers: what the layers above know of the worker; the assembly of the agent sets it.
     """
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self.references: Callable[[], tuple[ObservedReferences, ObservedReferences]] = lambda: (
-            NO_REFERENCES,
-            NO_REFERENCES,
-        )
+        self.layers = UpperLayers(lambda rows: (NO_REFERENCES, NO_REFERENCES), list, dict)
         self._reasons: Reasons | None = None
-        self.waits: Callable[[], Mapping[CodeType, WaitOf]] = dict
-        self.contexts: Callable[[], list[ObservedContext]] = list
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
         if isinstance(
             agent.threads.functions, ThreadPool
         ):  # else a simulator runs all on one thread, which must not wait
             agent.caller.on_long_wait = self._tell_reason
 
-    def observe(self, peers: Sequence[Peer], timeout: float) -> list[Observation]:
+    def observe(self, peers: Sequence[Peer], timeout: float, parts: AbstractSet[str] = ALL_PARTS) -> list[Observation]:
         """Return the observation of each worker; one that does not answer is shown with what the others know of it.
 
         Args:
             peers: the workers.
             timeout: seconds that a worker has to answer.
+            parts: the lists that are wanted.
         """
+        wanted = ",".join(sorted(parts))
         looks = self._looks(peers)
         open_questions = self._open_questions()
         questions = [
-            (peer, time.monotonic(), self._ask(peer, _seconds(looks, peer, timeout), open_questions)) for peer in peers
+            (peer, time.monotonic(), self._ask(peer, wanted, _seconds(looks, peer, timeout), open_questions))
+            for peer in peers
         ]
         ended: dict[int, float] = {}
         for peer, _, answer in questions:
@@ -76,10 +71,13 @@ class Observer:
         found = [_observation(peer, answer, ended.get(peer.number, began) - began) for peer, began, answer in questions]
         return [_with_process(_with_views(each, found), looks) if each.error else each for each in found]
 
-    def here(self) -> Observation:
-        """Return the observation of this worker, without a message."""
-        owned, held = self.references()
-        return observe_worker(self._agent, owned, held, self.contexts(), self.waits())
+    def here(self, parts: AbstractSet[str] = ALL_PARTS) -> Observation:
+        """Return the observation of this worker, without a message.
+
+        Args:
+            parts: the lists that are wanted.
+        """
+        return observe_worker(self._agent, self.layers, parts)
 
     def _tell_reason(self, names: Iterable[str]) -> None:
         if self._reasons is None:
@@ -102,21 +100,37 @@ class Observer:
         calls = self._agent.caller.table.find(lambda call: call.method == Method.OBSERVE)
         return Counter(call.to for call in calls)
 
-    def _ask(self, peer: Peer, timeout: float, open_questions: Mapping[int, int]) -> Future[bytes]:
+    def _ask(self, peer: Peer, wanted: str, timeout: float, open_questions: Mapping[int, int]) -> Future[bytes]:
         what = f"the observation of {peer.info.name!r}"
         try:
             if open_questions.get(peer.number, 0) >= MOST_QUESTIONS:  # they go outside of the windows
                 raise RpcError(f"{what} was not asked for: {MOST_QUESTIONS} others of it have no answer yet")
-            return self._agent.caller.question(peer, Method.OBSERVE, None, timeout, what)
+            return self._agent.caller.question(peer, Method.OBSERVE, wanted, timeout, what)
         except RpcError as error:
             failed: Future[bytes] = Future()
             failed.set_exception(error)
             return failed
 
     def _answer(self, question: ServerCall) -> None:
-        question.open()
+        parts = _parts_of(question.open())
         question.what = "a request to observe this worker"
-        question.reply(encode_record(self.here()))
+        question.reply(encode_record(self.here(parts)))
+
+
+def check_parts(parts: str | Iterable[str]) -> frozenset[str]:
+    """Return a name of a list of an observation, or some, as a set.
+
+    Raises:
+        ValueError: an observation has no such list.
+    """
+    wanted = frozenset([parts] if isinstance(parts, str) else parts)
+    if wrong := sorted(map(repr, wanted - ALL_PARTS)):
+        raise ValueError(f"an observation has no list {wrong[0]:.60}; it has {', '.join(PARTS)}")
+    return wanted
+
+
+def _parts_of(body: Any) -> frozenset[str]:
+    return check_parts(str(body).split(",") if body else ())
 
 
 def _observation(peer: Peer, answer: Future[bytes], seconds: float) -> Observation:

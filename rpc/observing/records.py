@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 MOST_ROWS = 1000
 MOST_CHARACTERS = 500
+PARTS = ("calls", "requests", "owned", "held", "contexts", "links", "threads", "gatherings", "logged", "loops")
+ALL_PARTS = frozenset(PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +326,7 @@ class ObservedLoop:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """State of one worker when it was asked.
+    """State of one worker when it was asked. A list that was not asked for (``PARTS``) is empty.
 
     Attributes:
         worker: its name.
@@ -340,7 +342,10 @@ class Observation:
         pool_threads, pool_busy, pool_waiting: threads for user functions, those that run, and requests that wait for one.
         calls_made: requests that it has sent so far, of all kinds.
         requests_accepted: requests that have arrived so far, of all kinds.
-        totals: by name of a list below, how many there are.
+        on_the_way_bytes: bytes to all workers that were sent and not read, or wait for room.
+        oldest_call_seconds: age of the oldest call under way; 0 if there is none.
+        totals: by name of a list below, how many there are. Of lists that were not asked for, only "calls", "requests" and
+            "owned" are counted.
         calls: calls under way that it made, the oldest first.
         requests: requests that it serves.
         owned: references that it owns, the largest first.
@@ -374,6 +379,8 @@ class Observation:
     pool_waiting: int = 0
     calls_made: int = 0
     requests_accepted: int = 0
+    on_the_way_bytes: int = 0
+    oldest_call_seconds: float = 0.0
     totals: dict[str, int] = field(default_factory=dict)
     calls: list[ObservedCall] = field(default_factory=list)
     requests: list[ObservedRequest] = field(default_factory=list)

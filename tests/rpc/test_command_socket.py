@@ -49,13 +49,12 @@ def client(path):
         yield connection
 
 
-def answer_to(path, data, end=False):
+def answer_to(path, data):
     with client(path) as connection:
         try:
             connection.sendall(data)
-            if end:
-                connection.shutdown(socket.SHUT_WR)
-        except BrokenPipeError:
+            connection.shutdown(socket.SHUT_WR)
+        except OSError:
             pass  # it has refused already
         return read_all(connection)
 
@@ -123,6 +122,8 @@ def test_a_worker_that_waits_for_the_others_says_so(opened, monkeypatch):
         b'{"ask": "self", "timeout": ' + b"9" * 5000 + b"}\n",
         b'{"ask": "exec"}\n',
         b'{"ask": "self", "format": 99}\n',
+        b'{"ask": "self", "parts": ["secrets"]}\n',
+        b'{"ask": "self", "parts": [], "format": 99}\n',
         b"\x80\x04\x95pickle\n",
     ],
 )
@@ -152,25 +153,25 @@ def test_a_worker_is_asked_once_however_often_a_request_names_it(opened):
 
 def test_a_request_without_end_is_refused(opened):
     _, path = opened
-    assert "one line" in json.loads(answer_to(path, b'{"ask": "se', end=True)[0])["error"]
+    assert "one line" in json.loads(answer_to(path, b'{"ask": "se')[0])["error"]
     lines = answer_to(path, b" " * (MOST_REQUEST_BYTES + 10))
     assert not lines or "one line" in json.loads(lines[0])["error"]
     assert ask(path, SELF)[0].error == ""
 
 
-def test_clients_are_few_and_those_that_say_nothing_are_cut_off(opened, monkeypatch):
+def test_clients_are_few_and_the_one_that_is_silent_for_longest_is_cut_off(opened):
     _, path = opened
-    monkeypatch.setattr(command_socket, "REQUEST_SECONDS", 0.5)
     silent = [socket.socket(socket.AF_UNIX) for _ in range(command_socket.MOST_CLIENTS)]
     try:
         for each in silent:
             each.connect(path)
             each.sendall(b'{"ask"')
-        with client(path) as more:
-            assert read_all(more) == [], "it is one too many, and is closed at once"
-        for each in silent:
-            each.settimeout(20)
-            assert read_all(each) == []
+        assert ask(path, SELF)[0].error == ""
+        silent[0].settimeout(20)
+        assert read_all(silent[0]) == []
+        silent[-1].sendall(b": 1}\n")
+        silent[-1].settimeout(20)
+        assert b"refused" in read_all(silent[-1])[0]
     finally:
         for each in silent:
             each.close()
@@ -196,6 +197,41 @@ def test_a_client_that_leaves_harms_nothing(opened):
     until(lambda: answer_to(path, b'{"ask": "self"}\n'))
 
 
+@pytest.mark.parametrize("parts", [[], ["links"], ["threads"], None])
+def test_a_client_asks_again_on_its_connection(opened, parts):
+    _, path = opened
+    rpc.rpc_sync("b", max, args=(1, 2))
+    with client(path) as connection, connection.makefile("rb") as lines:
+        for _ in range(3):
+            connection.sendall(encode_record(CommandRequest(SELF, parts=parts)) + b"\n")
+            assert decode_record(CommandAnswer, lines.readline(), 1 << 20).observations == 1
+            seen = decode_record(Observation, lines.readline(), 1 << 20)
+            assert bool(seen.threads) == (parts is None or "threads" in parts)
+            assert bool(seen.links) == (parts is None or "links" in parts)
+            assert seen.memory_bytes > 0 and seen.totals["calls"] == 0
+
+
+def test_requests_that_come_together_are_answered_in_order(opened):
+    _, path = opened
+    requests = [CommandRequest(SELF, parts=parts) for parts in ([], ["threads"], [], None, ["links"])]
+    lines = answer_to(path, b"".join(encode_record(each) + b"\n" for each in requests))
+    seen = [decode_record(Observation, each, 1 << 20) for each in lines[1::2]]
+    assert [bool(each.threads) for each in seen] == [False, True, False, True, False]
+
+
+def test_a_quick_answer_comes_without_a_thread(opened, monkeypatch):
+    _, path = opened
+    monkeypatch.setattr(command_socket.threading, "Thread", None)
+    assert ask(path, SELF, parts=["links", "loops"])[1][0].process_id == os.getpid()
+
+
+def test_a_quick_answer_that_finds_no_room_is_sent_by_a_thread(opened, monkeypatch):
+    _, path = opened
+    monkeypatch.setattr(command_socket, "encode_record", lambda record: b" " * (1 << 20))
+    lines = answer_to(path, b'{"ask": "self", "parts": []}\n')
+    assert [len(each) for each in lines] == [1 << 20, 1 << 20]
+
+
 def test_another_user_is_not_answered(opened, monkeypatch):
     _, path = opened
     monkeypatch.setattr(command_socket, "peer_process", lambda connection: (1, os.geteuid() + 1))
@@ -207,7 +243,7 @@ def test_a_worker_that_closes_cuts_its_clients_off(tmp_path):
     with in_process_cluster("a") as (a,):
         commands = CommandSocket(a, path)
         with client(path) as connection:
-            until(lambda: any(each.name == "telegrad-command" for each in threading.enumerate()))
+            until(lambda: commands._clients)
             commands.close()
             assert read_all(connection) == []
 

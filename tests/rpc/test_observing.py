@@ -261,7 +261,7 @@ def test_no_more_questions_than_the_limit_wait_for_one_worker(monkeypatch):
     with in_process_cluster("a", "b") as (a, b), a.use():
         monkeypatch.setitem(b.server.handlers, Method.OBSERVE, lambda question: question.park())
         observer = a.part(Observer)
-        asked = [observer._ask(a.peers.at(1), 60, {}) for _ in range(MOST_QUESTIONS)]
+        asked = [observer._ask(a.peers.at(1), "", 60, {}) for _ in range(MOST_QUESTIONS)]
         (seen,) = rpc.observe("b", timeout=60)
         assert f"{MOST_QUESTIONS} others" in seen.error and not rpc.observe("a")[0].error
         for each in asked:
