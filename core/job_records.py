@@ -128,6 +128,15 @@ def read_records() -> list[tuple[Path, JobRecord]]:
     return sorted(found, key=lambda item: (item[1].began, item[1].process_id))
 
 
+def records_stamp() -> tuple[int, ...]:
+    """Return numbers that are others when a worker of this user has come, joined or left: when the folders were changed."""
+    found = []
+    for path in job_folders():
+        with suppress(OSError):
+            found.append(os.stat(path).st_mtime_ns)
+    return tuple(found)
+
+
 def _records(folder: JobFolder) -> Iterator[JobRecord]:
     for name in folder.names():
         if not name.endswith(RECORD) or name.startswith("."):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...rpc.observing import Observation, explain
+from ...rpc.observing import Observation
 from ..watching.jobs import LocalJob, NoJobError
 from ..watching.logs import end_of_log
 from ..watching.stack import COMMAND_THREAD
@@ -20,6 +21,7 @@ LOOK_INTERVAL = 1.0  # seconds for which a look serves all browsers
 FEW_CALLS = 50  # calls and requests of a worker that a look shows
 LOG_END_BYTES = 1 << 16
 MOST_STACKS = 5000
+LOOK_PARTS = ("calls", "requests", "contexts", "links", "logged", "loops")
 LEFT_OUT = ("threads", "owned", "held", "calls", "requests")  # of a short look: they may be long
 
 
@@ -36,10 +38,11 @@ class JobLooks:
 
     def __init__(self, job: LocalJob, timeout: float) -> None:
         self.timeout = timeout
-        self._watched = WatchedJob(job, timeout)
+        self._watched = WatchedJob(job, timeout, LOOK_PARTS)
         self._lock = threading.Lock()
         self._looked = -math.inf  # when, in monotonic seconds
         self._seen: list[Observation] = []
+        self._found: dict[tuple[str, ...], tuple[float, list[Observation]]] = {}  # whole looks, and when
 
     @property
     def job(self) -> LocalJob:
@@ -58,23 +61,25 @@ class JobLooks:
             "seconds": time.time() - self.job.began,
             "at": time.time(),
             "workers": [_short(each) for each in seen],
-            "why": [] if self._watched.ended else explain(seen).table()["causes"],
+            "why": [] if self._watched.ended else self._watched.why.table()["causes"],
         }
 
     def worker(self, name: str) -> dict[str, Any]:
-        """Return all that was observed of a worker at the last look.
+        """Return all that a worker does; what it did at the last look, if it has gone.
 
         Raises:
             NoJobError: there is no such worker.
         """
         found = next((each for each in self._look() if each.worker == name), None)
+        if found is not None and not found.error:
+            found = next(iter(self._whole([name])), found)
         if found is None:
             raise NoJobError(f"the job has no worker {name!r}")
         return asdict(found)
 
     def stacks(self) -> dict[str, Any]:
-        """Return the stacks of the program's threads on all workers at the last look, the innermost frame last."""
-        seen = [(each.worker, thread) for each in self._look() for thread in each.threads]
+        """Return the stacks of the program's threads on all workers, the innermost frame last."""
+        seen = [(each.worker, thread) for each in self._whole([], ["threads"]) for thread in each.threads]
         found = [
             {"worker": worker, "thread": thread.name, "stack": [place(frame) for frame in thread.stack]}
             for worker, thread in seen
@@ -105,6 +110,22 @@ class JobLooks:
                     self._seen = _with_gone(self._watched.look(), self._seen)
                 self._looked = time.monotonic()
             return self._seen
+
+    def _whole(self, names: Sequence[str], parts: Sequence[str] | None = None) -> list[Observation]:
+        """Return whole observations; those of the last look, if the job has ended. One look serves all browsers for a while."""
+        key, now = (*names, *(parts or ())), time.monotonic()
+        with self._lock:
+            if self._watched.ended:
+                return self._seen
+            self._found = {each: found for each, found in self._found.items() if now - found[0] < LOOK_INTERVAL}
+            if key not in self._found:
+                self._found[key] = now, self._watched.whole(names, parts)
+            return self._found[key][1]
+
+    def close(self) -> None:
+        """Close the connections to the job's workers."""
+        with self._lock:
+            self._watched.close()
 
 
 def _with_gone(seen: list[Observation], before: list[Observation]) -> list[Observation]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...core.errors import SerializationError
 from ...rpc.observing import SampledStacks, read_record
-from ..watching.asking import NoAnswerError, names_of, question
+from ..watching.answers import NoAnswerError
+from ..watching.asking import names_of, question
 from ..watching.jobs import LocalJob, NoJobError
 
 MOST_PROFILE_SECONDS = 30.0  # for which workers let themselves be sampled

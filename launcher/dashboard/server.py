@@ -7,7 +7,7 @@ import secrets
 import socket
 import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,9 +104,8 @@ def serve_page(key: str | None, port: int, timeout: float, allow_actions: bool, 
     Raises:
         NoJobError: there is no such job, or the port is taken.
     """
-    looks = JobLooks(choose_job(key), timeout)
     token = secrets.token_urlsafe(24)
-    with _listener(port) as listener:
+    with closing(JobLooks(choose_job(key), timeout)) as looks, _listener(port) as listener:
         port = listener.getsockname()[1]
         running = make_server(looks, token, [f"127.0.0.1:{port}", f"localhost:{port}"], allow_actions)
         address = f"http://127.0.0.1:{port}/?token={token}"

@@ -57,9 +57,9 @@ def state_of_worker(seen: Observation) -> str:
         return seen.process_state or "no answer"
     if seen.in_shutdown:
         return "shuts down"
-    if seen.requests:
-        return f"serves {len(seen.requests)}"
-    return "waits" if seen.calls else "runs"
+    if requests := seen.totals.get("requests", 0):
+        return f"serves {requests}"
+    return "waits" if seen.totals.get("calls", 0) else "runs"
 
 
 def curves(seen: Observation) -> str:

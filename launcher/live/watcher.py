@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .rows import LiveRow
 
 LIVE_LOOK_SECONDS = 1.0
+LIVE_PARTS = ("logged", "loops")
 PAUSES = 20  # a pause is at least so many times as long as the look before it: looks take 5% of a core at most
 LOOK_TIMEOUT = 1.0
 END_SECONDS = 3.0  # for the thread to end
@@ -55,7 +56,7 @@ class JobWatcher:
 
         jobs = [job for job in find_jobs() if any(each.record.log in self._logs for each in job.workers)]
         try:
-            seen = [each for job in jobs for each in observe_job(job, LOOK_TIMEOUT)]
+            seen = [each for job in jobs for each in observe_job(job, LOOK_TIMEOUT, parts=LIVE_PARTS)]
         except (NoJobError, OSError):  # it has ended meanwhile
             return
         if seen:

@@ -1,44 +1,210 @@
-"""Question to one worker at its socket. Its answer is bounded, and must come from the process that its record names."""
+"""Questions to workers of this machine at their sockets, many at a time, on connections that may be kept for the next question.
+
+An answer is bounded, and must come from the process that the worker's record names.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
+import select
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from typing import Any
 
 from ...core.errors import SerializationError
 from ...core.printable import printable
-from ...rpc.observing import (
-    DEBUG,
-    OTHERS,
-    CommandAnswer,
-    CommandRequest,
-    Observation,
-    decode_record,
-    encode_record,
-    peer_process,
-)
+from ...rpc.observing import DEBUG, OTHERS, CommandRequest, encode_record, peer_process
+from .answers import AnswerReader, NoAnswerError, WorkerAnswer
 from .jobs import LocalJob, LocalWorker
 
-MOST_ANSWER_LINE = 16 << 20
-MOST_OBSERVATIONS = 1 << 16
 LATER_SECONDS = 2.0  # for what comes after the time that the other workers have
-
-
-class NoAnswerError(Exception):
-    """A worker did not answer, or not as it should."""
+LATE_SECONDS = 0.05  # a worker that has not answered then is asked about
+CONNECT_SECONDS = 0.1  # for a worker's loop to accept, if as many as may wait do
 
 
 class LateError(NoAnswerError):
     """A worker did not answer in time: something may keep it from answering."""
 
 
-def ask(worker: LocalWorker, request: CommandRequest, timeout: float) -> tuple[CommandAnswer, list[Observation]]:
-    """Return a worker's answer, and the observations that come with it.
+class Asker:
+    """Asker of workers of this machine. It keeps its connections, and must be closed. Not for several threads at a time."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _KeptConnection] = {}  # by the name of the worker's files
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.keep([])
+
+    def keep(self, workers: Iterable[LocalWorker]) -> None:
+        """Close the connections to all workers but these."""
+        for stem in self._open.keys() - {each.record.stem for each in workers}:
+            self._open.pop(stem).close()
+
+    def ask(
+        self,
+        workers: Sequence[LocalWorker],
+        request: CommandRequest,
+        timeout: float,
+        late: Callable[[LocalWorker], float] | None = None,
+    ) -> list[WorkerAnswer | NoAnswerError]:
+        """Return the answer of each worker, or why there is none.
+
+        Args:
+            workers: the workers.
+            request: the question.
+            timeout: seconds that each has to answer.
+            late: called with each worker that has not answered after a moment; returns the seconds that it has in all.
+        """
+        round_ = _Round(self._open, encode_record(request) + b"\n", timeout)
+        for each in workers:
+            round_.begin(each)
+        if not round_.read_until(min(timeout, LATE_SECONDS)):
+            for stem, waiting in list(round_.waiting.items()):
+                seconds = late(waiting.worker) if late else timeout
+                if seconds < timeout:
+                    round_.read_until(seconds, stem)
+            round_.read_until(timeout)
+        round_.give_up()
+        return [round_.found[each.record.stem] for each in workers]
+
+
+class _KeptConnection:
+    """Connection to a worker.
+
+    Args:
+        worker: the worker.
+
+    Raises:
+        OSError: it does not accept.
+        NoAnswerError: another process listens there.
+    """
+
+    def __init__(self, worker: LocalWorker) -> None:
+        self.worker = worker
+        self.used = False  # it has answered before: it may have ended since
+        self.socket = worker.connect(CONNECT_SECONDS)
+        process, user = peer_process(self.socket)
+        if user != os.geteuid() or process != worker.record.process_id:
+            self.socket.close()
+            raise NoAnswerError(f"process {process} of user {user} answers in its place")
+        self.reader = AnswerReader()
+
+    def send(self, data: bytes, timeout: float) -> None:
+        self.reader = AnswerReader()
+        self.socket.settimeout(timeout)
+        self.socket.sendall(data)
+        self.socket.setblocking(False)
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class _Round:
+    """One question to several workers.
+
+    Attributes:
+        waiting: by the name of the worker's files, the connections on which an answer is to come.
+        found: likewise, the answers, and why there is none.
+    """
+
+    def __init__(self, kept: dict[str, _KeptConnection], data: bytes, timeout: float) -> None:
+        self.waiting: dict[str, _KeptConnection] = {}
+        self.found: dict[str, WorkerAnswer | NoAnswerError] = {}
+        self._kept = kept
+        self._data = data
+        self._timeout = timeout
+        self._began = time.monotonic()
+        self._poll = select.poll()
+        self._by_descriptor: dict[int, _KeptConnection] = {}
+
+    def begin(self, worker: LocalWorker) -> None:
+        """Ask a worker, on the connection that is kept, or else on a new one."""
+        stem = worker.record.stem
+        try:
+            connection = self._kept.get(stem)
+            if connection is None or not self._is_sent(connection):
+                connection = self._kept[stem] = _KeptConnection(worker)
+                connection.send(self._data, self._timeout)
+        except (NoAnswerError, OSError, ValueError) as error:
+            self._fail(worker, error)
+            return
+        self.waiting[stem] = connection
+        self._by_descriptor[connection.socket.fileno()] = connection
+        self._poll.register(connection.socket, select.POLLIN)
+
+    def _is_sent(self, kept: _KeptConnection) -> bool:
+        """Send the question on a connection that is kept; return whether it could be: the worker may have closed it."""
+        try:
+            kept.send(self._data, self._timeout)
+            return True
+        except OSError:
+            kept.close()
+            return False
+
+    def read_until(self, seconds: float, stem: str = "") -> bool:
+        """Read answers, until all have come or so many seconds have passed since the beginning; return whether all have.
+
+        Args:
+            seconds: the time.
+            stem: of the one answer that is waited for; all if empty.
+        """
+        while stem in self.waiting if stem else self.waiting:
+            left = self._began + seconds - time.monotonic()
+            if left <= 0:
+                return False
+            for descriptor, _ in self._poll.poll(max(left * 1000, 1)):
+                self._read(self._by_descriptor[descriptor])
+        return True
+
+    def give_up(self) -> None:
+        """End the waits for answers that have not come. They may come later, so their connections are closed."""
+        for connection in list(self.waiting.values()):
+            self._forget(connection)
+            self._fail(connection.worker, LateError(f"no answer came within {self._timeout:g} s"))
+
+    def _read(self, connection: _KeptConnection) -> None:
+        try:
+            answer = connection.reader.read(connection.socket)
+        except BlockingIOError:
+            return
+        except (NoAnswerError, SerializationError, OSError) as error:
+            self._forget(connection)
+            if connection.used and connection.reader.is_empty:  # the worker has closed it since the last question
+                self._kept.pop(connection.worker.record.stem).close()
+                self.begin(connection.worker)
+            else:
+                self._fail(connection.worker, error)
+            return
+        if answer is not None:
+            self._forget(connection)
+            connection.used = True
+            self.found[connection.worker.record.stem] = answer._replace(seconds=time.monotonic() - self._began)
+
+    def _forget(self, connection: _KeptConnection) -> None:
+        del self.waiting[connection.worker.record.stem], self._by_descriptor[connection.socket.fileno()]
+        self._poll.unregister(connection.socket)
+
+    def _fail(self, worker: LocalWorker, error: Exception) -> None:
+        if kept := self._kept.pop(worker.record.stem, None):
+            kept.close()
+        self.found[worker.record.stem] = _no_answer(error, self._timeout)
+
+
+def _no_answer(error: Exception, timeout: float) -> NoAnswerError:
+    if isinstance(error, NoAnswerError):
+        return error
+    if isinstance(error, (TimeoutError, BlockingIOError)):  # so many have asked and left that no more can wait
+        return LateError(f"no answer came within {timeout:g} s")
+    if isinstance(error, SerializationError):
+        return NoAnswerError(f"its answer cannot be read: {error}")
+    return NoAnswerError(f"its socket cannot be used: {getattr(error, 'strerror', None) or error}")
+
+
+def ask(worker: LocalWorker, request: CommandRequest, timeout: float) -> WorkerAnswer:
+    """Return one worker's answer.
 
     Args:
         worker: the worker.
@@ -48,26 +214,11 @@ def ask(worker: LocalWorker, request: CommandRequest, timeout: float) -> tuple[C
     Raises:
         NoAnswerError: it did not answer in time, refused, or sent something else.
     """
-    deadline = time.monotonic() + timeout
-    try:
-        with worker.connect(timeout) as connection:
-            _check_peer(worker, connection)
-            connection.sendall(encode_record(request) + b"\n")
-            lines = _Lines(connection, deadline)
-            answer = decode_record(CommandAnswer, lines.next(), MOST_ANSWER_LINE)
-            if answer.error:
-                raise NoAnswerError(answer.error)
-            if not 0 <= answer.observations <= MOST_OBSERVATIONS:
-                raise NoAnswerError(f"it announces {answer.observations} observations")
-            return answer, [
-                decode_record(Observation, lines.next(), MOST_ANSWER_LINE) for _ in range(answer.observations)
-            ]
-    except (TimeoutError, BlockingIOError):  # or so many have asked and left that no more can wait
-        raise LateError(f"no answer came within {timeout:g} s") from None
-    except SerializationError as error:
-        raise NoAnswerError(f"its answer cannot be read: {error}") from None
-    except OSError as error:
-        raise NoAnswerError(f"its socket cannot be used: {error.strerror or error}") from None
+    with closing(Asker()) as asker:
+        (answer,) = asker.ask([worker], request, timeout)
+    if isinstance(answer, NoAnswerError):
+        raise answer
+    return answer
 
 
 def question(job: LocalJob, worker: str, request: Mapping[str, Any], timeout: float) -> Any:
@@ -87,7 +238,7 @@ def question(job: LocalJob, worker: str, request: Mapping[str, Any], timeout: fl
     for through in [own] if own else job.workers:
         try:
             message = CommandRequest(DEBUG, [worker], timeout, request=json.dumps(request))
-            answer = json.loads(ask(through, message, timeout + LATER_SECONDS)[0].text)
+            answer = json.loads(ask(through, message, timeout + LATER_SECONDS).first.text)
         except NoAnswerError as error:
             why = error
             continue
@@ -108,44 +259,5 @@ def names_of(job: LocalJob, timeout: float) -> list[str]:
     """
     for worker in job.workers:
         with suppress(NoAnswerError):
-            return [each.name for each in ask(worker, CommandRequest(OTHERS, [], timeout), timeout)[0].members]
+            return [each.name for each in ask(worker, CommandRequest(OTHERS, [], timeout), timeout).first.members]
     return [each.record.worker for each in job.workers]
-
-
-def _check_peer(worker: LocalWorker, connection: socket.socket) -> None:
-    process, user = peer_process(connection)
-    if user != os.geteuid() or process != worker.record.process_id:
-        raise NoAnswerError(f"process {process} of user {user} answers in its place")
-
-
-class _Lines:
-    """Lines that come on a connection until a deadline."""
-
-    def __init__(self, connection: socket.socket, deadline: float) -> None:
-        self._connection = connection
-        self._deadline = deadline
-        self._data = bytearray()
-
-    def next(self) -> bytes:
-        """Return the next line.
-
-        Raises:
-            NoAnswerError: it is too long, or the connection ends before it does.
-            TimeoutError: it did not come in time.
-        """
-        looked = 0
-        while (end := self._data.find(b"\n", looked)) < 0:
-            looked = len(self._data)
-            if looked > MOST_ANSWER_LINE:
-                raise NoAnswerError(f"its answer has a line of more than {MOST_ANSWER_LINE:,} bytes")
-            left = self._deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            self._connection.settimeout(left)
-            part = self._connection.recv(1 << 18)
-            if not part:
-                raise NoAnswerError("it closed the connection: it ends, or too many commands ask it")
-            self._data += part
-        line = bytes(self._data[:end])
-        del self._data[: end + 1]
-        return line

@@ -12,7 +12,8 @@ from typing import Any
 
 from ...core.printable import printable
 from ..progress import report
-from .asking import NoAnswerError, names_of, question
+from .answers import NoAnswerError
+from .asking import names_of, question
 from .jobs import LocalJob, NoJobError, choose_job
 from .observing import MOST_AT_A_TIME
 

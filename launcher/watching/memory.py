@@ -46,7 +46,7 @@ def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int
         NoJobError: there is no such job or worker.
     """
     job = choose_job(key)
-    seen = observe_job(job, timeout, names)
+    seen = observe_job(job, timeout, names, ("owned", "held"))
     segments = shared_segments(job, {each.worker for each in seen})
     references = sorted((each for worker in seen for each in worker.owned), key=lambda each: -(each.bytes or 0))
     if as_json:

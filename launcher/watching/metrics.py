@@ -3,7 +3,7 @@
 import threading
 from functools import partial
 
-from ...rpc.exporting import MetricsServer, WorkerMetrics
+from ...rpc.exporting import METRIC_PARTS, MetricsServer, WorkerMetrics
 from ...rpc.observing import Observation
 from .jobs import NoJobError, choose_job
 from .observing import observe_job
@@ -32,6 +32,6 @@ def serve_job_metrics(key: str | None, port: int, host: str, timeout: float) -> 
 
 def _observe(key: str | None, timeout: float) -> list[Observation]:
     try:
-        return observe_job(choose_job(key), timeout)
+        return observe_job(choose_job(key), timeout, parts=METRIC_PARTS)
     except (NoJobError, PermissionError):
         return []

@@ -46,7 +46,7 @@ def show_stacks(names: Sequence[str], key: str | None, timeout: float, with_all:
         NoJobError: there is no such job or worker.
     """
     job = choose_job(key)
-    seen = observe_job(job, timeout, names)
+    seen = observe_job(job, timeout, names, ("threads",))
     groups, left_out = group_stacks(seen, with_all)
     if as_json:
         silent = {each.worker: _why(each) for each in seen if each.error}

@@ -4,11 +4,11 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from ...core.printable import printable
-from ...rpc.observing import Explanation, Observation, explain
+from ...rpc.observing import Explanation, Observation
 from .jobs import LocalJob, NoJobError, choose_job
 from .texts import columns, size
 from .watched_job import WatchedJob
@@ -26,7 +26,7 @@ class JobTable:
     """
 
     def __init__(self, job: LocalJob, timeout: float) -> None:
-        self._watched = WatchedJob(job, timeout)
+        self._watched = WatchedJob(job, timeout, ["loops"])
         self._used: dict[str, tuple[float, float]] = {}  # by worker: when it was seen, and its processor time then
         self.seen: list[Observation] = []
         self.why = Explanation([], [])
@@ -38,19 +38,30 @@ class JobTable:
             NoJobError: it has ended.
         """
         self.seen = self._watched.look()
-        self.why = explain(self.seen)
+        self.why = self._watched.why
         rows = [TOP_COLUMNS, *(self._row(each) for each in self.seen)]
         cause = self.why.first_line()
         return columns(rows, TOP_RIGHT) + (f"\n{printable(cause, 1000)}" if cause else "")
+
+    def close(self) -> None:
+        """Close the connections to its workers."""
+        self._watched.close()
 
     def _row(self, worker: Observation) -> tuple[object, ...]:
         share = self._share(worker)
         if worker.error:
             return worker.worker, share, size(worker.memory_bytes), *"-----", worker.process_state or worker.error
-        amount = sum(each.in_flight_bytes + each.queued_bytes for each in worker.links)
         pool = f"{worker.pool_busy}/{worker.pool_threads}"
         counts = (worker.pool_waiting, worker.totals.get("calls", 0), worker.totals.get("requests", 0))
-        return worker.worker, share, size(worker.memory_bytes), pool, *counts, size(amount), _progress(worker)
+        return (
+            worker.worker,
+            share,
+            size(worker.memory_bytes),
+            pool,
+            *counts,
+            size(worker.on_the_way_bytes),
+            _progress(worker),
+        )
 
     def _share(self, worker: Observation) -> str:
         """Return the part of a processor that a worker has used since it was last seen."""
@@ -75,8 +86,8 @@ def watch_job(key: str | None, interval: float, timeout: float, once: bool, as_j
         NoJobError: there is no such job.
     """
     table = JobTable(choose_job(key), timeout)
-    first = table.look()
-    with suppress(KeyboardInterrupt):
+    with closing(table), suppress(KeyboardInterrupt):
+        first = table.look()
         if once or as_json or not sys.stdout.isatty():
             _print_tables(table, first, interval, once, as_json)
         else:

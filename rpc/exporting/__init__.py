@@ -6,8 +6,14 @@ from ...core.late_imports import late_imports
 
 if TYPE_CHECKING:
     from .metrics_server import MetricsServer
-    from .prometheus import WorkerMetrics
+    from .prometheus import METRIC_PARTS, WorkerMetrics
 else:
-    __getattr__ = late_imports(__name__, {"MetricsServer": ".metrics_server", "WorkerMetrics": ".prometheus"})
+    __getattr__ = late_imports(
+        __name__,
+        {
+            "MetricsServer": ".metrics_server",
+            **dict.fromkeys(("METRIC_PARTS", "WorkerMetrics"), ".prometheus"),
+        },
+    )
 
-__all__ = ["MetricsServer", "WorkerMetrics"]
+__all__ = ["METRIC_PARTS", "MetricsServer", "WorkerMetrics"]

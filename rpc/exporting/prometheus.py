@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 MOST_PORT = 65535
+METRIC_PARTS = ("owned", "held", "contexts", "links", "logged", "loops")  # of an observation
 Worker: TypeAlias = str | int | WorkerInfo
 Workers: TypeAlias = Worker | Iterable[Worker] | None
 
@@ -86,7 +87,7 @@ def _observed(agent: Agent, workers: Any, timeout: float) -> list[Observation]:
     if agent.closed:
         return [Observation(agent.name, agent.number, agent.rank, error=agent.closed)]
     with agent.use():
-        return observe(workers, timeout)
+        return observe(workers, timeout, METRIC_PARTS)
 
 
 class WorkerMetrics:

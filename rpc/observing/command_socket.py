@@ -43,7 +43,8 @@ logger = logging.getLogger("telegrad.rpc")
 MOST_CLIENTS = 8
 MOST_WAITING = 16  # that connected and were not accepted yet
 MOST_QUICK_BYTES = 1 << 12  # of a request that is answered on the loop
-QUICK_PARTS = frozenset(("contexts", "links", "logged", "loops"))  # which the loop tells without a thread
+QUICK_PARTS = frozenset(("calls", "requests", "contexts", "links", "logged", "loops"))
+MOST_QUICK_CALLS = 100  # calls and requests under way
 ANSWER_SECONDS = 10.0  # for a client to take its answer
 JOINING = "it waits in init_rpc for the other workers"
 CREDENTIALS = struct.Struct("3i")  # process, user, group
@@ -164,7 +165,7 @@ class CommandSocket:
             return b""
         try:
             request = decode_record(CommandRequest, line, MOST_QUICK_BYTES)
-            if request.parts is None or request.ask != SELF or not QUICK_PARTS.issuperset(request.parts):
+            if request.ask != SELF or not self._is_quick(request.parts):
                 return b""
             self._check(request)
             return b"\n".join([encode_record(CommandAnswer("", 1)), *map(encode_record, self._observe(request)), b""])
@@ -173,6 +174,12 @@ class CommandSocket:
         except Exception:
             logger.exception("worker %r could not answer a command", self._agent.name)
             return b""
+
+    def _is_quick(self, parts: list[str] | None) -> bool:
+        """Return whether the loop can tell these lists itself, without keeping its other work waiting."""
+        if parts is None or not QUICK_PARTS.issuperset(parts):
+            return False
+        return len(self._agent.caller.table) + len(self._agent.server.serving) <= MOST_QUICK_CALLS
 
     def _refuse(self, client: CommandClient, error: ValueError) -> None:
         with suppress(OSError):

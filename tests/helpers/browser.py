@@ -140,7 +140,7 @@ class Worker:
 
     def __init__(self, name, log=""):
         self.worker, self.log, self.program, self.folder = name, log, "train.py", "/home/user"
-        self.stem, self.joined = name, True
+        self.stem, self.joined, self.world_size, self.process_id = name, True, 0, 1 << 23
 
     @property
     def record(self):
@@ -168,5 +168,9 @@ def looks_at(monkeypatch, seen, logs=None):
     """Return the looks at a job whose workers are observed so."""
     job = Job([each.worker for each in seen], logs or {})
     monkeypatch.setattr(watched_job, "find_jobs", lambda: [job])
-    monkeypatch.setattr(watched_job, "observe_job", lambda job, timeout: seen)
+
+    def observe(job, timeout, names=(), *_):
+        return [each for each in seen if not names or each.worker in names]
+
+    monkeypatch.setattr(watched_job, "observe_job", observe)
     return JobLooks(job, 1.0)

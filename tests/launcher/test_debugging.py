@@ -6,7 +6,7 @@ import pytest
 from helpers.launched import ended
 from helpers.threads import until
 from telegrad.launcher.cli import app
-from telegrad.launcher.watching.asking import NoAnswerError
+from telegrad.launcher.watching.answers import NoAnswerError
 from telegrad.launcher.watching.debug import DebugOptions, _run, debug_job
 from telegrad.launcher.watching.jobs import NoJobError, find_jobs
 from typer.testing import CliRunner
