@@ -21,6 +21,7 @@ from .jobs import LocalJob, LocalWorker
 
 LATER_SECONDS = 2.0  # for what comes after the time that the other workers have
 LATE_SECONDS = 0.05  # a worker that has not answered then is asked about
+MOST_OPEN = 512  # connections: a process may have a thousand files open
 CONNECT_SECONDS = 0.1  # for a worker's loop to accept, if as many as may wait do
 
 
@@ -58,7 +59,22 @@ class Asker:
             timeout: seconds that each has to answer.
             late: called with each worker that has not answered after a moment; returns the seconds that it has in all.
         """
-        round_ = _Round(self._open, encode_record(request) + b"\n", timeout)
+        data = encode_record(request) + b"\n"
+        found: list[WorkerAnswer | NoAnswerError] = []
+        for first in range(0, len(workers), MOST_OPEN):
+            found += self._ask(workers[first : first + MOST_OPEN], data, timeout, late)
+            if len(workers) > MOST_OPEN:
+                self.close()
+        return found
+
+    def _ask(
+        self,
+        workers: Sequence[LocalWorker],
+        data: bytes,
+        timeout: float,
+        late: Callable[[LocalWorker], float] | None,
+    ) -> list[WorkerAnswer | NoAnswerError]:
+        round_ = _Round(self._open, data, timeout)
         for each in workers:
             round_.begin(each)
         if not round_.read_until(min(timeout, LATE_SECONDS)):

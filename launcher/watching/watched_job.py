@@ -87,7 +87,6 @@ class WatchedJob:
     def close(self) -> None:
         """Close the connections to its workers. It may be used again."""
         self._asker.close()
-        self._quiet.close()
 
     def _find_workers(self) -> None:
         """Read the workers' records, if one has changed or a worker did not answer."""
@@ -95,7 +94,6 @@ class WatchedJob:
         if stamp != self._stamp or any(each.error for each in self.seen):
             self.job = self._find()
             self._asker.keep(self.job.workers)
-            self._quiet.keep(self.job.workers)
             self._stamp = stamp
 
     def _find(self) -> LocalJob:
@@ -114,7 +112,9 @@ class WatchedJob:
         if len(self.job.workers) != self.job.workers[0].record.world_size:  # the others are asked through these
             return self.whole((), self._parts)
         kept = self._quiet.unchanged(self.seen)
-        names = {each.record.worker for each in self.job.workers} - {each.worker for each in kept}
+        here = {each.record.worker for each in self.job.workers}
+        kept = [each for each in kept if each.worker in here]
+        names = here - {each.worker for each in kept}
         found = self._asked(names) if names else []
         self._quiet.note(each for each in self.job.workers if each.record.worker in names)
         return sorted([*kept, *found], key=lambda each: (each.rank, each.worker))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import platform
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -94,8 +95,9 @@ def observe_worker(agent: Agent, layers: UpperLayers, parts: AbstractSet[str] = 
         "loops": observe_loops,
     }
     lists = {name: make() for name, make in makers.items() if name in parts}
-    totals = {name: len(rows) for name, rows in lists.items()} | {"calls": len(calls), "requests": len(serving)}
-    totals |= {"owned": owned.total} | ({"held": held.total} if "held" in parts else {})
+    totals = {"threads": threading.active_count()} | {name: len(rows) for name, rows in lists.items()}
+    totals |= {"calls": len(calls), "requests": len(serving), "owned": owned.total}
+    totals |= {"held": held.total} if "held" in parts else {}
     shown: dict[str, Any] = {name: rows[:MOST_ROWS] for name, rows in lists.items()}
     return Observation(
         **_numbers(agent, parts),

@@ -344,8 +344,8 @@ class Observation:
         requests_accepted: requests that have arrived so far, of all kinds.
         on_the_way_bytes: bytes to all workers that were sent and not read, or wait for room.
         oldest_call_seconds: age of the oldest call under way; 0 if there is none.
-        totals: by name of a list below, how many there are. Of lists that were not asked for, only "calls", "requests" and
-            "owned" are counted.
+        totals: by name of a list below, how many there are. Of lists that were not asked for, only "calls", "requests",
+            "owned" and "threads" are counted.
         calls: calls under way that it made, the oldest first.
         requests: requests that it serves.
         owned: references that it owns, the largest first.

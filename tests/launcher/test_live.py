@@ -44,8 +44,8 @@ def test_states_are_told():
     silent = Observation("a", 0, 0, error="no answer came", process_state="stopped")
     cases = [
         (silent, "stopped"),
-        (replace(SEEN, calls=[call]), "waits"),
-        (replace(SEEN, requests=[request]), "serves 1"),
+        (replace(SEEN, calls=[call], totals={"calls": 1}), "waits"),
+        (replace(SEEN, requests=[request], totals={"requests": 1}), "serves 1"),
     ]
     for seen, state in cases:
         assert live_row(seen, SEEN, 1.0).state == state

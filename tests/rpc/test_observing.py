@@ -19,7 +19,7 @@ from telegrad.rpc.observing.ends import _doing
 from telegrad.rpc.observing.json_records import decode_record, encode_record
 from telegrad.rpc.observing.observer import MOST_QUESTIONS
 from telegrad.rpc.observing.processes import ProcessLook, look_at_process, state_between
-from telegrad.rpc.observing.records import MOST_ROWS, Observation, ObservedFrame, ObservedThread
+from telegrad.rpc.observing.records import MOST_ROWS, PARTS, Observation, ObservedFrame, ObservedThread
 from telegrad.rpc.wire.messages import Method
 from telegrad.rref.observing import observe_owned
 from telegrad.rref.owner_table import Owned
@@ -326,3 +326,27 @@ def test_a_stopped_worker_and_one_whose_interpreter_is_held_are_told_apart(run_p
     stopped, held, again = said.splitlines()[-3:]
     assert "the observation of 'worker0'" in stopped and "stopped True" in stopped
     assert "the observation of 'worker1'" in held and held.endswith(" running") and again == "''"
+
+
+def test_only_the_lists_that_are_asked_for_are_told():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        kept = [rpc.remote("b", list) for _ in range(3)]
+        assert [each.to_here() for each in kept] == [[]] * 3
+        for seen in rpc.observe(parts=()):
+            lists = [getattr(seen, name) for name in PARTS]
+            assert lists == [[]] * len(PARTS) and seen.memory_bytes > 0 and seen.totals["threads"] > 1
+        _, there = rpc.observe(parts="owned")
+        assert len(there.owned) == there.totals["owned"] == 3 and not there.threads and not there.links
+        assert [len(each.links) for each in rpc.observe(parts=["links", "links"])] == [1, 1]
+        with pytest.raises(ValueError, match=r"no list 'stacks'; it has calls, requests"):
+            rpc.observe(parts=["stacks"])
+
+
+def test_a_call_that_waits_is_told_in_numbers():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        waits = rpc.rpc_async("b", hold)
+        until(lambda: rpc.observe("b", parts=())[0].totals["requests"] == 1)
+        here, there = rpc.observe(parts=())
+        assert here.oldest_call_seconds > 0 and here.totals["calls"] == 1 and there.oldest_call_seconds == 0
+        GATE.set()
+        waits.wait(20)
