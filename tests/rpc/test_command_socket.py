@@ -301,7 +301,8 @@ def test_a_thread_that_asks_for_a_command_is_no_wait_of_the_program(opened):
             assert [each.wait.kind for each in seen] == ["observation"]
             assert not [each for each in rpc.why("a").causes if each.kind == "future"]
             answer.set_result("{}")
-            read_all(connection)
+            connection.shutdown(socket.SHUT_WR)
+            assert read_all(connection)
     finally:
         commands.close()
 
