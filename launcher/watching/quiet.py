@@ -20,7 +20,7 @@ QUIET_SECONDS = 10.0  # for which its last answer may serve
 
 
 class QuietWorkers:
-    """What the kernel tells of workers between their answers."""
+    """Last answers of workers, and the numbers of their processes then: these tell for how long an answer holds."""
 
     def __init__(self) -> None:
         self._meters: dict[str, _Meter] = {}  # by worker
