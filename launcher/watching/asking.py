@@ -20,7 +20,7 @@ from .answers import AnswerReader, NoAnswerError, WorkerAnswer
 from .jobs import LocalJob, LocalWorker
 
 LATER_SECONDS = 2.0  # for what comes after the time that the other workers have
-LATE_SECONDS = 0.05  # a worker that has not answered then is asked about
+ASK_WHY_SECONDS = 0.05  # a worker that has not answered then is asked about
 MOST_OPEN = 512  # connections: a process may have a thousand files open
 CONNECT_SECONDS = 0.1  # for a worker's loop to accept, if as many as may wait do
 
@@ -77,7 +77,7 @@ class Asker:
         round_ = _Round(self._open, data, timeout)
         for each in workers:
             round_.begin(each)
-        if not round_.read_until(min(timeout, LATE_SECONDS)):
+        if not round_.read_until(min(timeout, ASK_WHY_SECONDS)):
             for stem, waiting in list(round_.waiting.items()):
                 seconds = late(waiting.worker) if late else timeout
                 if seconds < timeout:

@@ -16,7 +16,7 @@ from ...rpc.observing import Observation
 from .jobs import LocalWorker
 
 QUIET_SHARE = 0.001  # of a processor: a worker that uses less is quiet; an idle one takes 0.0002 to 0.0005
-QUIET_SECONDS = 10.0  # for which its last answer may serve
+ANSWER_HOLDS_SECONDS = 10.0  # for which its last answer may serve
 
 
 class QuietWorkers:
@@ -51,7 +51,12 @@ class _Meter:
 
     def unchanged(self, seen: Observation) -> Observation | None:
         elapsed, used = time.monotonic() - self.asked, cpu_clock_seconds(self.record.process_id)
-        if elapsed >= QUIET_SECONDS or used is None or self.used is None or used - self.used > QUIET_SHARE * elapsed:
+        if (
+            elapsed >= ANSWER_HOLDS_SECONDS
+            or used is None
+            or self.used is None
+            or used - self.used > QUIET_SHARE * elapsed
+        ):
             return None
         status = process_status(self.record.process_id)
         if status is None or status.start != self.record.process_start or status.state not in ("running", "sleeping"):

@@ -18,7 +18,7 @@ from ..wire.messages import Method
 from .gather import UpperLayers, observe_worker
 from .json_records import decode_record, encode_record
 from .processes import ProcessLook, look_at_process, on_this_machine, state_between
-from .records import ALL_PARTS, PARTS, Observation, ObservedReferences
+from .records import ALL_PARTS, OBSERVED_PARTS, Observation, ObservedReferences
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -125,7 +125,7 @@ def check_parts(parts: str | Iterable[str]) -> frozenset[str]:
     """
     wanted = frozenset([parts] if isinstance(parts, str) else parts)
     if wrong := sorted(map(repr, wanted - ALL_PARTS)):
-        raise ValueError(f"an observation has no list {wrong[0]:.60}; it has {', '.join(PARTS)}")
+        raise ValueError(f"an observation has no list {wrong[0]:.60}; it has {', '.join(OBSERVED_PARTS)}")
     return wanted
 
 

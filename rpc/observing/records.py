@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 MOST_ROWS = 1000
 MOST_CHARACTERS = 500
-PARTS = ("calls", "requests", "owned", "held", "contexts", "links", "threads", "gatherings", "logged", "loops")
-ALL_PARTS = frozenset(PARTS)
+OBSERVED_PARTS = ("calls", "requests", "owned", "held", "contexts", "links", "threads", "gatherings", "logged", "loops")
+ALL_PARTS = frozenset(OBSERVED_PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ class ObservedLoop:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """State of one worker when it was asked. A list that was not asked for (``PARTS``) is empty.
+    """State of one worker when it was asked. A list that was not asked for (``OBSERVED_PARTS``) is empty.
 
     Attributes:
         worker: its name.

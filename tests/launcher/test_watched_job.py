@@ -105,7 +105,7 @@ def test_a_worker_that_does_nothing_is_not_asked_at_each_look(answering, clock, 
         used[0] += 0.5
         clock.now += 1.0
         watched.look()
-        clock.now += quiet.QUIET_SECONDS
+        clock.now += quiet.ANSWER_HOLDS_SECONDS
         watched.look()
         assert answering.requests == ["all", ["loops"], ["loops"]] and answering.connections == 1
 

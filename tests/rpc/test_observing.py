@@ -19,7 +19,7 @@ from telegrad.rpc.observing.ends import _doing
 from telegrad.rpc.observing.json_records import decode_record, encode_record
 from telegrad.rpc.observing.observer import MOST_QUESTIONS
 from telegrad.rpc.observing.processes import ProcessLook, look_at_process, state_between
-from telegrad.rpc.observing.records import MOST_ROWS, PARTS, Observation, ObservedFrame, ObservedThread
+from telegrad.rpc.observing.records import MOST_ROWS, OBSERVED_PARTS, Observation, ObservedFrame, ObservedThread
 from telegrad.rpc.wire.messages import Method
 from telegrad.rref.observing import observe_owned
 from telegrad.rref.owner_table import Owned
@@ -333,8 +333,8 @@ def test_only_the_lists_that_are_asked_for_are_told():
         kept = [rpc.remote("b", list) for _ in range(3)]
         assert [each.to_here() for each in kept] == [[]] * 3
         for seen in rpc.observe(parts=()):
-            lists = [getattr(seen, name) for name in PARTS]
-            assert lists == [[]] * len(PARTS) and seen.memory_bytes > 0 and seen.totals["threads"] > 1
+            lists = [getattr(seen, name) for name in OBSERVED_PARTS]
+            assert lists == [[]] * len(OBSERVED_PARTS) and seen.memory_bytes > 0 and seen.totals["threads"] > 1
         _, there = rpc.observe(parts="owned")
         assert len(there.owned) == there.totals["owned"] == 3 and not there.threads and not there.links
         assert [len(each.links) for each in rpc.observe(parts=["links", "links"])] == [1, 1]

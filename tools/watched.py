@@ -1,6 +1,6 @@
 """Cost of watching a job: processor time of its workers, and of the viewer, for one look at one worker.
 
-    python -m telegrad.benchmarks.watched --workers 200
+    python -m telegrad.tools.watched --workers 200
 
 The workers are idle. What they take then, and without a viewer, is subtracted. Times are those of ``/proc/*/stat``, in ticks
 of 10 ms, so a measurement takes a minute or more.
@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from telegrad.core.processes import process_status
-from telegrad.launcher.dashboard.looks import LOOK_PARTS
-from telegrad.launcher.watching.jobs import LocalJob, choose_job, find_jobs
-from telegrad.launcher.watching.watched_job import WatchedJob
+from ..core.processes import process_status
+from ..launcher.dashboard.looks import LOOK_PARTS
+from ..launcher.watching.jobs import LocalJob, choose_job, find_jobs
+from ..launcher.watching.watched_job import WatchedJob
 
 IDLE = "from telegrad import rpc\nrpc.init_rpc()\nimport threading\nthreading.Event().wait()\n"
 START_SECONDS = 600.0
