@@ -87,8 +87,11 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
         groups: number of groups of channels.
         bias: shape (C,).
     """
-    back = window_back(window, weight.shape, groups, len(output))
-    if back is not None:
+    back = window_back(window)
+    stops = len(output) * math.prod(window.output_size)
+    if back is not None and len(weight) <= weight.shape[1] * groups and stops > 4 * len(weight) // groups:
+        # Copying patches of the output is faster than adding products to the image, if it has no more channels than that
+        # and turning the weight costs little beside the product.
         result = convolve(output, weight_back(weight, groups), back, groups)
     else:
         result = _added_up(output, weight, window, groups)
@@ -167,20 +170,8 @@ def _products(output: Array, matrix: Array, groups: int, room: tuple[int, ...]) 
         yield part, np.matmul(matrix, rows.reshape(number, groups, channels // groups, size), out=buffer[:number])
 
 
-def window_back(window: Window, weight: tuple[int, ...], groups: int, count: int) -> Window | None:
-    """Return the window that slides over the output and stops at each pixel of the image; ``None`` if there is none.
-
-    It is not used either where adding products to the image is faster than copying patches of the output: if that has more
-    channels than the image, or if turning the weight costs more than a little beside the product.
-
-    Args:
-        window: slides over the image.
-        weight: shape of the weight.
-        groups: number of groups of channels.
-        count: number of samples.
-    """
-    if weight[0] > weight[1] * groups or count * math.prod(window.output_size) <= 4 * weight[0] // groups:
-        return None
+def window_back(window: Window) -> Window | None:
+    """Return the window that slides over the output and stops at each pixel of the image, or ``None`` if there is none."""
     padding = tuple(d * (k - 1) - p for d, k, p in zip(window.dilation, window.kernel_size, window.padding))
     if any(step != 1 for step in window.stride) or min(padding) < 0:
         return None
