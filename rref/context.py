@@ -92,12 +92,6 @@ class RRefContext:
 
     # -- values
 
-    def created_value(self, rref_id: RRefId) -> Future[Any] | None:
-        """Return the future of a value of this worker that a creating call will make; ``None`` if it is freed already."""
-        with self._lock:
-            owned = self.ownership.owned.get(rref_id)
-            return None if owned is None else owned.future()
-
     def value(self, rref_id: RRefId, asker: WorkerKey) -> Future[Any]:
         """Return the future of a value of this worker, also if its creating call has not arrived yet.
 

@@ -144,17 +144,18 @@ class Ownership:
             self._delivered(transfer)
         for entry in transfer.entries:
             if entry.kind is EntryKind.CREATED:
-                self._was_created(sender, entry)
+                transfer.value = self._was_created(sender, entry)
             elif entry.kind is EntryKind.BORROWED:
                 transfer.value = self.owned.borrow(entry.rref_id)
             else:
                 transfer.forks.append(self._adopt(sender, entry))
 
-    def _was_created(self, creator: WorkerKey, entry: Entry) -> None:
-        if creator == self.me:
-            return  # the reference exists since the call was sent, and may be freed already
-        for holder, fork_id in self.owned.create(entry.rref_id, entry.fork_id, creator):
-            self._send(holder, p.Accept(fork_id))
+    def _was_created(self, creator: WorkerKey, entry: Entry) -> Future[Any] | None:
+        if creator != self.me:  # else the reference exists since the call was sent, and may be freed already
+            for holder, fork_id in self.owned.create(entry.rref_id, entry.fork_id, creator):
+                self._send(holder, p.Accept(fork_id))
+        owned = self.owned.get(entry.rref_id)
+        return None if owned is None else owned.future()
 
     def _adopt(self, sender: WorkerKey, entry: Entry) -> Fork:
         fork = self._add(Fork(entry.rref_id, entry.fork_id, entry.owner))

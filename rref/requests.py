@@ -31,7 +31,9 @@ from .ids import GlobalId
 from .numbers import ReferenceMethod
 from .plain import is_plain
 from .rref import RRef
-from .transfers import ReferenceTransfer, created_by, decode_transfer, encode_transfer
+from .transfers import ReferenceTransfer, decode_transfer, encode_transfer
+
+USES_VALUE = (ReferenceMethod.METHOD, ReferenceMethod.CREATE)  # their handlers use the value, or make it
 
 
 class ReferenceInterceptor(Interceptor):
@@ -68,8 +70,8 @@ class ReferenceInterceptor(Interceptor):
         self.context.handle(p.ReferencesArrived(transfer))
         attached = message.attached
         attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]
-        if message.method == ReferenceMethod.METHOD:
-            attached.references.append(transfer.value)  # for the handler of methods; this also keeps the value
+        if message.method in USES_VALUE:
+            attached.references.append(transfer.value)  # for the handler; this also keeps the value
         # A function starts only when the owners of its references have registered them. References to values of this worker
         # are left out: they may wait for a creating call, and that call for the room in the window that this message takes.
         # So only their uses wait.
@@ -104,15 +106,13 @@ class ReferenceInterceptor(Interceptor):
 
 def serve_references(context: RRefContext) -> None:
     """Let the agent of ``context`` answer creating calls and fetches."""
-    context.agent.server.serve(
-        ReferenceMethod.CREATE, partial(_serve_create, context), partial(_refuse_create, context)
-    )
+    context.agent.server.serve(ReferenceMethod.CREATE, partial(_serve_create, context), _refuse_create)
     context.agent.server.serve(ReferenceMethod.FETCH, partial(_serve_fetch, context), quick=True)
 
 
 def _serve_create(context: RRefContext, call: ServerCall) -> None:
     """Make the value of a new reference, then answer. An error becomes the value's error, not the answer's."""
-    value = _value(context, call)
+    value = _value(call)
     try:
         function, args, kwargs = open_request(call.open(), context.agent.name)
         call.what = name_of(function)
@@ -133,14 +133,18 @@ def _serve_create(context: RRefContext, call: ServerCall) -> None:
         call.done_soon()
 
 
-def _refuse_create(context: RRefContext, call: ServerCall, error: BaseException) -> None:
+def _refuse_create(call: ServerCall, error: BaseException) -> None:
     """Fail the value of a new reference whose function gets no thread, so that no call waits for it."""
-    complete_once(_value(context, call), error=error)
+    complete_once(_value(call), error=error)
 
 
-def _value(context: RRefContext, call: ServerCall) -> Future[Any]:
-    # If the value is freed already, the function runs nevertheless.
-    return context.created_value(created_by(call.extras[REFERENCE_EXTRA])) or Future()
+def _value(call: ServerCall) -> Future[Any]:
+    """Return the future of the value to make. The call has kept it: a fetch may wait for it when the reference is gone.
+
+    If the value was freed before the call arrived, the function runs nevertheless.
+    """
+    value: Future[Any] | None = call.attached.references[-1]
+    return Future() if value is None else value
 
 
 def _complete_later(

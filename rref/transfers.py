@@ -81,7 +81,9 @@ class ReferenceTransfer:
         self.creates = creates
         self.answered = answered or creates or borrowed is not None
         self.borrowed = borrowed
-        self.value: Future[Any] | None = None  # at the receiver, the borrowed value; ``None`` if that is gone
+        self.value: Future[Any] | None = (
+            None  # at the receiver, the value, borrowed or to be made; ``None`` if it is gone
+        )
         self.created: Fork | None = None  # at the sender, the fork of the reference that the call creates
         self.number = -1
         self.entries: list[Entry] = []
