@@ -141,9 +141,10 @@ class LocalPass:
         if kind == PassKind.UNUSED and sender_of(message_id) != self._worker:
             self.tell(sender_of(message_id), entry)  # answer to a query of this worker, from one without the context
         elif kind == PassKind.UNUSED:
-            # A message that this pass does not expect was sent after the pass came here, by a forward that goes on.
-            if node is not None and self.task.reaches(node):
-                self.task.feed(node, None)
+            # A message that this pass does not expect was sent after the pass came here, by a forward that goes on. One that
+            # was fed before had a receiver that told so and was lost before its report came to the root.
+            if node is not None:
+                self.task.leave_out(node)
         elif node is not None:
             self.task.feed(node, gradients)
         else:

@@ -42,11 +42,12 @@ class PassRequests:
         Raises:
             SerializationError: a gradient cannot be sent.
         """
-        answer = self._request(self._agent.peers.at(worker), entries)
+        peer = self._agent.peers.at(worker)
+        answer = self._request(peer, entries)
         for kind, *_ in entries:
             if kind != PassKind.UNUSED:
                 return answer
-        return answer.then(_answer_or_nothing)
+        return answer.then(partial(_answer_or_nothing, peer.info.name))
 
     def _request(self, peer: Peer, entries: Sequence[Entry]) -> Future[Any]:
         body = pack_request(self._context_id, self._pass_id, self._keep_graph, self._smart, entries)
@@ -108,6 +109,10 @@ def _label(body: Any) -> list[tuple[str, Any]]:
     return [("the gradients", body)]
 
 
-def _answer_or_nothing(answer: Future[Any]) -> Any:
-    """Return the answer of a worker that takes no part; ``None`` if the worker was lost."""
-    return None if isinstance(answer.exception(), WorkerLostError) else answer.value()
+def _answer_or_nothing(worker: str, answer: Future[Any]) -> Any:
+    """Return the answer of a worker that takes no part; ``None`` if the worker was lost.
+
+    The loss of another one, which it asked, is an error: that one may take part.
+    """
+    error = answer.exception()
+    return None if isinstance(error, WorkerLostError) and error.worker == worker else answer.value()

@@ -136,6 +136,13 @@ class GraphTask:
             del self._unfed[root]
             self._fed.append((root, grads))
 
+    def leave_out(self, root: Node) -> None:
+        """Feed a root ``None``; do nothing if it is not expected, or was fed before. May be called from any thread."""
+        with self._lock:
+            if root in self._unfed:
+                del self._unfed[root]
+                self._fed.append((root, None))
+
     def run(self) -> None:
         """Run nodes until none is ready. If another thread is running the task already, leave the work to it.
 

@@ -14,8 +14,10 @@ from telegrad.autograd_dist.contexts import contexts_of
 from telegrad.autograd_dist.graph import ContextGraph, SendNode
 from telegrad.autograd_dist.local_pass import LocalPass, PassKind
 from telegrad.autograd_dist.numbers import GradientMethod, GradientTopic
-from telegrad.core.errors import RpcTimeoutError
+from telegrad.autograd_dist.pass_requests import PassRequests
+from telegrad.core.errors import RpcTimeoutError, WorkerLostError
 from telegrad.core.extend import GraphTask, gradient_edge
+from telegrad.core.futures import Future
 from telegrad.testing import in_process_cluster
 
 
@@ -230,6 +232,30 @@ def test_gradients_that_come_while_the_graph_is_walked_wait_for_it(monkeypatch):
     walk_on.set()
     first.join(30)
     assert [graph.gradients()[leaf].tolist() for leaf in leaves] == [[2.0, 2.0, 2.0]] * 2
+
+
+def test_a_message_is_left_out_though_its_sender_was_told_before():
+    """Its receiver said so and was lost, and the root did not learn that it had: it says so again in the receiver's place."""
+    graph, leaf = ContextGraph(1), tg.ones(3, requires_grad=True)
+    graph.add_send(SendNode((gradient_edge(leaf * 2.0),), 0, 1))
+    part = LocalPass(0, graph, False, True)
+    for _ in range(2):
+        part.receive([(PassKind.UNUSED, 0, ())])
+    assert not graph.gradients() and not part.unfed()
+
+
+def test_only_the_loss_of_the_receiver_itself_lets_a_message_be_left_out(pair):
+    there = pair[0].peers.find("b")
+    lost = WorkerLostError("worker 'c' is gone", "c")
+    there_is_nothing, is_no_answer = Future(), Future()
+    there_is_nothing.set_exception(WorkerLostError("worker 'b' is gone", "b"))
+    is_no_answer.set_exception(lost)
+    answers = iter([there_is_nothing, is_no_answer])
+    requests = PassRequests(pair[0], 1, (0, 1, 1), False, True)
+    requests._request = lambda peer, entries: next(answers)
+    assert requests.ask(there.number, [(PassKind.UNUSED, 0, ())]).wait(10) is None
+    with pytest.raises(WorkerLostError, match="'c'"):
+        requests.ask(there.number, [(PassKind.UNUSED, 0, ())]).wait(10)
 
 
 def test_a_backward_that_times_out_says_with_whom(pair):
