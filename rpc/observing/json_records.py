@@ -54,7 +54,7 @@ def read_record(kind: type[R], table: Any) -> R:
         SerializationError: it is no such record.
     """
     try:
-        return typing.cast(R, _reader(kind)(table))
+        return typing.cast(R, _reader(typing.cast(Any, kind))(table))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise SerializationError(f"it is no {kind.__name__}: {error}") from None
 
@@ -81,7 +81,7 @@ def _default(each: Field[Any]) -> Any:
 def _reader(kind: Any) -> Callable[[Any], Any]:
     """Return a function that returns the value that JSON has for a type; it raises ``TypeError`` if that is none."""
     if is_dataclass(kind):
-        return _record_reader(typing.cast(type, kind))
+        return _record_reader(kind)
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         read = _reader(next(each for each in inner if each is not type(None)))

@@ -27,8 +27,8 @@ class WaitNode(NamedTuple):
     """Node of the graph of waits.
 
     Attributes:
-        kind: "thread", "call", "request", "pool", "reference", "lock", "gathering", "worker" (its program) or "work" (all
-            that it must end before a shutdown).
+        kind: "thread", "call", "request", "pool", "reference", "lock", "gathering", "worker" (its program), "callers" (its
+            threads that may still call what others wait for) or "work" (all that it must end before a shutdown).
         place: name of the worker; of threads and locks, their process.
         key: tells it from others of its kind and place.
     """
@@ -157,7 +157,7 @@ class WaitGraph:
                 continue
             self.edges[node] = nexts = list(dict.fromkeys(self._nexts(node)))
             todo += reversed(nexts)
-            if node.kind == "pool":
+            if node.kind in ("pool", "callers"):
                 self.of_any.add(node)
             if node.kind == "lock" or (node.kind == "thread" and _is_generator(node)):
                 self.inferred.update((node, each) for each in nexts)
@@ -170,7 +170,8 @@ class WaitGraph:
             "pool": self._of_pool,
             "reference": self._of_reference,
             "lock": lambda lock: iter(self.seen.holders.get(lock, [])),
-            "gathering": lambda each: (WaitNode("worker", name) for name in self.seen.gatherings[each].missing),
+            "gathering": lambda each: (WaitNode("callers", name) for name in self.seen.gatherings[each].missing),
+            "callers": self._of_callers,
             "worker": self._of_worker,
             "work": self._of_work,
         }[node.kind](node)
@@ -251,6 +252,21 @@ class WaitGraph:
     def _of_worker(self, node: WaitNode) -> Iterator[WaitNode]:
         seen = self.seen.workers.get(node.place)
         return iter(()) if seen is None or seen.error else self._own_threads(node.place)
+
+    def _of_callers(self, node: WaitNode) -> Iterator[WaitNode]:
+        """Return a worker's threads that may call ``_barrier``: its program's, and those that serve requests.
+
+        In shutdown the main thread calls nothing more, but any other may: until then the worker is not blocked.
+        """
+        seen = self.seen.workers.get(node.place)
+        found = [] if seen is None or seen.error else list(self._own_threads(node.place))
+        if seen is not None and found:
+            process = self.seen.process(node.place)
+            for thread, each in self.seen.threads.items():
+                view = each.views.get(node.place) if thread.place == process else None
+                if view is not None and (view.serves or (seen.in_shutdown and view.at and not view.main)):
+                    found.append(thread)
+        yield from found or [WaitNode("worker", node.place)]
 
     def _of_work(self, node: WaitNode) -> Iterator[WaitNode]:
         seen = self.seen.workers.get(node.place)

@@ -108,3 +108,35 @@ def test_a_log_that_begins_again_is_followed(tmp_path):
     path.write_bytes(b"three\n")
     assert (log.read(), log.read()) == (b"three\n", b"")
     log.close()
+
+
+LATE = """
+import os, time
+from telegrad import rpc
+
+def late():
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    rpc._barrier()
+
+rpc.init_rpc()
+if rpc.get_worker_info().id == 0:
+    called = rpc.rpc_async("worker1", late, timeout=0)
+    rpc._barrier()
+    called.wait()
+rpc.shutdown()
+"""
+
+
+@pytest.mark.processes
+def test_a_thread_that_is_still_to_call_the_barrier_while_the_main_thread_shuts_down_is_no_deadlock(here, job, until):
+    process = job(LATE, "-n", "2")
+
+    def explained():
+        text = telegrad("why") if "worker1" in telegrad("ps") else ""
+        return text if " late at " in text and "_barrier" in text else ""
+
+    text = until(explained)
+    assert "deadlock" not in text and "worker0" in text
+    (here / "go").touch()
+    assert process.wait(60) == 0

@@ -225,6 +225,24 @@ def test_shutdown_and_barrier_of_different_workers_are_a_deadlock():
     assert cause.kind == "deadlock" and cause.workers == ["a", "b"]
 
 
+@pytest.mark.parametrize("serves", [(0, 9), ()])
+@pytest.mark.parametrize("kind", [None, "sleep"])
+def test_a_thread_of_a_worker_in_shutdown_may_still_call_the_barrier(kind, serves):
+    late = thread(8, kind and ObservedWait(kind), serves, line=44)
+    a = worker(
+        "a",
+        calls=[call(1, "a"), call(9, "b")],
+        requests=[request("a", 1, "parked")],
+        gatherings=[ObservedGathering(["b"], [[0, 1]])],
+        threads=[thread(5, calls(1), main=True)],
+    )
+    shutdown = thread(6, ObservedWait("shutdown"), main=True)
+    b = worker("b", in_shutdown=True, requests=[request("a", 9)], threads=[shutdown, late])
+    found = explained(a, b)
+    assert not any(each.kind == "deadlock" for each in found.causes)
+    assert any(each.worker == "b" and each.at and each.at.line == 44 and "a" in each.waiting for each in found.causes)
+
+
 def test_a_value_is_followed_to_the_request_that_makes_it():
     value = ObservedReference("1.2", "b", "", None, False, maker=[0, 2], requests=[[0, 3]])
     cause = worst(
