@@ -35,7 +35,7 @@ from ..rpc.extend import (
     serve_calls,
 )
 from ..rref import RRef
-from ..rref.extend import ReferenceInterceptor, RRefContext, serve_methods, serve_references
+from ..rref.extend import ReferenceInterceptor, RRefContext, places_wanted, serve_methods, serve_references
 
 
 def make_agent(
@@ -92,7 +92,9 @@ def add_parts(agent: Agent) -> None:
     observer = Observer(agent)
     agent.add_part(observer)
     # rref: references, which travel in every message
-    references = RRefContext(agent, backward_from, agent.options.ignore_rref_leaks)
+    references = RRefContext(
+        agent, backward_from, agent.options.ignore_rref_leaks, places_wanted(agent.options.rref_places)
+    )
     agent.add_part(references)
     agent.codec.reference_types = (RRef,)
     serve_references(references)

@@ -48,12 +48,14 @@ from .observing.records import (
     MOST_ROWS,
     ObservedContext,
     ObservedEdge,
+    ObservedFrame,
     ObservedNodes,
     ObservedPass,
     ObservedReference,
     ObservedReferences,
     ObservedWait,
 )
+from .observing.thread_waits import place_of_frames
 from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 from .rendezvous.meeting import Plan, plan_rendezvous
 from .running import agent_variable
@@ -103,7 +105,9 @@ __all__ = [
     "ObservedNodes",
     "ObservedPass",
     "ObservedReference",
+    "ObservedFrame",
     "ObservedReferences",
+    "place_of_frames",
     "ObservedWait",
     "Observer",
     "Outgoing",

@@ -83,6 +83,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
         listen_host: address of this machine to listen at, if others reach it by another one, as behind NAT: ``"0.0.0.0"``
             for all. ``None`` takes ``TELEGRAD_LISTEN_HOST``.
         ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
+        rref_places: record the line of the program that makes each reference, for ``telegrad memory --where`` and
+            ``rpc.observe``. It takes some microseconds a reference. ``None`` does it if ``TELEGRAD_RREF_PLACES`` is 1.
     """
 
     lanes: list[str] | None = field(default=None, kw_only=True)
@@ -97,6 +99,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
     host: str | None = field(default=None, kw_only=True)
     listen_host: str | None = field(default=None, kw_only=True)
     ignore_rref_leaks: bool = field(default=False, kw_only=True)
+    rref_places: bool | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

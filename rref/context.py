@@ -24,6 +24,7 @@ from .numbers import ReferenceMethod, ReferenceTopic
 from .observing import observe_held, observe_owned
 from .owner_table import Owned
 from .ownership import Ownership
+from .places import CreationPlaces
 from .plain import frees_quietly
 from .transfers import created_by, session_of
 
@@ -41,17 +42,22 @@ class RRefContext:
         backward: runs backward from a reference: ``backward(reference, context id, retain graph)``. It belongs to a higher
             layer, distributed autograd.
         ignore_leaks: do not report references that other workers hold at shutdown.
+        records_places: record where the program makes references.
 
     Attributes:
+        places: where the program made references; None if this is not recorded.
         dropped: takes forks whose ``RRef`` is gone.
     """
 
-    def __init__(self, agent: Agent, backward: Backward, ignore_leaks: bool = False) -> None:
+    def __init__(
+        self, agent: Agent, backward: Backward, ignore_leaks: bool = False, records_places: bool = False
+    ) -> None:
         self.agent = agent
         self.backward = backward
         self.me = WorkerKey(agent.number, agent.record.incarnation)
         self.ownership = Ownership(self.me, self._name_of)
         self.dropped: Batch[Fork] = agent.timers.together(self._drop)
+        self.places = CreationPlaces(self._known) if records_places else None
         self._lock = threading.Lock()
         self._ignore_leaks = ignore_leaks
         self._leaks = LeakReport()
@@ -74,7 +80,10 @@ class RRefContext:
         future: Future[Any] = Future()
         future.set_result(value)
         with self._lock:
-            return self.ownership.own(future)
+            fork = self.ownership.own(future)
+        if self.places is not None:
+            self.places.note(fork.rref_id)
+        return fork
 
     def creation_ended(self, fork: Fork, error: BaseException | None) -> None:
         """Note that the creating call of a fork has ended.
@@ -232,9 +241,15 @@ class RRefContext:
             return ObservedReferences([], len(self.ownership.owned)), ObservedReferences([], 0)
         with self._lock:
             owned, forks = self.ownership.owned.by_id(), list(self.ownership.forks.values())
-        return observe_owned(owned, self.agent.name, self._worker, self._makers()), observe_held(
-            forks, self.me, self._worker
+        place = self.places.get if self.places is not None else _nowhere
+        return (
+            observe_owned(owned, self.agent.name, self._worker, self._makers(), place),
+            observe_held(forks, self.me, self._worker, place),
         )
+
+    def _known(self) -> set[RRefId]:
+        with self._lock:
+            return {*self.ownership.owned.by_id(), *(fork.rref_id for fork in self.ownership.forks.values())}
 
     def _makers(self) -> dict[RRefId, list[int]]:
         """Return, by reference, caller's number and id of the request that makes its value here."""
@@ -265,6 +280,10 @@ class RRefContext:
 
     def _name_of(self, key: WorkerKey) -> str:
         return f"worker {self._worker(key)!r}"
+
+
+def _nowhere(rref_id: RRefId) -> None:
+    return None
 
 
 def _forks_elsewhere(record: Owned, me: WorkerKey) -> int:

@@ -2,6 +2,14 @@
 
 from .context import RRefContext
 from .methods import serve_methods
+from .places import PLACES_VARIABLE, places_wanted
 from .requests import ReferenceInterceptor, serve_references
 
-__all__ = ["RRefContext", "ReferenceInterceptor", "serve_methods", "serve_references"]
+__all__ = [
+    "PLACES_VARIABLE",
+    "places_wanted",
+    "RRefContext",
+    "ReferenceInterceptor",
+    "serve_methods",
+    "serve_references",
+]

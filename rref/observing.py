@@ -13,17 +13,18 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.futures import direct_dependents
-from ..rpc.extend import MOST_ROWS, ObservedReference, ObservedReferences, ids_of_waits, keys_of_requests
+from ..rpc.extend import MOST_ROWS, ObservedFrame, ObservedReference, ObservedReferences, ids_of_waits, keys_of_requests
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .owner_table import Owned
 
 BUILT_IN = (int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set, frozenset, type(None))
 Names = Callable[[WorkerKey], str]
+Place = Callable[[RRefId], ObservedFrame | None]
 
 
 def observe_owned(
-    records: Mapping[RRefId, Owned], owner: str, name: Names, makers: Mapping[RRefId, list[int]]
+    records: Mapping[RRefId, Owned], owner: str, name: Names, makers: Mapping[RRefId, list[int]], place: Place
 ) -> ObservedReferences:
     """Return the references that this worker owns, awaited and then largest ones first, and how many it owns.
 
@@ -32,9 +33,12 @@ def observe_owned(
         owner: this worker's name.
         name: returns the name of a worker.
         makers: by reference, caller's number and id of the request that makes its value.
+        place: returns where this worker's program made a reference; None if it did not, or that is not recorded.
     """
     largest = heapq.nlargest(MOST_ROWS, records.items(), key=_weight)
-    rows = [_owned(rref_id, record, owner, name, makers.get(rref_id, [])) for rref_id, record in largest]
+    rows = [
+        _owned(rref_id, record, owner, name, makers.get(rref_id, []), place(rref_id)) for rref_id, record in largest
+    ]
     return ObservedReferences(rows, len(records))
 
 
@@ -53,25 +57,31 @@ def _described(record: Owned) -> tuple[str, int | None]:
     return type_and_size(future.value())
 
 
-def _owned(rref_id: RRefId, record: Owned, owner: str, name: Names, maker: list[int]) -> ObservedReference:
+def _owned(
+    rref_id: RRefId, record: Owned, owner: str, name: Names, maker: list[int], where: ObservedFrame | None
+) -> ObservedReference:
     kind, size = _described(record)
     value = record.value if not record.made else None
     calls, requests = ([], []) if value is None else (ids_of_waits(value), keys_of_requests(value))
     holders = sorted({name(holder) for holder, _ in list(record.forks.values())})
-    return ObservedReference(str(rref_id), owner, kind, size, record.made, holders, maker, calls, requests)
+    return ObservedReference(str(rref_id), owner, kind, size, record.made, holders, maker, calls, requests, where)
 
 
-def observe_held(forks: list[Fork], me: WorkerKey, name: Names) -> ObservedReferences:
+def observe_held(forks: list[Fork], me: WorkerKey, name: Names, place: Place) -> ObservedReferences:
     """Return references of other owners that this worker holds, each once, and how many it holds.
 
     Args:
         forks: the forks that it holds.
         me: this worker.
         name: returns the name of a worker.
+        place: as for ``observe_owned``.
     """
     held = {fork.rref_id: fork for fork in forks if fork.owner != me}
     shown = islice(held.items(), MOST_ROWS)
-    rows = [ObservedReference(str(each), name(fork.owner), "", None, fork.settled.done()) for each, fork in shown]
+    rows = [
+        ObservedReference(str(each), name(fork.owner), "", None, fork.settled.done(), where=place(each))
+        for each, fork in shown
+    ]
     return ObservedReferences(rows, len(held))
 
 

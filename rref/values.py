@@ -55,6 +55,8 @@ def create(context: RRefContext, to: Any, function: Callable[..., Any], args: An
     if transfer.created is None:  # the worker was lost after it was found
         answer.wait()
         raise RpcError(f"{what} was not sent")
+    if context.places is not None:
+        context.places.note(transfer.created.rref_id)
     return transfer.created
 
 

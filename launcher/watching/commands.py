@@ -128,12 +128,16 @@ def memory(
     most: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of references to show, the largest first.")
     ] = 20,
+    where: Annotated[
+        bool,
+        typer.Option("--where", metavar="", help="Also the lines that made them, if TELEGRAD_RREF_PLACES=1 was set."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the memory of a job's workers: processes, references by owner and size, shared segments."""
     from .memory import show_memory
 
-    _run(show_memory, workers or [], job, timeout, most, as_json)
+    _run(show_memory, workers or [], job, timeout, most, where, as_json)
 
 
 def logs(

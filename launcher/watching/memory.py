@@ -3,14 +3,15 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ...rpc.observing import Observation, ObservedReference
+from ...rref.extend import PLACES_VARIABLE
 from .jobs import LocalJob, choose_job
 from .observing import observe_job
-from .texts import columns, size
+from .texts import columns, place, size
 
 MEMORY_COLUMNS = ("WORKER", "PROCESS", "SEGMENTS", "OWNED", "REFERENCES", "HELD", "")
 MAPPED_SEGMENT = re.compile(
@@ -32,7 +33,7 @@ class SharedSegment:
     workers: list[str] = field(default_factory=list)
 
 
-def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int, as_json: bool) -> bool:
+def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int, where: bool, as_json: bool) -> bool:
     """Print the memory of a job's workers; return whether any worker answered.
 
     Args:
@@ -40,6 +41,7 @@ def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int
         key: the beginning of the job's id; None for the latest of this folder.
         timeout: seconds that a worker has to answer.
         most: number of references and of segments to show.
+        where: show the lines of the program that made the references.
         as_json: print one JSON object.
 
     Raises:
@@ -48,11 +50,12 @@ def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int
     job = choose_job(key)
     seen = observe_job(job, timeout, names, ("owned", "held"))
     segments = shared_segments(job, {each.worker for each in seen})
-    references = sorted((each for worker in seen for each in worker.owned), key=lambda each: -(each.bytes or 0))
+    references = _references(seen)
     if as_json:
         print(json.dumps(_table(job, seen, references, segments), indent=2))
         return any(not each.error for each in seen)
-    shown_references = [("OWNER", "SIZE", "TYPE", "HELD BY", "REFERENCE"), *map(_reference, references[:most])]
+    heading = ("OWNER", "SIZE", "TYPE", "HELD BY", "REFERENCE", *(["MADE AT"] if where else []))
+    shown_references = [heading, *(_reference(each, where) for each in references[:most])]
     shown_segments = [
         ("SEGMENT OF", "SIZE"),
         *((", ".join(each.workers), size(each.bytes)) for each in segments[:most]),
@@ -61,7 +64,16 @@ def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int
     for rows, left in ((shown_references, len(references) - most), (shown_segments, len(segments) - most)):
         if len(rows) > 1:
             print("\n" + columns(rows, [1]) + (f"\n{left} more: --most shows them" if left > 0 else ""))
+    if where and references and not any(each.where for each in references):
+        print(f"\nno worker records where references are made: start them with {PLACES_VARIABLE}=1")
     return any(not each.error for each in seen)
+
+
+def _references(seen: Sequence[Observation]) -> list[ObservedReference]:
+    """Return the references of all owners, the largest first; where one was made, its maker knows, who may hold it."""
+    places = {each.rref_id: each.where for worker in seen for each in (*worker.held, *worker.owned) if each.where}
+    owned = [replace(each, where=places.get(each.rref_id)) for worker in seen for each in worker.owned]
+    return sorted(owned, key=lambda each: -(each.bytes or 0))
 
 
 def shared_segments(job: LocalJob, names: Iterable[str]) -> list[SharedSegment]:
@@ -101,9 +113,10 @@ def _worker(worker: Observation, segments: Iterable[SharedSegment]) -> tuple[obj
     return worker.worker, size(worker.memory_bytes), size(mapped), size(owned), *counts, worker.error
 
 
-def _reference(each: ObservedReference) -> tuple[object, ...]:
+def _reference(each: ObservedReference, where: bool) -> tuple[object, ...]:
+    made = [place(each.where) if each.where else "-"] if where else []
     kind = each.type or ("not made yet" if not each.made else "-")
-    return each.owner, size(each.bytes), kind, ", ".join(each.holders) or "-", each.rref_id
+    return each.owner, size(each.bytes), kind, ", ".join(each.holders) or "-", each.rref_id, *made
 
 
 def _table(

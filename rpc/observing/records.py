@@ -141,6 +141,8 @@ class ObservedReference:
         maker: at the owner, caller's number and id of the request that makes the value; empty if it has not arrived or ended.
         calls: at the owner, ids of its waits for the value.
         requests: at the owner, caller's number and id of each request that waits for the value without a thread.
+        where: line of this worker's program that made the reference, if it did and that is recorded
+            (``GrpcRpcBackendOptions.rref_places``).
     """
 
     rref_id: str
@@ -152,6 +154,7 @@ class ObservedReference:
     maker: list[int] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     requests: list[list[int]] = field(default_factory=list)
+    where: ObservedFrame | None = None
 
 
 class ObservedReferences(NamedTuple):

@@ -140,3 +140,31 @@ def test_a_thread_that_is_still_to_call_the_barrier_while_the_main_thread_shuts_
     assert "deadlock" not in text and "worker0" in text
     (here / "go").touch()
     assert process.wait(60) == 0
+
+
+HOLDS = """
+import time
+from telegrad import rpc
+
+rpc.init_rpc()
+if rpc.get_worker_info().id == 0:
+    kept = rpc.remote("worker1", bytearray, args=(100_000,))  # made here
+    kept.to_here()
+    print("made", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("recorded", [True, False])
+def test_memory_tells_the_line_that_made_a_reference(here, job, monkeypatch, recorded):
+    monkeypatch.setenv("TELEGRAD_RREF_PLACES", "1" if recorded else "0")
+    process = job(HOLDS, "-n", "2")
+    read_until(process, 1, "made")
+    text = telegrad("memory", "--where")
+    line = HOLDS[: HOLDS.index("# made here")].count("\n") + 2
+    assert (f"<module> at {here}/script.py:{line}" in text) == recorded and "MADE AT" in text
+    assert ("TELEGRAD_RREF_PLACES=1" in text) != recorded
+    assert "MADE AT" not in telegrad("memory")
+    (reference,) = json.loads(telegrad("memory", "--json"))["references"]
+    assert reference["owner"] == "worker1" and bool(reference["where"]) == recorded

@@ -150,7 +150,7 @@ def test_of_very_many_references_the_largest_are_shown():
     records = {number: Owned(True) for number in range(100_000)}
     for number, record in records.items():
         record.future().set_result(np.empty(number if number % 1000 == 0 else 1, np.int8))
-    owned = observe_owned(records, "a", str, {})
+    owned = observe_owned(records, "a", str, {}, lambda rref_id: None)
     assert owned.total == 100_000 and len(owned.rows) == MOST_ROWS
     assert [each.bytes for each in owned.rows[:100]] == [1000 * (99 - place) or 1 for place in range(100)]
     answer = encode_record(Observation("a", 0, 0, owned=owned.rows, totals={"owned": owned.total}))

@@ -1,0 +1,56 @@
+"""Places in the program where references are made: recorded only where the user asks for it, as each takes microseconds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice
+from types import FrameType
+
+from ..rpc.extend import ObservedFrame, place_of_frames
+from .ids import RRefId
+
+PLACES_VARIABLE = "TELEGRAD_RREF_PLACES"
+FIRST_SWEEP = 1000  # places; the next sweep comes when twice as many are left
+MOST_PLACE_FRAMES = 100
+
+
+class CreationPlaces:
+    """Places where this worker's program made references. Any thread.
+
+    Args:
+        alive: returns the references that this worker knows; the places of others are forgotten.
+    """
+
+    def __init__(self, alive: Callable[[], Collection[RRefId]]) -> None:
+        self._alive = alive
+        self._places: dict[RRefId, ObservedFrame] = {}
+        self._sweep_at = FIRST_SWEEP
+
+    def note(self, rref_id: RRefId) -> None:
+        """Note the innermost line of the program that runs in this thread as the place of a new reference."""
+        place = place_of_frames(list(islice(_frames(), MOST_PLACE_FRAMES)))
+        if place is None:
+            return
+        self._places[rref_id] = place
+        if len(self._places) >= self._sweep_at:
+            alive = self._alive()
+            self._places = {each: self._places[each] for each in alive if each in self._places}
+            self._sweep_at = max(2 * len(self._places), FIRST_SWEEP)
+
+    def get(self, rref_id: RRefId) -> ObservedFrame | None:
+        """Return the place where a reference was made; None if another worker made it."""
+        return self._places.get(rref_id)
+
+
+def places_wanted(option: bool | None) -> bool:
+    """Return whether places are to be recorded: as the option says, or if it is None, the environment."""
+    return os.environ.get(PLACES_VARIABLE) == "1" if option is None else option
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
