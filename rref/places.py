@@ -30,7 +30,7 @@ class CreationPlaces:
 
     def note(self, rref_id: RRefId) -> None:
         """Note the innermost line of the program that runs in this thread as the place of a new reference."""
-        place = place_of_frames(list(islice(_frames(), MOST_PLACE_FRAMES)))
+        place = place_of_frames(islice(_frames(), MOST_PLACE_FRAMES))
         if place is None:
             return
         self._places[rref_id] = place

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from asyncio.base_events import BaseEventLoop
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +64,7 @@ SOCKET_METHODS = ("accept", "connect", "recv", "recv_into", "recvfrom", "recvmsg
 C_FUNCTIONS = {id(time.sleep): "sleep", id(input): "socket", id(os.read): "socket", id(os.write): "output"}
 
 
-def place_of_frames(frames: Sequence[FrameType]) -> ObservedFrame | None:
+def place_of_frames(frames: Iterable[FrameType]) -> ObservedFrame | None:
     """Return the innermost frame of the program's own code.
 
     Args:
