@@ -70,6 +70,6 @@ def test_places_of_references_that_are_gone_are_forgotten(monkeypatch):
 
 
 def test_a_dropped_reference_is_no_leak_by_its_place():
-    with in_process_cluster("a", "b", options=WITH_PLACES) as (a, b), a.use():
+    with in_process_cluster("a", "b", options=WITH_PLACES) as (a, _), a.use():
         make_there().to_here()
         until(lambda: rpc.observe("b", parts=["owned"])[0].totals["owned"] == 0)
