@@ -193,7 +193,9 @@ def test_quantiles_of_infinities():
     assert tg.quantile(tg.tensor([-math.inf, -math.inf, 1.0]), 0.25) == -math.inf
 
 
-@pytest.mark.parametrize("shape, dim", [((64, 520), 1), ((520, 64), 0), ((40_001,), 0), ((16, 65, 33), 1)])
+@pytest.mark.parametrize(
+    "shape, dim", [((64, 520), 1), ((520, 64), 0), ((40_001,), 0), ((16, 65, 33), 1), ((3, 5, 4000), 2)]
+)
 def test_cumulative_sums_of_blocks_are_as_exact_as_one_after_the_other(shape, dim):
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     expected = np.cumsum(x.astype(np.float64), dim).astype(np.float32)
@@ -205,8 +207,9 @@ def test_cumulative_sums_of_blocks_are_as_exact_as_one_after_the_other(shape, di
     assert np.array_equal(tensor.grad.numpy(), reverse)
 
 
-def test_infinities_stay_in_their_place_in_cumulative_sums():
-    x = np.ones(40_000, np.float32)
-    x[100], x[200] = np.inf, -np.inf
+@pytest.mark.parametrize("shape", [(40_000,), (5, 8000)])
+def test_infinities_stay_in_their_place_in_cumulative_sums(shape):
+    x = np.ones(shape, np.float32)
+    x[..., 100], x[..., 200] = np.inf, -np.inf
     with np.errstate(invalid="ignore"):
-        assert np.array_equal(tg.tensor(x).cumsum(0).numpy(), np.cumsum(x), equal_nan=True)
+        assert np.array_equal(tg.tensor(x).cumsum(-1).numpy(), np.cumsum(x, -1), equal_nan=True)

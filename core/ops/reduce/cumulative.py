@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...array_like import as_array
 from ...dtypes import to_float, wide_type
 from ...tensors import Tensor
 from ...types import Array
@@ -79,7 +80,7 @@ def _products_rule(xp: Any, g: Any, a: Any, dim: int) -> Any:
 
 def _cumprod_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
     if not (a == 0).any():
-        return backwards(xp, xp.cumsum(backwards(xp, g * out, dim), dim), dim) / a
+        return xp.cumsum_from_end(g * out, dim) / a
     if xp is TENSORS:
         return _products_rule(xp, g, a, dim)
     # By the number of zeros so far: behind the first zero every gradient is 0, even beside nan and infinity.
@@ -102,7 +103,7 @@ _RECURRENCE = Row(
     lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim),
     lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim) * _shifted(xp, out, dim, 0.0),
 )
-_CUMSUM = Row("cumsum", lambda xp, g, dim: backwards(xp, xp.cumsum(backwards(xp, g, dim), dim), dim))
+_CUMSUM = Row("cumsum", lambda xp, g, dim: xp.cumsum_from_end(g, dim))
 _CUMPROD = Row("cumprod", _cumprod_rule)
 _LOGCUMSUMEXP = Row("logcumsumexp", _logcumsumexp_rule)
 _CHOSEN = Row("cummax", lambda xp, g, shape, dim, index: xp.put_along(shape, dim, index, g))
@@ -147,13 +148,38 @@ def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out:
 
 
 _BLOCK = 16  # elements
-_LONG, _LARGE = 64, 1 << 15  # from this length and this size on, sums are computed in blocks
+_LONG, _LARGE = 64, 1 << 15  # from this length and this size on, several sums are computed at once
 
 
-def _cumulative_sum(x: Array, axis: int) -> Array:
-    if x.dtype == np.float32 and x.shape[axis] >= _LONG and x.size >= _LARGE:
+def _cumulative_sum(x: Array, axis: int, step: int = 1) -> Array:
+    """Return the cumulative sums, from the end if ``step`` is -1."""
+    large = x.dtype == np.float32 and x.shape[axis] >= _LONG and x.size >= _LARGE
+    if large and axis == x.ndim - 1 > 0:
+        return _sums_of_pairs(x, step)
+    if step < 0:
+        return as_array(backwards(ARRAYS, _cumulative_sum(backwards(ARRAYS, x, axis), axis), axis))
+    if large and axis < x.ndim - 1:
         return _sums_of_blocks(x, axis)
     return _accumulated(np.add.accumulate, x, axis)
+
+
+def _sums_of_pairs(x: Array, step: int) -> Array:
+    """Return the sums of ``float32`` numbers over the last dimension, in ``float64``, from the end if ``step`` is -1.
+
+    Two rows are the parts of complex numbers: an addition waits for the one before, and does two in that time.
+    """
+    rows = x.reshape(-1, x.shape[-1])
+    half = (len(rows) + 1) // 2
+    pairs = np.empty((half, x.shape[-1]), np.complex128, like=x)
+    pairs.real[...] = rows[:half]
+    pairs.imag[: len(rows) - half] = rows[half:]
+    pairs.imag[len(rows) - half :] = 0
+    ordered = pairs[:, ::step]
+    np.add.accumulate(ordered, 1, out=ordered)
+    sums = np.empty(rows.shape, x.dtype, like=x)
+    sums[:half] = pairs.real
+    sums[half:] = pairs.imag[: len(rows) - half]
+    return sums.reshape(x.shape)
 
 
 def _sums_of_blocks(x: Array, axis: int) -> Array:
@@ -285,5 +311,27 @@ def diff(
     return result
 
 
-ARRAYS.__dict__.update({"cumprod": _cumulative_product, "cumsum": _cumulative_sum, "recurrence": recurrence})
-TENSORS.__dict__.update({"cumprod": cumprod, "cumsum": cumsum, "recurrence": recorded_recurrence})
+def _sum_from_end(x: Array, dim: int) -> Array:
+    return _cumulative_sum(x, dim, -1)
+
+
+def _recorded_sum_from_end(x: Tensor, dim: int) -> Any:
+    return backwards(TENSORS, cumsum(backwards(TENSORS, x, dim), dim), dim)
+
+
+ARRAYS.__dict__.update(
+    {
+        "cumprod": _cumulative_product,
+        "cumsum": _cumulative_sum,
+        "cumsum_from_end": _sum_from_end,
+        "recurrence": recurrence,
+    }
+)
+TENSORS.__dict__.update(
+    {
+        "cumprod": cumprod,
+        "cumsum": cumsum,
+        "cumsum_from_end": _recorded_sum_from_end,
+        "recurrence": recorded_recurrence,
+    }
+)
