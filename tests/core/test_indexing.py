@@ -296,3 +296,15 @@ def test_index_fill_counts_from_the_end_too():
 def test_adding_a_negative_multiple_of_unsigned_numbers():
     a = tg.tensor([5, 5], dtype=tg.uint8)
     assert a.index_add(0, tg.tensor([1]), a[:1], alpha=-1).tolist() == [5, 0]
+
+
+@pytest.mark.parametrize("width, dtype", [(64, np.float32), (63, np.float32), (64, np.float64)])
+def test_many_rows_are_added_in_the_order_of_the_index(width, dtype):
+    numbers = np.random.default_rng(0)
+    rows, source = numbers.integers(0, 9, 300), numbers.standard_normal((300, width)).astype(dtype)
+    table = tg.zeros(9, width, dtype=dtype).requires_grad_()
+    tg.embedding(table, tg.tensor(rows)).backward(tg.tensor(source))
+    expected = np.zeros((9, width), dtype)
+    np.add.at(expected, rows, source)
+    assert np.array_equal(table.grad.numpy(), expected)
+    assert np.array_equal(tg.index_add(table.detach(), 0, tg.tensor(rows), tg.tensor(source)).numpy(), expected)

@@ -16,6 +16,7 @@ from ...dtypes import wide
 from ...types import Array
 
 FULL = slice(None)
+_MANY = 1 << 12  # elements, from which on they are added in pairs
 
 
 class LinearIndex:
@@ -91,15 +92,30 @@ def apply_at(ufunc: Any, target: Array, where: Any, values: Any) -> Array:
         where: an index of NumPy, or ``LinearIndex``.
         values: broadcast to the shape of ``target[where]``.
     """
-    indices = linear_index(target.shape, where)
     result = wide(target)  # in 16 bits a sum of many stops growing
     values = np.asarray(values, result.dtype)
+    numbers = result
+    if ufunc is np.add and _in_pairs(result, where):  # two real numbers at a time are added as one complex number
+        pair = np.result_type(result.dtype, np.complex64)
+        shape = where[0].shape + result.shape[1:]
+        values = values if values.shape == shape else np.broadcast_to(values, shape)
+        values = np.ascontiguousarray(values).view(pair)
+        numbers = result.view(pair)
+    indices = linear_index(numbers.shape, where)
     if values.shape != indices.shape:
         values = np.broadcast_to(values, indices.shape)
-    ufunc.at(result.reshape(-1), indices.reshape(-1), values.reshape(-1))
+    ufunc.at(numbers.reshape(-1), indices.reshape(-1), values.reshape(-1))
     if result is not target:
         target[...] = result
     return target
+
+
+def _in_pairs(target: Array, where: Any) -> bool:
+    """Return whether ``where`` names many rows of an even number of real floating-point numbers."""
+    if not (type(where) is tuple and len(where) == 1 and where[0].dtype.kind in "iu"):
+        return False
+    even = target.ndim > 1 and target.dtype.kind == "f" and target.shape[-1] % 2 == 0
+    return even and bool(where[0].size * math.prod(target.shape[1:]) >= _MANY)
 
 
 def linear_index(shape: tuple[int, ...], where: Any) -> Array:
