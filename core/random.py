@@ -88,6 +88,14 @@ class Generator:
             }
         return self
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state by name, for checkpoints."""
+        return {"state": self.get_state()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore a result of ``state_dict``."""
+        self.set_state(state_dict["state"])
+
     def clone_state(self) -> Generator:
         """Return another generator in the same state."""
         return Generator().set_state(self.get_state())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sized
+from typing import Any
 
 from ..core import Generator, randperm
 from ..core.process_group_place import current_place
@@ -76,6 +77,20 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, from which the order of the next pass follows; it must be the same on all workers."""
         self.epoch = epoch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the epoch and the seed."""
+        return {"epoch": self.epoch, "seed": self.seed}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a result of ``state_dict()``: the same order, also for another number of workers.
+
+        Raises:
+            ValueError: it is not a state of such a sampler.
+        """
+        if not {"epoch", "seed"} <= {*state_dict}:
+            raise ValueError(f"the state of a DistributedSampler has an epoch and a seed, and you gave {[*state_dict]}")
+        self.epoch, self.seed = state_dict["epoch"], state_dict["seed"]
 
 
 def _given(name: str, value: int | None, in_group: int | None, variable: str) -> int:

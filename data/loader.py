@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat, takewhile
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
-from ..core import Generator
+from ..core import Generator, default_generator
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
+from .errors import DataLoaderError
 from .fetcher import END, Fetcher
+from .place import Place
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 from .seeding import draw_seed
 
@@ -104,6 +106,8 @@ class DataLoader:
             self.batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
         self.collate_fn = collate_fn or (default_collate if self.batch_sampler is not None else default_convert)
         self._pool: Pool | None = None
+        self._place = Place()
+        self._resumes = False  # whether the next pass goes on from the place
 
     def _choose_sampler(self, sampler: Iterable[Any] | None, batch_sampler: Any, shuffle: bool | None) -> Iterable[Any]:
         if isinstance(self.dataset, IterableDataset):
@@ -121,12 +125,33 @@ class DataLoader:
         return SequentialSampler(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        # Always drawn, and before the sampler's order: so the order does not depend on the number of workers.
-        seed = draw_seed(self.generator)
-        indices = self._indices()
+        resumes, self._resumes = self._resumes, False
+        if not resumes:
+            self._place = Place(self.epoch, self._drawn(), ended=False)
+            # Always drawn, and before the sampler's order: so the order does not depend on the number of workers.
+            return self._begin(draw_seed(self.generator), enumerate(self._indices()))
+        now = self._drawn()["generator"]
+        self._draw_from(self._place.began)
+        try:
+            return self._go_on(draw_seed(self.generator))
+        finally:
+            self._source().set_state(now)
+
+    def _begin(self, seed: int, numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         if not self.num_workers:
-            return self._iterate_here(indices)
-        return self._iterate_in_workers(indices, seed)
+            return _iterate_here(self._fetcher().open(), numbered, self._place)
+        return self._iterate_in_workers(numbered, seed)
+
+    def _go_on(self, seed: int) -> Iterator[Any]:
+        """Return the rest of the pass that a loaded state tells of."""
+        if not isinstance(self.dataset, IterableDataset):
+            return self._begin(seed, self._place.remaining(self._indices()))
+        given = self._place.given
+        self._place.restart()
+        batches = self._begin(seed, enumerate(self._indices()))
+        for _ in islice(batches, given):
+            pass
+        return batches
 
     def _indices(self) -> Iterator[Any]:
         """Return the sample indices of each batch; ``None`` for each if the dataset is iterable."""
@@ -137,13 +162,7 @@ class DataLoader:
     def _fetcher(self) -> Fetcher:
         return Fetcher(self.dataset, self.collate_fn, self.batch_sampler is not None, self.batch_size, self.drop_last)
 
-    def _iterate_here(self, indices: Iterator[Any]) -> Iterator[Any]:
-        make = self._fetcher().open()
-        if isinstance(self.dataset, IterableDataset):
-            return takewhile(lambda batch: batch is not END, map(make, indices))
-        return (make(index) for index in indices)
-
-    def _iterate_in_workers(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
+    def _iterate_in_workers(self, numbered: Iterator[tuple[int, Any]], seed: int) -> Iterator[Any]:
         from .worker_pass import WorkerPass  # only here, because few programs need multiprocessing
 
         own = not self.persistent_workers
@@ -151,12 +170,77 @@ class DataLoader:
         if not own and pool is not self._pool:
             weakref.finalize(self, pool.close)
             self._pool = pool
-        return WorkerPass(pool, indices, seed, self.prefetch_factor or 1, self.timeout, self.in_order, own)
+        prefetch = self.prefetch_factor or 1
+        return WorkerPass(pool, numbered, seed, prefetch, self.timeout, self.in_order, own, self._place)
 
     def _new_pool(self) -> Pool:
         from .pool import Pool
 
         return Pool((self._fetcher(), self.worker_init_fn), self.num_workers, self.multiprocessing_context)
+
+    # -- state
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the pass whose batches the loop gets, from 0 on; after its end, of the next one."""
+        return self._place.epoch + self._place.ended
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place in the latest pass, and the states of the sampler and the generator, also after the loop was left.
+
+        A batch counts as used when the loop has got it, not when a worker has made it. The default generator's state is not a
+        part: save it beside this (a ``Checkpointer`` does).
+
+        Raises:
+            DataLoaderError: batches of an ``IterableDataset`` come out of order, so no state tells which were given.
+        """
+        if isinstance(self.dataset, IterableDataset) and self.num_workers > 1 and not self.in_order:
+            raise DataLoaderError(
+                "with in_order=False, batches of an IterableDataset come in an order that cannot be repeated; "
+                "make the loader with in_order=True to save its state"
+            )
+        now = self._drawn()
+        return {
+            "place": self._place.state_dict(),
+            "now": now if self.generator is not None else {**now, "generator": None},
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a result of ``state_dict()``: the next pass gives the batches that the other loader's loop has not got.
+
+        If that loop had ended, or none had begun, the next pass is a whole one. The order is drawn again from the generator, so
+        a sampler of your own that draws while a pass runs needs ``state_dict`` and ``load_state_dict`` and a generator of its
+        own. The samples that an ``IterableDataset`` gave are made again, and dropped.
+
+        Args:
+            state_dict: of a loader over the same dataset, with the same sampler and batch size; the workers may be others.
+
+        Raises:
+            DataLoaderError: it is not the state of a loader.
+        """
+        try:
+            place, now = Place.of(state_dict["place"]), state_dict["now"]
+            self._draw_from(now)
+        except (KeyError, TypeError) as error:
+            raise DataLoaderError(f"this is not the state_dict() of a DataLoader: {error!r}") from error
+        self._place = place
+        self._resumes = not place.ended
+
+    def _source(self) -> Generator:
+        return self.generator or default_generator
+
+    def _drawn(self) -> dict[str, Any]:
+        """Return the states of what draws the order: the generator, and a sampler that has a state."""
+        sampler = self.sampler if self.batch_sampler is None else self.batch_sampler
+        state = getattr(sampler, "state_dict", dict)
+        return {"generator": self._source().get_state(), "sampler": state()}
+
+    def _draw_from(self, state: dict[str, Any]) -> None:
+        sampler = self.sampler if self.batch_sampler is None else self.batch_sampler
+        if state["sampler"]:
+            sampler.load_state_dict(state["sampler"])  # type: ignore[union-attr]
+        if state["generator"] is not None:
+            self._source().set_state(state["generator"])
 
     def __len__(self) -> int:
         """Return the number of batches in a pass.
@@ -169,6 +253,15 @@ class DataLoader:
             size = self.batch_size or 1
             return samples // size if self.drop_last else -(-samples // size)
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+
+
+def _iterate_here(make: Callable[[Any], Any], numbered: Iterator[tuple[int, Any]], place: Place) -> Iterator[Any]:
+    for number, index in numbered:
+        made = [make(index)]  # in a list, so that this frame does not keep a batch that the loop has
+        if made[0] is END:
+            break
+        yield place.give(number, made.pop())
+    place.ended = True
 
 
 def _check_workers(count: int, timeout: float, context: Any, prefetch: int | None, persistent: bool) -> None:

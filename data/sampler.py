@@ -23,6 +23,25 @@ class Sampler(Generic[T_co]):
         raise NotImplementedError(f"{type(self).__name__} must define __iter__()")
 
 
+class DrawingSampler(Sampler[int]):
+    """Base class of samplers that draw their order with a generator when a pass begins.
+
+    Attributes:
+        generator: draws it; ``None`` is the default generator.
+    """
+
+    generator: Generator | None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the generator; nothing if it is the default one."""
+        return {} if self.generator is None else {"generator": self.generator.get_state()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a result of ``state_dict()``."""
+        if self.generator is not None and "generator" in state_dict:
+            self.generator.set_state(state_dict["generator"])
+
+
 class SequentialSampler(Sampler[int]):
     """Sampler of the indices in order: 0, 1, 2, ... (``torch.utils.data.SequentialSampler``).
 
@@ -40,7 +59,7 @@ class SequentialSampler(Sampler[int]):
         return len(self.data_source)
 
 
-class RandomSampler(Sampler[int]):
+class RandomSampler(DrawingSampler):
     """Sampler of the indices in random order, another one in each pass (``torch.utils.data.RandomSampler``).
 
     Args:
@@ -86,7 +105,7 @@ class RandomSampler(Sampler[int]):
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler[int]):
+class SubsetRandomSampler(DrawingSampler):
     """Sampler of given indices in random order, another one in each pass (``torch.utils.data.SubsetRandomSampler``).
 
     Args:
@@ -105,7 +124,7 @@ class SubsetRandomSampler(Sampler[int]):
         return len(self.indices)
 
 
-class WeightedRandomSampler(Sampler[int]):
+class WeightedRandomSampler(DrawingSampler):
     """Sampler that draws indices with given weights (``torch.utils.data.WeightedRandomSampler``).
 
     Args:
@@ -171,6 +190,16 @@ class BatchSampler(Sampler[list[int]]):
         while batch := list(islice(numbers, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the other sampler; nothing if it has none."""
+        state: dict[str, Any] = getattr(self.sampler, "state_dict", dict)()
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a result of ``state_dict()``."""
+        if state_dict:
+            self.sampler.load_state_dict(state_dict)  # type: ignore[attr-defined]
 
     def __len__(self) -> int:
         count = len(self.sampler)  # type: ignore[arg-type]

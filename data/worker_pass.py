@@ -9,6 +9,7 @@ from typing import Any
 
 from .errors import DataLoaderError, DataLoaderTimeoutError
 from .messages import Task
+from .place import Place
 from .pool import Pool, Worker, rebuild
 
 
@@ -17,16 +18,25 @@ class WorkerPass:
 
     Args:
         pool: the workers.
-        indices: for each batch, the argument of the fetcher: sample indices.
+        indices: for each batch, its number and the argument of the fetcher: sample indices.
         seed: the seed of the pass.
         prefetch: number of batches that each worker makes in advance.
         timeout: seconds to wait for a batch; 0 is no limit.
         in_order: whether batches come in the order of ``indices``, or when they are ready.
         own: whether the pool ends with the pass.
+        place: notes which batches were given.
     """
 
     def __init__(
-        self, pool: Pool, indices: Iterator[Any], seed: int, prefetch: int, timeout: float, in_order: bool, own: bool
+        self,
+        pool: Pool,
+        indices: Iterator[tuple[int, Any]],
+        seed: int,
+        prefetch: int,
+        timeout: float,
+        in_order: bool,
+        own: bool,
+        place: Place,
     ) -> None:
         self._pool = pool
         self._close: Callable[[], Any] = weakref.finalize(self, pool.close) if own else _nothing
@@ -37,7 +47,7 @@ class WorkerPass:
         self._workers = cycle(pool.workers)
         self._free = dict.fromkeys(pool.workers, prefetch)  # tasks that it may still get; no entry if it ended
         self._pending: dict[int, Worker] = {}  # by number; the order is that of the tasks
-        self._numbers = 0
+        self._place = place
         self._epoch = pool.begin(seed)
         try:
             for _ in range(prefetch * len(pool.workers)):
@@ -65,6 +75,7 @@ class WorkerPass:
                 del self, outcome  # as above: when the exception ends a loop, the pass and its workers must go
         if outcome is None:
             self._close()
+            self._place.ended = True
             raise StopIteration
         return outcome[0]
 
@@ -85,7 +96,7 @@ class WorkerPass:
             self._send_next()
             if answer.failure is not None:
                 return rebuild(answer.failure, worker)
-            return (worker.unpack(answer, 2 * self._prefetch + 1),)
+            return (self._place.give(number, worker.unpack(answer, 2 * self._prefetch + 1)),)
         return None
 
     def _ready(self) -> int | None:
@@ -106,10 +117,9 @@ class WorkerPass:
         """Send the next task to the next worker that may get one."""
         if not any(self._free.values()):
             return
-        for index in self._indices:
+        for number, index in self._indices:
             worker = next(worker for worker in self._workers if self._free.get(worker))
             self._free[worker] -= 1
-            number, self._numbers = self._numbers, self._numbers + 1
             self._pending[number] = worker
             worker.send(Task(self._epoch, number, index))
             return
