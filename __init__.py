@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from . import amp as amp
     from . import autograd_dist as autograd_dist
     from . import capture as capture
+    from . import checkpoint as checkpoint
     from . import collective as collective
     from . import data as data
     from . import distributions as distributions
@@ -116,6 +117,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "amp",
         "autograd_dist",
         "capture",
+        "checkpoint",
         "collective",
         "data",
         "distributions",

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from . import torchrun
+from .checkpoints import add_checkpoint_commands
 from .clusters.command import ENGINES, EngineChoice, options_given, run_on_cluster
 from .errors import NodeError
 from .job_file import read_job_file
@@ -325,6 +326,7 @@ def migrate(
 
 
 add_commands(app)
+add_checkpoint_commands(app)
 
 
 def main() -> None:

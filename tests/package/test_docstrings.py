@@ -14,10 +14,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 DOCUMENTED = [
-    "agents", "amp", "autograd_dist", "core", "data", "distributions", "func", "launcher", "nn", "optim", "rpc", "rref",
-    "testing/ops",
+    "agents", "amp", "autograd_dist", "checkpoint", "core", "data", "distributions", "func", "launcher", "nn", "optim", "rpc",
+    "rref", "testing/ops",
 ]  # fmt: skip
 COMMAND_LINE = (
+    "launcher/checkpoints.py",
     "launcher/cli.py",
     "launcher/watching/commands.py",
 )  # docstrings are help texts, options explain themselves

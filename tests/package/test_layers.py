@@ -29,6 +29,7 @@ LAYERS = {
     "collective": 2,
     "profiler_dist": 2,
     "autograd_dist": 3,
+    "checkpoint": 3,
     "pipelining": 3,
     "agents": 4,
     "launcher": 5,

@@ -1,0 +1,180 @@
+"""Reading of checkpoints: their states, with every file compared with the index, and their description."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from ..core import Tensor
+from ..core.errors import CheckpointError
+from .folder import Entry, Folder
+from .index import Index, ShardFile
+
+NO_INDEX = "it has no index: it is being written, or its writer was killed"
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint is damaged, and an earlier one is used."""
+
+
+def read(folder: Folder, entry: Entry) -> tuple[Index, list[dict[str, Any]]]:
+    """Return the index of a checkpoint, and the states in each of its files, by part.
+
+    Args:
+        folder: where it is.
+        entry: which it is.
+
+    Raises:
+        CheckpointError: it is damaged; the text says which file.
+    """
+    try:
+        index = folder.read_index(entry)
+        return index, [_read_file(folder, entry, file) for file in index.files]
+    except CheckpointError as error:
+        raise CheckpointError(f"checkpoint {entry.name} in {folder} is damaged: {error}") from error
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {entry.name} in {folder} cannot be read: {error}") from error
+
+
+def _read_file(folder: Folder, entry: Entry, file: ShardFile) -> dict[str, Any]:
+    if (size := folder.size(entry, file.name)) != file.size:
+        raise CheckpointError(f"{file.name} has {size:,} bytes, and it was written with {file.size:,}")
+    state, checksum = folder.load(entry, file.name)
+    if checksum != file.sha256:
+        raise CheckpointError(f"{file.name} is not the file that the index tells of: it has another checksum")
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{file.name} holds no parts")
+    return state
+
+
+def newest(folder: Folder, entries: Iterable[Entry]) -> tuple[Entry, list[dict[str, Any]]] | None:
+    """Return the newest checkpoint that is whole, and its states; ``None`` if there is no checkpoint at all.
+
+    Each that is damaged causes a ``CheckpointWarning``.
+
+    Args:
+        folder: where they are.
+        entries: in the order of their numbers.
+
+    Raises:
+        CheckpointError: there are some, and all of them are damaged.
+    """
+    errors = []
+    for entry in sorted(entries, reverse=True):
+        try:
+            return entry, read(folder, entry)[1]
+        except CheckpointError as error:
+            errors.append(str(error))
+            warnings.warn(f"{error}; the one before is used, if there is one", CheckpointWarning, stacklevel=4)
+    if errors:
+        raise CheckpointError(
+            f"none of the {len(errors)} checkpoints in {folder} can be used: {errors[0]}. To begin anew, use another folder"
+        )
+    return None
+
+
+def verify(path: str | os.PathLike[str], step: int | None = None) -> dict[str, str | None]:
+    """Read every file of the checkpoints in a folder, and return what is wrong with each, by name; ``None`` for a whole one.
+
+    Args:
+        path: the folder.
+        step: only those of this step.
+    """
+    folder = Folder(path)
+    found: dict[str, str | None] = {}
+    for entry in folder.entries(complete=False):
+        if step is None or entry.step == step:
+            found[entry.name] = _problem(folder, entry)
+    return found
+
+
+def _problem(folder: Folder, entry: Entry) -> str | None:
+    if entry not in folder.entries():
+        return NO_INDEX
+    try:
+        read(folder, entry)
+    except CheckpointError as error:
+        return str(error)
+    return None
+
+
+def summaries(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return step, metric, size in bytes, number of files and time of the checkpoints in a folder, by their indexes.
+
+    Args:
+        path: the folder.
+    """
+    folder = Folder(path)
+    return [
+        {"name": entry.name, "step": entry.step, **_summary(folder, entry)} for entry in folder.entries(complete=False)
+    ]
+
+
+def _summary(folder: Folder, entry: Entry) -> dict[str, Any]:
+    try:
+        index = folder.read_index(entry)
+    except FileNotFoundError:
+        return {"problem": NO_INDEX}
+    except (CheckpointError, OSError) as error:
+        return {"problem": str(error)}
+    size = sum(file.size for file in index.files)
+    return {"metric": index.metric, "size": size, "files": len(index.files), "saved_at": index.saved_at}
+
+
+def describe(path: str | os.PathLike[str], step: int | None = None) -> dict[str, Any]:
+    """Return the contents of a checkpoint: step, metric, files, and by part the name, dtype and shape of each tensor.
+
+    Args:
+        path: the folder of the checkpoints.
+        step: the step; ``None`` is the newest.
+
+    Raises:
+        CheckpointError: there is none, or it is damaged.
+    """
+    folder = Folder(path)
+    entries = [entry for entry in folder.entries() if step is None or entry.step == step]
+    if not entries:
+        which = "no checkpoint" if step is None else f"no checkpoint of step {step}"
+        raise CheckpointError(f"there is {which} in {folder}")
+    index, states = read(folder, entries[-1])
+    files = [
+        {
+            "name": file.name,
+            "size": file.size,
+            "sha256": file.sha256,
+            "parts": {each: outline(state[each]) for each in state},
+        }
+        for file, state in zip(index.files, states)
+    ]
+    return {
+        "name": entries[-1].name,
+        "step": index.step,
+        "metric": index.metric,
+        "saved_at": index.saved_at,
+        "files": files,
+    }
+
+
+def outline(state: Any, path: str = "") -> dict[str, str]:
+    """Return dtype and shape of each tensor or array in a state, by its path, and the texts of other values.
+
+    Args:
+        state: the state.
+        path: its own path.
+    """
+    if isinstance(state, dict):
+        pairs = [(f"{path}.{key}" if path else str(key), value) for key, value in state.items()]
+    elif isinstance(state, (list, tuple)) and any(isinstance(each, (dict, list, tuple, Tensor)) for each in state):
+        pairs = [(f"{path}[{place}]", value) for place, value in enumerate(state)]
+    else:
+        return {path: _text(state)}
+    return {name: text for place, value in pairs for name, text in outline(value, place).items()}
+
+
+def _text(value: Any) -> str:
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype} {tuple(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
