@@ -22,6 +22,7 @@ from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .calls.caller import Caller
 from .calls.codec import Codec
+from .calls.questions import Questions
 from .calls.serving import Server
 from .calls.waits import CallWaits
 from .flow.flows import Flows
@@ -148,6 +149,7 @@ class Agent:
         self.control = ControlChannel(timers, relay.send)
         self.losses = Losses(state, peers, self.control, timers, options, self._expel)
         self.caller = Caller(state, peers, self.sessions, self.control, self.flows, self.codec, timers, threads)
+        self.questions = Questions(self.caller, timers)
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
         self.waits = CallWaits(peers, self.caller, self.server, threads)

@@ -1,6 +1,6 @@
 """Futures: values that arrive later (``torch.futures``)."""
 
-from .attempts import attempt
+from .attempts import attempt, attempt_async
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .dependents import direct_dependents
 from .future import WAIT_CODE, Future, run_callbacks
@@ -20,6 +20,7 @@ __all__ = [
     "ProgramClock",
     "Waiter",
     "attempt",
+    "attempt_async",
     "block",
     "broke_protected",
     "collect_all",

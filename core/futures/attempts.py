@@ -1,8 +1,8 @@
-"""``attempt``: calls code that may raise anything, such as a user's."""
+"""``attempt`` and ``attempt_async``: call code that may raise anything, such as a user's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,5 +17,17 @@ def attempt(function: Callable[..., T], *args: Any) -> tuple[T | None, BaseExcep
     """
     try:
         return function(*args), None
+    except BaseException as error:
+        return None, error
+
+
+async def attempt_async(function: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+    """Return what awaiting the result of a function gives, as ``attempt`` does.
+
+    Args:
+        function: what to call.
+    """
+    try:
+        return await function(), None
     except BaseException as error:
         return None, error

@@ -142,30 +142,13 @@ class Caller:
         if notes:
             call.attached = attached = Attachments()
             attached.notes = notes
-        self._codec.pack(call, body, peer.same_main, labels, peer.versions)
+        self._codec.pack(call, body, peer, labels)
         self._codec.sending(call)
         if thread_role.inside and interrupts_protected():
             self._send_soon(call, peer)
         else:
             self._send(call, peer)
         return call
-
-    def question(self, peer: Peer, method: int, body: Any, timeout: float, what: object) -> Future[Any]:
-        """Send a request that is not the program's: its time-out comes also while the program's clock stands still.
-
-        Args:
-            peer, method, body, what: as for ``request``.
-            timeout: seconds.
-        """
-        call = self.begin(peer, method, body, 0.0, what, lambda body: [])
-        timer = self._timers.after(timeout, self._end_question, call, timeout)
-        call.future.add_done_callback(lambda _: timer.cancel())
-        return call.future
-
-    def _end_question(self, call: PendingCall, seconds: float) -> None:
-        call.timeout = seconds  # for the error
-        if self.table.take(call.call_id):
-            self._expired(call)
 
     def with_deadline(
         self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
@@ -302,7 +285,7 @@ class Caller:
         if call is None:
             message.session.flow.used(message.size)
             return  # it timed out or failed before; references in the answer are dropped with the message
-        call.state = ANSWERED_CALL
+        call.state, handled = ANSWERED_CALL, False
         try:
             if call.attached.extras:
                 self._codec.delivered(call)
@@ -315,9 +298,10 @@ class Caller:
                     thread_role.task = task
                 else:
                     self._threads.run_later(task)
-        except BaseException:  # of a signal handler
-            self._not_read(call)
-            raise
+            handled = True
+        finally:
+            if not handled:  # a signal handler has raised something
+                self._not_read(call)
 
     def complete_with_none(self, call_ids: Iterable[int]) -> None:
         """Complete the calls of these ids, which were answered with ``None``. Runs in a reader's thread."""
@@ -435,6 +419,12 @@ class Caller:
                 f"the connection to worker {peer.info.name!r} broke during {call.what}; it may or may not have run there"
             ),
         )
+
+    def time_out(self, call: PendingCall, seconds: float) -> None:
+        """Fail a call without a time-out of its own as if it had had one, of so many seconds, if it is still under way."""
+        call.timeout = seconds
+        if self.table.take(call.call_id):
+            self._expired(call)
 
     def _expired(self, call: PendingCall) -> None:
         self.fail(call, self._timeout_error(call))

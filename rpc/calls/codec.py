@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import SerializationError
 from ..wire.bare import pack_bare
+from ..wire.failures import describe_failure
 from ..wire.header import Flag
 from ..wire.messages import Incoming, Interceptor, Outgoing
-from ..wire.payload import Labels, make_tensors, pack_pickled, unpack
+from ..wire.payload import Labels, make_tensors, pack, pack_pickled, unpack
+
+if TYPE_CHECKING:
+    from ..links.peer import Peer
+
+
+def _too_large(kind: str) -> SerializationError:
+    return SerializationError(
+        f"the call raised {kind}, which is larger than GrpcRpcBackendOptions(max_message_bytes=) of the callee; raise it there"
+    )
 
 
 def _always() -> bool:
@@ -59,21 +70,37 @@ class Codec:
         base = getattr(Interceptor, hook)
         return {each.number: getattr(each, hook) for each in self.interceptors if getattr(type(each), hook) is not base}
 
-    def pack(self, message: Outgoing, body: Any, same_main: bool, labels: Labels, versions: str = "") -> None:
+    def pack(self, message: Outgoing, body: Any, peer: Peer, labels: Labels) -> None:
         """Put ``body`` into a message.
 
         Args:
             message: gets the pickle and the tables.
             body: captured before this returns.
-            same_main: the receiver runs the same main script, so that functions of the script travel by name.
+            peer: the receiver.
             labels: names the parts of the body in error messages.
-            versions: not empty if code cannot travel by value: both workers and their Python versions.
 
         Raises:
             SerializationError: it cannot be sent, or is too large.
         """
         if not pack_bare(message, body, self.limit):
-            pack_pickled(message, body, self.reference_types, same_main, labels, self.limit, versions)
+            known = self.reference_types
+            pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions)
+
+    def pack_failure(self, reply: Outgoing, error: BaseException, peer: Peer) -> None:
+        """Put an exception into an answer; one that is too large is replaced by a small one.
+
+        Args:
+            reply: the answer.
+            error: the exception. Its class travels by value only to a worker with the same Python version.
+            peer: the receiver.
+        """
+        reply.flags |= Flag.ERROR
+        description = describe_failure(error, self._worker, not peer.versions)
+        if sum(len(part) for part in description if part) > self.limit:
+            description = describe_failure(_too_large(description[1]), self._worker)
+        # Without a limit, because an exception that is too large was replaced above.
+        pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
+        reply.flags &= ~Flag.PLAIN
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""

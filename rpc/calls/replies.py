@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sized
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import SerializationError
 from ...core.futures import thread_role
 from ..threads.pool import ThreadPool
 from ..threads.pool_policy import MANY_REQUESTS
 from ..wire.control import encode_done, encode_ids
-from ..wire.failures import describe_failure
 from ..wire.frames import encode
-from ..wire.header import Flag, FrameKind
+from ..wire.header import FrameKind
 from ..wire.messages import Outgoing, Topic
-from ..wire.payload import pack
 
 if TYPE_CHECKING:
     from ..flow.flow import Flow
@@ -200,28 +196,3 @@ def _grouped(answers: list[tuple[T, int]]) -> dict[T, list[int]]:
 def label_result(value: Any) -> list[tuple[str, Any]]:
     """Return the parts of an answer and their names in error messages."""
     return [("the result", value)]
-
-
-def pack_failure(reply: Reply, error: BaseException, worker: str, limit: int, by_value: bool = True) -> None:
-    """Pack an exception into a reply; one that is too large is replaced by a small one.
-
-    Args:
-        reply: the reply.
-        error: the exception.
-        worker: name of the worker that answers.
-        limit: most bytes of a message.
-        by_value: its class may travel by value: the receiver has the same Python version.
-    """
-    reply.flags |= Flag.ERROR
-    description = describe_failure(error, worker, by_value)
-    if sum(len(part) for part in description if part) > limit:
-        description = describe_failure(_too_large(description[1]), worker)
-    # Without a limit, because an exception that is too large was replaced above.
-    pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
-    reply.flags &= ~Flag.PLAIN
-
-
-def _too_large(kind: str) -> SerializationError:
-    return SerializationError(
-        f"the call raised {kind}, which is larger than GrpcRpcBackendOptions(max_message_bytes=) of the callee; raise it there"
-    )

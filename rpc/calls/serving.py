@@ -21,7 +21,7 @@ from ..wire.control import decode_ids
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, NONE_YET, QUESTIONS, Incoming, Method, Topic
-from .replies import DoneAnswers, Replies, Reply, label_result, pack_failure
+from .replies import DoneAnswers, Replies, Reply, label_result
 
 if TYPE_CHECKING:
     from ..flow.flows import Flows
@@ -261,7 +261,7 @@ class ServerCall(Incoming):
         if value is not None or self.warnings or codec.speaks():
             reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
             reply.deadline = self.deadline
-            codec.pack(reply, value, self._peer.same_main, label_result, self._peer.versions)
+            codec.pack(reply, value, self._peer, label_result)
         self._send(reply)
 
     def done_soon(self) -> None:
@@ -282,7 +282,7 @@ class ServerCall(Incoming):
         try:
             reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
             reply.deadline = self.deadline
-            pack_failure(reply, error, self._server.state.name, self._server.codec.limit, not self._peer.versions)
+            self._server.codec.pack_failure(reply, error, self._peer)
             self._send(reply)
         finally:
             self.finish()

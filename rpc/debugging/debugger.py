@@ -200,7 +200,7 @@ class Debugger:
             raise RpcError(f"{MOST_DEBUG_REQUESTS} requests to the debugger of {peer.info.name!r} have no answer yet")
         text = json.dumps(request)
         what = f"a request to the debugger of {peer.info.name!r}"
-        answer: Future[str] = self._agent.caller.question(peer, Method.DEBUG, text, timeout, what)
+        answer: Future[str] = self._agent.questions.ask(peer, Method.DEBUG, text, timeout, what)
         return answer
 
     def _answer(self, question: ServerCall) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.errors import RpcError
 from ...core.extend import profiles, recorded_by
-from ...core.futures import attempt
+from ...core.futures import attempt, attempt_async
 from ..wire.messages import Method
 from .calling import name_of, open_request
 from .item_source import (
@@ -160,23 +160,15 @@ class Producer:
         if self.call.cancelled:  # before the step began: the generator is to be closed instead
             work.pull.reply((END, None))
             return self._decide(Stepped())
-        try:
-            with recorded_by(work.pull.profiles):
-                value = (MORE, await self.iterator.__anext__())
-        except StopAsyncIteration:
-            value = (END, None)
-        except BaseException as error:
-            return self._failed(work, error)
-        return self._answer(work, value)
+        with recorded_by(work.pull.profiles):
+            value, error = await attempt_async(self.iterator.__anext__)
+        if isinstance(error, StopAsyncIteration):
+            return self._answer(work, (END, None))
+        return self._answer(work, (MORE, value)) if error is None else self._failed(work, error)
 
     async def _aclose(self) -> BaseException | None:
-        if (close := getattr(self.iterator, "aclose", None)) is None:
-            return None
-        try:
-            await close()
-        except BaseException as error:
-            return error
-        return None
+        close = getattr(self.iterator, "aclose", None)
+        return None if close is None else (await attempt_async(close))[1]
 
     def _answer(self, step: Step, value: tuple[bool, Any]) -> Work | None:
         if step.pull is not self.call:  # warnings are collected at the call that opened the stream

@@ -112,7 +112,7 @@ class GrpcSession(Session):
             return
         progress = partial(self.listener.progress, self)
         try:
-            stream = StreamPipe(connected, self._lane.poller, self._received_small, self.listener.crowded, progress)
+            stream = StreamPipe(connected, self._lane.poller, self._received_small, self.listener.under_way, progress)
         except Exception:
             connected.close()  # the lane may have closed
             raise

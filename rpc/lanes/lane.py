@@ -7,7 +7,7 @@ frame, except for one bit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ class LaneListener(Protocol):
     Attributes:
         keepalive: seconds of silence after which the lane asks whether a peer is there; also the seconds that it then waits.
         tls: certificates for sessions of lanes that leave the host; None without TLS.
+        under_way: calls of the agent, and requests that have not begun: if they are many, frames may leave together.
     """
 
     keepalive: float
     tls: Tls | None = None
+    under_way: tuple[Sized, Sized] = ((), ())
 
     def dialer_handshake(self, expected_identity: bytes, address: str, certificate: bytes = b"") -> DialerHandshake:
         """Return the dialer's end of a handshake.
@@ -54,10 +56,6 @@ class LaneListener(Protocol):
             The reason why the joiner is refused; empty if it is admitted.
         """
         ...
-
-    def crowded(self) -> bool:
-        """Return whether so many messages are under way that new ones may wait a moment, to leave together."""
-        return False
 
     def progress(self, session: Session) -> int:
         """Return how many messages that arrived in a session have been used so far."""

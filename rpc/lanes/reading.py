@@ -34,12 +34,13 @@ class Readable(Protocol):
     """Stream that is read in turns.
 
     Attributes:
-        crowded: returns whether so much is under way that frames come together.
         progress: returns how many of the frames that were delivered have been used so far.
     """
 
-    crowded: Callable[[], bool]
     progress: Callable[[], int]
+
+    def crowded(self) -> bool:
+        """Return whether so much is under way that frames come together."""
 
     @property
     def unsent(self) -> Sized:

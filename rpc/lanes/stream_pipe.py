@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from select import EPOLLIN, EPOLLOUT
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import raised_by_handler
+from ..threads.pool_policy import MANY_REQUESTS
 from ..threads.timers import Ticker
 from .pipe import Pipe
 from .reading import SharedReading
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from .stream_socket import StreamSocket
 
 LONG_BYTES = 512  # a frame that is longer waits for no others
+CROWD = 64  # calls under way; if there are more, frames may wait to be written together
 Deliver = Callable[[Any], None]
-Crowded = Callable[[], bool]
 Progress = Callable[[], int]
 
 
@@ -34,12 +35,12 @@ class StreamPipe(Pipe):
         connected: the socket, non-blocking.
         poller: watches it.
         deliver: gets each frame that arrives, in the thread that reads; its memory is writable, and nothing else uses it.
-        crowded: tells whether frames may wait for one another (``LaneListener.crowded``).
+        under_way: calls of the agent, and requests that have not begun (``LaneListener.under_way``).
         progress: returns how many of the messages that arrived here have been used.
 
     Attributes:
         reading: its turns of reading.
-        deliver, crowded, progress: the arguments.
+        deliver, progress: the arguments.
         unsent: frames that wait to be written.
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
@@ -52,7 +53,7 @@ class StreamPipe(Pipe):
         connected: StreamSocket,
         poller: Poller,
         deliver: Deliver,
-        crowded: Crowded,
+        under_way: tuple[Sized, Sized],
         progress: Progress,
     ) -> None:
         self.loop = asyncio.get_running_loop()
@@ -63,7 +64,7 @@ class StreamPipe(Pipe):
         self._flusher = Ticker(self.loop, self._flush_late)
         self._writer = StreamWriter(connected, self._watch_room, self._flusher.start)
         self.deliver = deliver
-        self.crowded = crowded
+        self._calls, self._requests = under_way
         self.progress = progress
         self.unsent = self._writer.waiting
         self._unread = 0  # calls that were sent since their thread looked for answers
@@ -99,6 +100,10 @@ class StreamPipe(Pipe):
                 self._unread = 0
                 self.reading.glance()
         return sent
+
+    def crowded(self) -> bool:
+        """Return whether so many messages are under way that new ones may wait a moment, to leave together."""
+        return len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS
 
     def _leave(self, parts: list[Any], handle: FrameHandle | None) -> bool:
         """Leave a frame to the thread that reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
@@ -12,7 +12,6 @@ from ..lanes.addresses import check_exposure, host_of, join_address, port_of
 from ..lanes.inproc import InProcessLane, InProcessNetwork
 from ..lanes.lane import Lane, LaneListener
 from ..lanes.session import Session
-from ..threads.pool_policy import MANY_REQUESTS
 from ..wire.control import expelled
 from .link import ROUTES, LinkAction, LinkState
 from .peer import Peer
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ..threads.timers import Timers
     from .peers import Peers
 
-CROWD = 64  # calls under way; if there are more, frames may wait to be written together
 PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Session, Any, bool], None]
 
@@ -47,7 +45,6 @@ class Sessions(LaneListener):
 
     Attributes:
         known: completes when the workers of the job are known.
-        under_way: calls of this worker, and requests that have not begun.
         received: takes each frame that arrives (``LaneListener.received``): the agent's receiver, without a call between.
         on_dialed: called with a peer and the session to it that this worker dialed, when that is open.
         on_opened: called with a peer after a session to it opened.
@@ -70,7 +67,6 @@ class Sessions(LaneListener):
         self.tls = me.tls
         self.refusals = Refusals(state.name, timers.now)
         self.known: Future[None] = Future()
-        self.under_way: tuple[Sized, Sized] = ((), ())
         self.received: Receiver
         self.on_dialed: list[Callable[[Peer, Session], None]] = []
         self.on_opened: list[PeerHandler] = []
@@ -231,10 +227,6 @@ class Sessions(LaneListener):
         self._close_if_late(session)
         _call(self.on_opened, peer)
         return ""
-
-    def crowded(self) -> bool:
-        calls, requests = self.under_way
-        return len(calls) > CROWD or len(requests) > MANY_REQUESTS
 
     def progress(self, session: Session) -> int:
         return self._flows.of(session).receipts.messages

@@ -105,7 +105,7 @@ class Observer:
         try:
             if open_questions.get(peer.number, 0) >= MOST_QUESTIONS:  # they go outside of the windows
                 raise RpcError(f"{what} was not asked for: {MOST_QUESTIONS} others of it have no answer yet")
-            return self._agent.caller.question(peer, Method.OBSERVE, wanted, timeout, what)
+            return self._agent.questions.ask(peer, Method.OBSERVE, wanted, timeout, what)
         except RpcError as error:
             failed: Future[bytes] = Future()
             failed.set_exception(error)

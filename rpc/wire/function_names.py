@@ -12,7 +12,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from ...core.errors import SerializationError
@@ -75,7 +75,7 @@ def main_module_name() -> str | None:
 
 def reference(function: Any, same_main: bool) -> str | None:
     """Return ``module:qualified.name`` if the callee can find ``function`` by it; ``None`` if it must travel by value."""
-    if type(function) is FunctionType:
+    if type(function) is FunctionType or type(function) is BuiltinFunctionType:
         found = _found.get(function) or _find_global(function, same_main)
         if found is not None and found.is_there():
             return found.text if same_main or found.module_name != MAIN else None
@@ -100,11 +100,13 @@ def _reference(function: Any, same_main: bool) -> str | None:
     return f"{module}:{name}" if found is function or found == function else None
 
 
-def _find_global(function: FunctionType, same_main: bool) -> Found | None:
+def _find_global(function: FunctionType | BuiltinFunctionType, same_main: bool) -> Found | None:
     """Return a function that is a global of the module in which it was defined, and keep it; ``None`` if it is not."""
     home = MAIN if function.__module__ in MAIN_NAMES else function.__module__
-    module, name, names = sys.modules.get(home), function.__qualname__, function.__globals__
-    if type(module) is not ModuleType or module.__dict__ is not names or names.get(name) is not function:
+    module, name = sys.modules.get(home), function.__qualname__
+    if type(module) is not ModuleType or (names := module.__dict__).get(name) is not function:
+        return None
+    if getattr(function, "__globals__", names) is not names:  # of another module of that name
         return None
     known = same_main if home == MAIN else names.get("__name__") == home != main_module_name()
     return _keep(function, Found(f"{home}:{name}", home, module, name, function)) if known else None

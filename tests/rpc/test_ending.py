@@ -10,7 +10,7 @@ import pytest
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
-from telegrad.rpc.calls import replies
+from telegrad.rpc.calls import codec
 from telegrad.rpc.group.gathering import Contribution, Gathering, Rounds, _all_gather, _offer
 from telegrad.rpc.group.shutdown import Shutdown, shut_down
 from telegrad.rpc.links.control_queue import ControlQueue
@@ -99,7 +99,7 @@ def test_an_exception_that_cannot_be_copied_is_itself():
 
 def test_a_request_whose_answer_cannot_be_made_counts_as_served(cluster, monkeypatch, until):
     with cluster("a", "b") as (a, b), a.use():
-        monkeypatch.setattr(replies, "describe_failure", lambda error, worker: 1 / 0)
+        monkeypatch.setattr(codec, "describe_failure", lambda error, worker, by_value: 1 / 0)
         with pytest.raises(RpcTimeoutError):
             rpc.rpc_sync("b", raise_unspeakable, timeout=0.5)
         together(a, b)

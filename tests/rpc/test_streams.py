@@ -233,7 +233,7 @@ def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):
 
     async def end():
         poller = Poller(asyncio.get_running_loop())
-        stream = StreamPipe(ends[0], poller, lambda frame: None, lambda: False, lambda: 0)
+        stream = StreamPipe(ends[0], poller, lambda frame: None, ((), ()), lambda: 0)
         ends[1].close()
         stream.reading.by_loop()
         assert await stream.over is None
