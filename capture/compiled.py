@@ -32,6 +32,7 @@ class Entry:
         plans: programs for them, which differ in what the function reads beside its arguments.
         recordings: those without a program; the next recording is compared with them.
         tries: recordings since the last program.
+        called: whether there was a call; the first may make what later ones find, as modules with lazy parameters do.
         reason: why calls with this key run eagerly; ``None`` if they do not.
     """
 
@@ -39,6 +40,7 @@ class Entry:
         self.plans: list[Plan] = []
         self.recordings: list[Recording] = []
         self.tries = 0
+        self.called = False
         self.reason: str | None = None
 
 
@@ -149,7 +151,7 @@ class Compiled:
         entry.tries += 1
         same = [other for other in entry.recordings if recording.same(other)] if recording.reason is None else []
         if recording.reason is not None:
-            entry.reason = recording.reason
+            entry.reason = recording.reason if entry.called else None
         elif same and recording.plan is not None:
             if not any(plan.fits(tensors) for plan in entry.plans):  # another thread may have been faster
                 entry.plans.insert(0, recording.plan)
@@ -167,6 +169,7 @@ class Compiled:
                 entry.reason = "what it reads beside its arguments changes from call to call"
             else:
                 entry.recordings.append(recording)
+        entry.called = True
         if entry.reason is not None:
             entry.recordings = []
 

@@ -163,7 +163,7 @@ class _Reader:
             escapes,
             changes,
         )
-        written = named.get("out", given[0] if function in ("copyto", "setitem") and given else None)
+        written = named.get("out", given[0] if function in ("copyto", "setitem", "add_at") and given else None)
         if written is not statement.target:
             raise ValueError(f"a call of {function} writes to something else than it says")
         if function in SIZED:

@@ -26,6 +26,7 @@ from ..core.extend import (
     is_grad_enabled,
 )
 from .comparison import check_alike
+from .constants import constant, is_constant
 from .errors import Unrecordable
 from .gradients import Gradients, read_gradient
 from .mirrors import mirrored
@@ -134,6 +135,8 @@ class Program:
             raise Unrecordable("it draws random numbers")
         if operation.name.endswith("_") and any(id(each) in self._names.outside for each in operation.written):
             raise Unrecordable("it writes to a tensor from outside")
+        if is_constant(operation.function, operation.tensors, operation.result):
+            return [Tensor(constant(self.tracer, operation.result._array))]
         noted = self.tracer.noted = []
         args, kwargs = mapped((operation.args, operation.kwargs), self._shadowed)
         result = operation.function(*args, **kwargs)

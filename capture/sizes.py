@@ -194,6 +194,7 @@ _RULES: dict[str, Callable[[Statement, Sequence[Shape]], int]] = {
     "take": _take,
     "ndarray.take": _take,
     "getitem": _getitem,
+    "add_at": _getitem,
     "broadcast_to": _of_shape(1),
     "repeat": _times,
     "ndarray.repeat": _times,

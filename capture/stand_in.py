@@ -189,6 +189,10 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
         self._tracer.guard(condition, args)
         return True
 
+    def written(self, function: Callable[..., Any], *args: Any) -> None:
+        """Record a call that writes to this array, its first argument."""
+        self._tracer.change(function, (self, *args), {}, self)
+
     def note(self, function: Callable[..., Any], args: Any) -> None:
         """Note a call that changes a tensor from outside, which replays make."""
         self._tracer.outside_change(function, args)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..core.extend import Array, Edge, Tensor
+from ..core.extend import ARRAYS, Array, Edge, Tensor
 from .comparison import alike
 from .errors import Unrecordable
 from .stand_in import StandIn
@@ -51,7 +51,7 @@ def _check(tracer: Tracer, real: Edge | None, shadow: Edge | None, gradient: Any
     if node._hooks is not None:
         raise Unrecordable(f"a hook is registered on {node.name()}")
     if node.tape:
-        expected, found = node.pull(gradient, True), other.pull(tracer.outside(gradient), True)
+        expected, found = node.pull(gradient, True), _pulled(tracer, other, gradient)
     else:
         given = [gradient if slot == real[1] else None for slot in range(node.num_inputs)]
         expected = node.apply(tuple(given))
@@ -61,6 +61,33 @@ def _check(tracer: Tracer, real: Edge | None, shadow: Edge | None, gradient: Any
             raise Unrecordable("its repetition has other gradients")
         if edge is None or one is not None:
             _check(tracer, edge, other_edge, None if one is None else np.asarray(one), ends)
+
+
+class _OnExamples:
+    """Takes the place of a row that looks at elements: its rules get the examples of stand-ins."""
+
+    def __init__(self, tracer: Tracer, row: Any) -> None:
+        self._tracer, self._row = tracer, row
+
+    def pull(self, xp: Any, grad: Any, arguments: Any, edges: Any) -> Sequence[Any]:
+        results: Sequence[Any] = self._row.pull(ARRAYS, *self._tracer.examples((grad, tuple(arguments))), edges)
+        return results
+
+
+def _pulled(tracer: Tracer, node: Any, gradient: Array) -> Sequence[Any]:
+    """Return what a node over stand-ins gives; if its rules look at elements, a replay calls them as they are."""
+    try:
+        gradients: Sequence[Any] = node.pull(tracer.outside(gradient), True)
+    except Exception:
+        row = getattr(node, "row", None)
+        if row is None or getattr(node, "computed", None) is not None:
+            raise
+        node.row = _OnExamples(tracer, row)
+        try:
+            gradients = node.pull(gradient, True)
+        finally:
+            node.row = row
+    return gradients
 
 
 def same(found: Any, expected: Any) -> bool:

@@ -14,6 +14,8 @@ class ArrayLike:
 
     NumPy's protocols ``__array_ufunc__`` and ``__array_function__`` bring most calls to it. ``np.asarray`` has no such
     protocol, so it raises: code that is to work with these objects calls ``as_array``.
+
+    ``x.written(function, *args)`` records the call ``function(x, *args)``, which writes to ``x`` and may look at elements.
     """
 
     __slots__ = ()

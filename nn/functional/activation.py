@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -179,8 +180,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     scaled = x if beta == 1 else x * beta
     smooth = _softplus(scaled)
     smooth = smooth if beta == 1 else smooth / beta
-    beyond = scaled > threshold
-    result = in_dtype_of(input, np.where(beyond, x, smooth) if beyond.any() else smooth)
+    result = in_dtype_of(input, smooth if threshold == math.inf else np.where(scaled > threshold, x, smooth))
     return record(_SOFTPLUS, result, (input,), (keep(input), keep_result(result)), beta) if records(input) else result
 
 

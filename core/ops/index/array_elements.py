@@ -77,6 +77,9 @@ def add_at(target: Array, where: Any, values: Any) -> Array:
     if not _may_repeat(where):
         target[where] += values
         return target
+    if isinstance(target, ArrayLike):
+        target.written(add_at, where, values)
+        return target
     return apply_at(np.add, target, where, values)
 
 

@@ -23,11 +23,11 @@ from .array_elements import add_at, read_at, without, write_at
 
 
 def _scattered(g: Array, shape: tuple[int, ...], where: Any) -> Array:
-    return add_at(np.zeros(shape, g.dtype), where, g)
+    return add_at(np.zeros(shape, g.dtype, like=g), where, g)
 
 
 def _placed(g: Array, shape: tuple[int, ...], where: Any) -> Array:
-    result = np.zeros(shape, g.dtype)
+    result = np.zeros(shape, g.dtype, like=g)
     result[where] = g
     return result
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...array_like import as_array
 from ...dtypes import wide
 from ...tensors import Tensor
 from ...types import Array, Dims
@@ -92,7 +93,7 @@ def vector_norm(
 def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
     if order == 2 and x.dtype.kind == "f" and x.itemsize > 2 and len(dims) == x.ndim and not keepdim:
         flat = x.reshape(-1)
-        return np.asarray(np.sqrt(flat.dot(flat)))  # one pass over the memory
+        return as_array(np.sqrt(flat.dot(flat)))  # one pass over the memory
     size = np.abs(x)
     kind = size.dtype
     size = wide(size)
@@ -108,7 +109,7 @@ def _length(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Arr
         result = np.sqrt(add_reduce(size * size, dims, keepdims=keepdim))
     else:
         result = add_reduce(size**order, dims, keepdims=keepdim) ** (1 / order)
-    return np.asarray(result).astype(kind, copy=False)
+    return as_array(result).astype(kind, copy=False)
 
 
 @operation(function="linalg.matrix_norm")

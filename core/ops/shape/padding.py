@@ -83,8 +83,8 @@ def _constant(input: Tensor, around: dict[int, tuple[int, int]], value: float) -
         inside[axis] = slice(max(before, 0), max(before, 0) + len(range(shape[axis])[cut[axis]]))
         shape[axis] += before + after
     kept = input[tuple(cut)]
-    out = np.full(shape, value, input.dtype)
-    out[tuple(inside)] = kept.numpy(force=True)
+    out = np.full(shape, value, input.dtype, like=kept._array)
+    out[tuple(inside)] = kept._array
     result = Tensor(out)
     return record(_PAD, result, (kept,), (), tuple(inside)) if records(kept) else result
 

@@ -163,7 +163,7 @@ def stretched_dims(shape: tuple[int, ...], former: tuple[int, ...]) -> tuple[int
 
 def scatter(shape: tuple[int, ...], index: Any, grad: Array) -> Array:
     """Return zeros of ``shape`` with ``grad`` added at ``index``, as many times as an element is named."""
-    result = np.zeros(shape, grad.dtype)
+    result = np.zeros(shape, grad.dtype, like=grad)
     if is_basic(index):
         result[index] = grad
         return result
