@@ -20,7 +20,9 @@ from ...types import Array, DType
 from . import products, row_products, row_weights
 from .window import Window
 
-STOPS = 100  # of a small image
+STOPS = 100  # of a small image, at most
+WEIGHT_STOPS = 48  # the same for the gradient of a weight: it has fewer rows to multiply by
+PIXEL_STOPS = 4  # the same for windows of one element, whose patches are not copied
 BATCH = 8  # samples, at least
 CACHE = 1 << 21  # bytes of images that are multiplied at once
 
@@ -82,7 +84,7 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     """
     whole = window.kernel_size
     window, kept = _cut(window)
-    if _is_small(window, len(image)):
+    if _is_small(window, len(image), WEIGHT_STOPS):
         factors = row_weights.new_factors(output, image, window, groups)
         fresh = set(np.ndindex(factors.shape[1], math.prod(window.kernel_size[:-1])))
         for part in _parts(image.shape, image.dtype):
@@ -111,8 +113,10 @@ def _cut(window: Window) -> tuple[Window, tuple[Any, ...]]:
     return window._replace(kernel_size=size, padding=tuple(padding)), (..., *kept)
 
 
-def _is_small(window: Window, count: int) -> bool:
-    return count >= BATCH and math.prod(window.output_size) <= STOPS
+def _is_small(window: Window, count: int, most: int = STOPS) -> bool:
+    if math.prod(window.kernel_size) == 1:
+        most = PIXEL_STOPS
+    return count >= BATCH and math.prod(window.output_size) <= most
 
 
 def _parts(shape: tuple[int, ...], dtype: DType) -> Iterator[slice]:
