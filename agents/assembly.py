@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..autograd_dist.extend import (
     AutogradInterceptor,
@@ -32,6 +33,7 @@ from ..rpc.extend import (
     Shutdown,
     UpperLayers,
     collect_warnings,
+    observe_worker,
     serve_calls,
 )
 from ..rref import RRef
@@ -89,8 +91,6 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(Shutdown(agent))
     agent.add_part(Debugger(agent))
     agent.add_part(Sampler(agent))
-    observer = Observer(agent)
-    agent.add_part(observer)
     # rref: references, which travel in every message
     references = RRefContext(
         agent, backward_from, agent.options.ignore_rref_leaks, places_wanted(agent.options.rref_places)
@@ -102,7 +102,8 @@ def add_parts(agent: Agent) -> None:
     # autograd_dist: contexts, backward passes, steps of optimizers
     contexts = Contexts(agent)
     agent.add_part(contexts)
-    observer.layers = UpperLayers(references.observe, contexts.observe, collective_waits)
+    layers = UpperLayers(references.observe, contexts.observe, collective_waits)
+    agent.add_part(Observer(agent, partial(observe_worker, agent, layers)))
     agent.add_part(StepQueue(agent))
     serve_passes(contexts)
     serve_steps(agent)

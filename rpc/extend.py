@@ -41,7 +41,7 @@ from .links.worker_records import WorkerRecords
 from .losses.expulsion import record as record_expulsion
 from .observing.command_socket import CommandSocket
 from .observing.completions import ids_of_waits, keys_of_requests
-from .observing.gather import UpperLayers
+from .observing.gather import UpperLayers, observe_worker
 from .observing.observer import Observer
 from .observing.records import (
     MOST_CHARACTERS,
@@ -146,6 +146,7 @@ __all__ = [
     "is_async_execution",
     "keys_of_requests",
     "label_parts",
+    "observe_worker",
     "open_agents",
     "open_request",
     "open_stream",

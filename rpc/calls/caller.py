@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .codec import Codec
 
 OPEN, GONE = LinkState.OPEN, LinkState.GONE
+PLAIN_OR_ERROR = Flag.PLAIN | Flag.ERROR
 LONG_TIMEOUT_SECONDS = 5.0  # the reason of a shorter time-out is not looked for: programs try again by it
 TOLD_OTHERWISE = (AgentClosedError, RpcCancelledError, WorkerLostError)  # not told for each call: see ``unseen.py``
 
@@ -289,7 +290,8 @@ class Caller:
         try:
             if call.attached.extras:
                 self._codec.delivered(call)
-            if self._codec.is_plain(message) and not message.flags & Flag.ERROR:
+            plain = message.flags & PLAIN_OR_ERROR == Flag.PLAIN
+            if plain and (not message.extras or self._codec.is_plain(message)):
                 self._complete(call, message)
             else:
                 # Unpickling may make calls: the agent is the current one meanwhile.

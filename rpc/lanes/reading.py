@@ -70,6 +70,7 @@ class SharedReading:
 
     Attributes:
         policy: decides how long to spin and when to give the socket back; used with the turn held.
+        followers: threads that wait for the one that reads; to be looked at only.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class SharedReading:
         self._asleep = False  # it sleeps with the turn
         self._ended = False
         self._sleeper = Sleeper(descriptor)
-        self._followers: deque[Waiter] = deque()
+        self.followers: deque[Waiter] = deque()
         self._closing: list[Callable[[], object]] = []
 
     def by_loop(self) -> None:
@@ -145,7 +146,7 @@ class SharedReading:
 
         While others want the interpreter, each system call costs a turn of waiting for it, so one writes for all.
         """
-        return self._led and not self._asleep and len(self._followers) >= spinning.MANY_FOLLOWERS
+        return self._led and not self._asleep and len(self.followers) >= spinning.MANY_FOLLOWERS
 
     def drive(self, future: Future[Any], until: float) -> None:
         """Wait for a future as the reader, or for the thread that is (``core.futures.Driver``)."""
@@ -209,12 +210,12 @@ class SharedReading:
                 found = True
         finally:
             looker = self._looker
-            keeps = self.policy.end(monotonic(), found, awaited is None, bool(self._followers), looker.ticking)
+            keeps = self.policy.end(monotonic(), found, awaited is None, bool(self.followers), looker.ticking)
             if not (keeps or (found and self._stream.crowded())) or not (looker.ticking or looker.start()):
                 self._let_loop_watch(not self._ended)
             role.blocker, role.awaited, self._led = blocker, None, False
             turn.release()
-            if self._closing or self._followers or self._unsent or role.task is not None:
+            if self._closing or self.followers or self._unsent or role.task is not None:
                 self._after_turn()
         return True
 
@@ -227,7 +228,7 @@ class SharedReading:
         if (task := thread_role.task) is not None:
             thread_role.task = None
             task()
-        if self._followers:
+        if self.followers:
             self._pass_on()
 
     def _read_until(self, done: Callable[[], object], until: float, awaited: Future[Any] | None, blocker: Any) -> bool:
@@ -304,14 +305,14 @@ class SharedReading:
             if not future.add_waiter(waiter):
                 return
             while not (future.done() or self._ended):
-                if waiter not in self._followers:  # it is new, or was to read, and another thread came first
-                    self._followers.append(waiter)
+                if waiter not in self.followers:  # it is new, or was to read, and another thread came first
+                    self.followers.append(waiter)
                 if self._lead(future.done, until, future) or not block(waiter.sleep, until):
                     return
         finally:
             future.remove_waiter(waiter)
             try:
-                self._followers.remove(waiter)
+                self.followers.remove(waiter)
             except ValueError:  # it was to read next
                 self._pass_on()
 
@@ -319,7 +320,7 @@ class SharedReading:
         """Let the next thread that waits read, if there is one, unless another reads, which does this when it leaves."""
         try:
             if not self._led:
-                self._followers.popleft().release()
+                self.followers.popleft().release()
         except IndexError:
             pass
 

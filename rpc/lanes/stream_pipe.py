@@ -69,6 +69,7 @@ class StreamPipe(Pipe):
         self.unsent = self._writer.waiting
         self._unread = 0  # calls that were sent since their thread looked for answers
         self.reading = SharedReading(self, self._descriptor, reader_of(connected).read, self.loop)
+        self._followers = self.reading.followers  # looked at before each frame, without a call
         self._watching = threading.Lock()  # guards what follows
         self._events = EPOLLIN  # what to watch for
         self._told: int | None = EPOLLIN  # what the poller was told; None when it has forgotten this stream
@@ -84,7 +85,7 @@ class StreamPipe(Pipe):
         crowded = short and self.crowded()
         sent = None
         try:
-            if short and self.reading.writes_soon():
+            if short and self._followers and self.reading.writes_soon():
                 sent = self._leave(parts, handle)
             else:
                 sent = self._writer.send(parts, size, handle, not crowded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -15,10 +15,9 @@ from ...core.errors import RpcError
 from ...core.futures import Future, wait_for_outcomes
 from ..threads.pool import ThreadPool
 from ..wire.messages import Method
-from .gather import UpperLayers, observe_worker
 from .json_records import decode_record, encode_record
 from .processes import ProcessLook, look_at_process, on_this_machine, state_between
-from .records import ALL_PARTS, OBSERVED_PARTS, Observation, ObservedReferences
+from .records import ALL_PARTS, OBSERVED_PARTS, Observation
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -29,19 +28,19 @@ if TYPE_CHECKING:
 MOST_ANSWER_BYTES = 16 << 20
 MOST_QUESTIONS = 8  # to one worker that have no answer yet
 STOPPED_SECONDS = 0.2  # that a worker has to answer whose process is stopped
-NO_REFERENCES = ObservedReferences([], 0)
 
 
 class Observer:
     """Part of an agent that answers ``observe`` requests, in a reader's thread, and makes them.
 
-    Attributes:
-        layers: what the layers above know of the worker; the assembly of the agent sets it.
+    Args:
+        agent: the worker's agent.
+        look: returns the observation of this worker, with the lists that are wanted (``observe_worker``).
     """
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, look: Callable[[AbstractSet[str]], Observation]) -> None:
         self._agent = agent
-        self.layers = UpperLayers(lambda rows: (NO_REFERENCES, NO_REFERENCES), list, dict)
+        self._look = look
         self._reasons: Reasons | None = None
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
         if isinstance(
@@ -77,7 +76,7 @@ class Observer:
         Args:
             parts: the lists that are wanted.
         """
-        return observe_worker(self._agent, self.layers, parts)
+        return self._look(parts)
 
     def _tell_reason(self, names: Iterable[str]) -> None:
         if self._reasons is None:

@@ -6,7 +6,7 @@ Every import counts, also inside functions and under TYPE_CHECKING, and so does 
 import ast
 import re
 from fnmatch import fnmatch
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -69,6 +69,10 @@ LAYERS_OF_RPC = {
     "__init__": 17,
 }
 """Packages and modules in rpc/. Each imports from those below it."""
+
+FLOORS_OF_RPC = 9
+"""Longest chain of modules in rpc/ each of which loads the next one: so far a newcomer follows names through files."""
+INTERFACES_OF_RPC = {"rpc.extend"}  # beside the packages' ``__init__``: they have no code
 
 NOT_PACKAGES = {"tests", "docs", "build", "dist"}
 
@@ -160,10 +164,10 @@ class Source:
         """The imports of each file, read once."""
         return {path: list(self.imports(path)) for path in self.files()}
 
-    def imports(self, path):
+    def imports(self, path, nodes=ast.walk):
         """The imports of the package's own things in a file: (target as parts below the root, name or None, line)."""
         here = path.relative_to(self.root).parts[:-1]
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     if alias.name.split(".")[0] == PACKAGE:
@@ -248,10 +252,28 @@ class Source:
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     def _named(self, path):
-        for target, name, _ in self.files_imports[path]:
+        return self._names(self.files_imports[path])
+
+    def _names(self, imports):
+        for target, name, _ in imports:
             if name is not None and self.is_module(target, name):
                 target = (*target, name)
             yield ".".join(target)
+
+    # -- floors
+
+    def longest_chain(self, folder, interfaces):
+        """The longest chain of modules of a folder each of which loads the next one, without interfaces."""
+        files = (self.root / folder).rglob("*.py")
+        loads = {self._module(path): set(self._names(self.imports(path, loading))) for path in files}
+        interfaces |= {self._module(path) for path in (self.root / folder).rglob("__init__.py")}
+
+        @cache
+        def chain(module):
+            below = [chain(other) for other in sorted(loads[module] & loads.keys() - {module})]
+            return [module] * (module not in interfaces) + max(below, key=len, default=[])
+
+        return max(map(chain, loads), key=len)
 
     def cycles(self):
         """Groups of modules that reach one another through imports (Tarjan's strongly connected components)."""
@@ -275,6 +297,18 @@ class Source:
             if module not in index:
                 visit(module)
         return [group for group in found if len(group) > 1]
+
+
+def loading(tree):
+    """The statements of a module that run when it is loaded, without those for type checkers."""
+    for node in tree.body:
+        if isinstance(node, ast.If):
+            yield from () if ast.unparse(node.test) == "TYPE_CHECKING" else loading(node)
+            yield from loading(ast.Module(node.orelse))
+        elif isinstance(node, ast.Try):
+            yield from loading(node)
+        else:
+            yield node
 
 
 OURS = Source(ROOT)
@@ -302,6 +336,11 @@ def test_parts_of_rpc_import_from_parts_below():
             if target[:1] == ("rpc",) and (below := target[1] if len(target) > 1 else name) not in (part, None):
                 where = f"{path.relative_to(ROOT)}:{line}: {part} imports {below}"
                 assert LAYERS_OF_RPC[below] < LAYERS_OF_RPC[part], where
+
+
+def test_loading_a_part_of_rpc_goes_through_few_floors():
+    chain = OURS.longest_chain("rpc", INTERFACES_OF_RPC)
+    assert len(chain) <= FLOORS_OF_RPC, " -> ".join(chain)
 
 
 def test_every_part_of_rpc_has_a_layer_and_every_package_a_page():

@@ -70,7 +70,7 @@ def taken(a, b):
     found = {"sent and not used": sum(counts), "queued": len(near.flow.queued), "calls": len(a.caller.table)}
     found |= {"requests": len(b.server.serving), "role": thread_role.blocker, "task": thread_role.task}
     if (reading := near.reading) is not None:
-        found |= {"turn": reading._turn._is_owned(), "followers": len(reading._followers)}
+        found |= {"turn": reading._turn._is_owned(), "followers": len(reading.followers)}
         found |= {
             "sleepers": reading._sleeper._asleep,
             "unwatched": not reading._watched,

@@ -58,13 +58,13 @@ def test_one_thread_reads_for_all_and_then_another(line):
     for future in line.futures[:3]:
         threads.append(in_thread(future.wait, results))
         wait_until(is_asleep(line))
-    wait_until(lambda: len(line.reading._followers) == 2)
+    wait_until(lambda: len(line.reading.followers) == 2)
     for number in (1, 0, 2):  # of a follower, of the reader, of the next reader
         line.send(number)
         wait_until(lambda number=number: number in results)
     for thread in threads:
         thread.join(20)
-    assert line.watched[-1] is True and not line.reading._followers
+    assert line.watched[-1] is True and not line.reading.followers
     assert line.readers[0] is threads[0] and line.readers[-1] is threads[2]
 
 
@@ -75,7 +75,7 @@ def test_a_follower_whose_time_is_up_passes_its_turn_on(line):
     with pytest.raises(TimeoutError):
         line.futures[1].wait(0.001)
     third = in_thread(line.futures[2].wait, results)
-    wait_until(lambda: line.reading._followers)
+    wait_until(lambda: line.reading.followers)
     line.send(0)
     first.join(20)
     line.send(2)
@@ -89,14 +89,14 @@ def queue(line):
     results, threads = [], []
     for number, future in enumerate(line.futures[:3]):
         threads.append(in_thread(future.wait, results))
-        wait_until(lambda number=number: is_asleep(line)() and len(line.reading._followers) == number)
+        wait_until(lambda number=number: is_asleep(line)() and len(line.reading.followers) == number)
     return results, threads
 
 
 def test_a_thread_that_was_to_read_and_came_too_late_stays_in_line(line, queue):
     results, threads = queue
-    line.reading._followers.popleft().release()  # the second, whom a reader asked; but the first reads
-    wait_until(lambda: len(line.reading._followers) == 2)
+    line.reading.followers.popleft().release()  # the second, whom a reader asked; but the first reads
+    wait_until(lambda: len(line.reading.followers) == 2)
     for number in (0, 2, 1):
         line.send(number)
         wait_until(lambda number=number: number in results)
@@ -107,16 +107,16 @@ def test_a_thread_that_was_to_read_and_came_too_late_stays_in_line(line, queue):
 
 def test_a_thread_that_need_not_read_any_more_wakes_no_other_while_one_reads(line, queue):
     results, threads = queue
-    line.reading._followers.popleft()  # the second is to read; its answer comes first
+    line.reading.followers.popleft()  # the second is to read; its answer comes first
     line.futures[1].set_result("otherwise")
     threads[1].join(20)
-    assert len(line.reading._followers) == 1
+    assert len(line.reading.followers) == 1
     for number in (0, 2):
         line.send(number)
         wait_until(lambda number=number: number in results)
     for thread in threads:
         thread.join(20)
-    assert line.readers == [threads[0], threads[2]] and not line.reading._followers
+    assert line.readers == [threads[0], threads[2]] and not line.reading.followers
 
 
 def test_one_thread_writes_for_all_while_many_wait(line, queue, monkeypatch):
