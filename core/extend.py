@@ -36,6 +36,7 @@ from .ops.table.in_place_history import changed
 from .ops.table.nodes import keep, keep_result, record, records
 from .ops.table.operation import operation
 from .ops.table.registry import OPERATIONS
+from .ops.table.row_buffers import RowBuffers
 from .ops.table.rows import ARRAYS, TENSORS, Row
 from .profiler.calls import RecordedCall, end_calls, record_call, take_calls
 from .profiler.names import operation_name
@@ -65,6 +66,7 @@ __all__ = [
     "RecordedCall",
     "RemovableHandle",
     "Row",
+    "RowBuffers",
     "Tensor",
     "TensorFunctionMode",
     "Watcher",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.extend import Array, Row, Tensor, keep, operation, record, records, row_dots, row_sums
+from ...core.extend import Array, Row, RowBuffers, Tensor, keep, operation, record, records, row_dots, row_sums
 from .normalization import affine, last_dims, shared_pull, standardized
 
 __all__ = ["layer_norm"]
@@ -51,9 +51,10 @@ def layer_norm(
         return affine(standardized(input, by_row, eps)[0], weight, bias, shape)
     size = math.prod(shape)
     rows = input.numpy(force=True).reshape(by_row)
-    normal = rows - row_sums(rows) / size
-    rate = 1 / np.sqrt(row_dots(normal, normal) / size + rows.dtype.type(eps))
-    normal *= rate
+    with RowBuffers(rows):
+        normal = rows - row_sums(rows) / size
+        rate = 1 / np.sqrt(row_dots(normal, normal) / size + rows.dtype.type(eps))
+        normal *= rate
     out = normal.copy() if weight is None else normal * weight.numpy(force=True).reshape(-1)
     if bias is not None:
         out += bias.numpy(force=True).reshape(-1)
@@ -80,10 +81,11 @@ def _gradients(
     results: list[Any] = [None, None, None]
     if edges[0] is not None:
         inner = rows if weight is None else rows * weight.reshape(-1)
-        projection = row_dots(inner, normal)
-        inner = inner - row_sums(inner) / size
-        inner -= normal * (projection / size)
-        inner *= rate
+        with RowBuffers(rows):
+            projection = row_dots(inner, normal)
+            inner = inner - row_sums(inner) / size
+            inner -= normal * (projection / size)
+            inner *= rate
         results[0] = inner.reshape(grad.shape)
     if edges[1] is not None:
         results[1] = _column_sums(rows * normal).reshape(shape)

@@ -18,6 +18,7 @@ from ...core.extend import (
     ARRAYS,
     Array,
     Row,
+    RowBuffers,
     Tensor,
     as_array,
     change,
@@ -58,11 +59,12 @@ def _rule(xp: Any, g: Any, a: Any, out: Any, rows: Rows, eps: float, centred: bo
 
 
 def _array_rule(g: Array, out: Array, size: int, centred: bool, rate: Array) -> Array:
-    result: Array = out * (row_dots(g, out) / -size)
-    result += g
-    if centred:
-        result -= row_sums(g) / size
-    result *= rate
+    with RowBuffers(g):
+        result: Array = out * (row_dots(g, out) / -size)
+        result += g
+        if centred:
+            result -= row_sums(g) / size
+        result *= rate
     return result
 
 
@@ -146,12 +148,12 @@ def standardized(input: Tensor, rows: Rows, eps: float, centred: bool = True) ->
     if not input.is_floating_point():
         raise TypeError(f"the input must be of floating-point numbers, not {given.dtype}")
     x, size = wide(given).reshape(rows), rows[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"), RowBuffers(x):
         mean = np.true_divide(row_sums(x), size, dtype=x.dtype) if centred else np.zeros((), x.dtype)
         out = x - mean if centred else x
         var = np.true_divide(row_dots(out, out), size, dtype=x.dtype)
         rate = 1 / np.sqrt(var + x.dtype.type(eps))
-    out = np.multiply(out, rate, out=out) if centred else out * rate
+        out = np.multiply(out, rate, out=out) if centred else out * rate
     result = Tensor(out.reshape(given.shape).astype(given.dtype, copy=False))
     if records(input):
         saved = (keep(input), keep_result(result))

@@ -213,3 +213,15 @@ def test_infinities_stay_in_their_place_in_cumulative_sums(shape):
     x[..., 100], x[..., 200] = np.inf, -np.inf
     with np.errstate(invalid="ignore"):
         assert np.array_equal(tg.tensor(x).cumsum(-1).numpy(), np.cumsum(x, -1), equal_nan=True)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_rows_divided_by_their_sums_leave_numpys_buffers_as_they_were(dim):
+    x = np.random.default_rng(0).standard_normal((150, 300)).astype(np.float32)
+    shares = np.exp(x - x.max(dim, keepdims=True))
+    shares /= np.add.reduce(shares.astype(np.float64), dim, keepdims=True).astype(np.float32)
+    with np.errstate(all="raise"):
+        size, errors = np.getbufsize(), np.geterr()
+        result = tg.softmax(tg.tensor(x), dim)
+        assert np.getbufsize() == size and np.geterr() == errors
+    assert np.allclose(result.numpy(), shares, rtol=1e-6, atol=0)

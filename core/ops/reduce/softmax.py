@@ -18,14 +18,16 @@ from ..table.array_functions import add_reduce, maximum_reduce, row_sums
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
+from ..table.row_buffers import RowBuffers
 from ..table.rows import ARRAYS, Row
 
 
 def _softmax_rule(xp: Any, g: Any, out: Any, dim: Any) -> Any:
     if xp is not ARRAYS:
         return (g - xp.sum_dims(g * out, dim, True)) * out
-    result = g * out
-    result = g - along(result, dim)
+    result = as_array(g * out)
+    with RowBuffers(out, dim):
+        result = np.subtract(g, along(result, dim), out=result)
     result *= out
     return result
 
@@ -33,9 +35,10 @@ def _softmax_rule(xp: Any, g: Any, out: Any, dim: Any) -> Any:
 def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: Any) -> Any:
     if xp is not ARRAYS:
         return g - xp.exp(out) * xp.sum_dims(g, dim, True)
-    result = np.exp(out)
-    result *= along(g, dim)
-    return g - result
+    result = as_array(np.exp(out))
+    with RowBuffers(out, dim):
+        result *= along(g, dim)
+    return np.subtract(g, result, out=result)
 
 
 def along(x: Array, axis: int | None) -> Any:
@@ -62,9 +65,10 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
         TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("softmax", input, dim, dtype)
-    shifted = x - _largest(x, axis)
-    out = np.exp(shifted if type(shifted) is np.ndarray else as_array(shifted))
-    out = out / along(out, axis)
+    with RowBuffers(x, axis):
+        out = as_array(x - _largest(x, axis))
+        np.exp(out, out=out)
+        np.divide(out, along(out, axis), out=out)
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_SOFTMAX, result, (input,), (keep_result(result),), axis)
@@ -84,10 +88,12 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | No
         TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("log_softmax", input, dim, dtype)
-    out = x - _largest(x, axis)
-    # NumPy would warn about the logarithm of 0 if there are no elements.
-    if x.size:
-        out = out - np.log(along(np.exp(out), axis))
+    with RowBuffers(x, axis):
+        out = x - _largest(x, axis)
+        # NumPy would warn about the logarithm of 0 if there are no elements.
+        if x.size:
+            out = as_array(out)
+            np.subtract(out, np.log(along(np.exp(out), axis)), out=out)
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_LOG_SOFTMAX, result, (input,), (keep_result(result),), axis)
