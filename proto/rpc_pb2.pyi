@@ -88,20 +88,22 @@ class GroupMessage(_message.Message):
     def __init__(self, joined: _Optional[_Union[WorkerRecord, _Mapping]] = ..., known: _Optional[int] = ...) -> None: ...
 
 class MembershipReport(_message.Message):
-    __slots__ = ("version", "links", "lost", "gone", "asks", "heard")
+    __slots__ = ("version", "links", "lost", "gone", "asks", "heard", "checks")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
     GONE_FIELD_NUMBER: _ClassVar[int]
     ASKS_FIELD_NUMBER: _ClassVar[int]
     HEARD_FIELD_NUMBER: _ClassVar[int]
+    CHECKS_FIELD_NUMBER: _ClassVar[int]
     version: int
     links: _containers.RepeatedCompositeFieldContainer[LinkReport]
     lost: _containers.RepeatedCompositeFieldContainer[LostWorker]
     gone: _containers.RepeatedScalarFieldContainer[int]
     asks: _containers.RepeatedCompositeFieldContainer[Question]
     heard: _containers.RepeatedCompositeFieldContainer[Question]
-    def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ..., gone: _Optional[_Iterable[int]] = ..., asks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., heard: _Optional[_Iterable[_Union[Question, _Mapping]]] = ...) -> None: ...
+    checks: _containers.RepeatedCompositeFieldContainer[Question]
+    def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ..., gone: _Optional[_Iterable[int]] = ..., asks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., heard: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ...) -> None: ...
 
 class Question(_message.Message):
     __slots__ = ("number", "version")

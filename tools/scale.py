@@ -64,8 +64,7 @@ def measure(workers: int, meter: Callable[[], float] = time.process_time) -> lis
         workers: how many.
         meter: returns what was spent so far; CPU time unless it is given.
     """
-    options = GrpcRpcBackendOptions(rpc_timeout=SECONDS, keepalive=SECONDS)
-    simulation = Simulation(1, workers, 0, Workload(), FaultPlan.drawn(1, 0.0), options)
+    simulation = job(workers, SECONDS)
     with on_this_thread(lambda record: simulation.violation(record.getMessage())):
         phases: dict[str, Callable[[], None]] = {
             "rendezvous": lambda: _join(workers),
@@ -80,6 +79,23 @@ def measure(workers: int, meter: Callable[[], float] = time.process_time) -> lis
     if simulation.result.violations:
         raise RuntimeError(simulation.result.violations[0])
     return costs
+
+
+def job(workers: int, keepalive: float) -> Simulation:
+    """Return a job without faults, that does not run yet.
+
+    Args:
+        workers: how many.
+        keepalive: simulated seconds after which a silent connection is checked.
+    """
+    options = GrpcRpcBackendOptions(rpc_timeout=SECONDS, keepalive=keepalive)
+    return Simulation(1, workers, 0, Workload(), FaultPlan.drawn(1, 0.0), options)
+
+
+def call_and_gather(simulation: Simulation) -> None:
+    """Let each worker call three others and come to a barrier of all."""
+    _everywhere(simulation, _call)
+    _everywhere(simulation, _wait_for_all)
 
 
 def _metered(phase: str, simulation: Simulation, run: Callable[[], None], meter: Callable[[], float]) -> Cost:

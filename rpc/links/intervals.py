@@ -76,6 +76,10 @@ class IntervalSet(Set[int]):
         """Return the first number of the interval that holds ``number``, which must be in the set."""
         return self._starts[bisect_right(self._starts, number) - 1]
 
+    def below(self, number: int) -> int:
+        """Return how many numbers of the set are lower than ``number``; takes O(n) for n intervals."""
+        return sum(min(end, number) - first for first, end in self.intervals() if first < number)
+
     def covers(self, other: "IntervalSet") -> bool:
         """Return whether this set has all numbers of another one; takes O(n log n) for n intervals."""
         return all(

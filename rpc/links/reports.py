@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain
 from typing import NamedTuple
@@ -49,6 +49,7 @@ class Report:
         gone: numbers of all workers that the author counts as lost. They are few intervals, because no number is used again.
         asks: by number of a worker that the author is about to lose, the version of its report that asked the others first.
         heard: by number of a worker that asks, the version of its latest question that the author knows.
+        checks: by number of a worker about which the author asks all for their findings, the version that asked first.
     """
 
     version: int = 0
@@ -57,6 +58,7 @@ class Report:
     gone: IntervalSet = field(default_factory=IntervalSet)
     asks: dict[int, int] = field(default_factory=dict)
     heard: dict[int, int] = field(default_factory=dict)
+    checks: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for number in self.lost:
@@ -76,7 +78,19 @@ class Report:
     def copy(self) -> Report:
         """Return a copy that does not change when this report does."""
         lost, gone = dict(self.lost), self.gone.copy()
-        return Report(self.version, dict(self.links), lost, gone, dict(self.asks), dict(self.heard))
+        return Report(self.version, dict(self.links), lost, gone, dict(self.asks), dict(self.heard), dict(self.checks))
+
+    def without(self, numbers: Set[int]) -> Report:
+        """Return the report without what it says about some workers, which are lost."""
+        if not any(number in numbers for number in (*self.links, *self.checks)):
+            return self
+        links = {number: evidence for number, evidence in self.links.items() if number not in numbers}
+        checks = {number: version for number, version in self.checks.items() if number not in numbers}
+        return replace(self, links=links, checks=checks)
+
+    def findings(self) -> dict[int, LinkFinding]:
+        """Return what the author has found about its links, by number, without the reasons."""
+        return {number: evidence.finding for number, evidence in self.links.items()}
 
     def suspects(self, number: int) -> bool:
         """Return whether the author cannot reach that worker."""
@@ -94,65 +108,6 @@ class Report:
         return self.suspects(number) and self.heard.get(asker, 0) >= version
 
 
-class Reports(dict[int, Report]):
-    """Reports by number: a graph of the members, two of which are linked unless one of them suspects the other.
-
-    Few members have anything to report. For every other member, looking it up returns an empty report.
-    """
-
-    def __missing__(self, author: int) -> Report:
-        return Report()  # not stored
-
-    def finding(self, author: int, number: int) -> LinkFinding | None:
-        """Return the finding of ``author`` about its link to that worker; ``None`` if its report has none."""
-        link = self[author].links.get(number)
-        return None if link is None else link.finding
-
-    def suspecting(self, number: int) -> list[int]:
-        """Return the numbers of the members that suspect that worker, the lowest first."""
-        return [other for other in sorted(self) if self[other].suspects(number)]
-
-    def linked(self, one: int, other: int) -> bool:
-        """Return whether neither of two members suspects the other."""
-        ours, theirs = self.get(one), self.get(other)
-        return not ((ours and ours.suspects(other)) or (theirs and theirs.suspects(one)))
-
-    def paths(self, start: int, members: Iterable[int]) -> dict[int, int]:
-        """Return, for each member that a path leads to, the first worker on the shortest path.
-
-        Args:
-            start: the member where the paths begin.
-            members: the numbers of all.
-        """
-        first: dict[int, int] = {}
-        fresh = [start]
-        unseen = {*members} - {start}
-        while fresh:
-            found = [(number, at) for at in fresh for number in unseen if self.linked(at, number)]
-            for number, at in sorted(found, reverse=True):  # of several paths, the one through the lowest number
-                first[number] = first.get(at, number)
-            fresh = sorted(first.keys() & unseen)
-            unseen -= first.keys()
-        return first
-
-    def reason(self, number: int, authors: Set[int], name: Callable[[int], str]) -> str:
-        """Return why a worker is lost, from the reports of ``authors``, in words.
-
-        Args:
-            number: the lost worker.
-            authors: numbers of the workers whose reports count.
-            name: returns the name of the worker of a number.
-        """
-        found = [(other, self[other].links[number]) for other in self.suspecting(number) if other in authors]
-        if not found:
-            return "it reached none of the others"
-        # The strongest evidence, and of several the lowest number's, so that all workers give the same reason.
-        author, evidence = max(found, key=lambda each: (each[1].finding, -each[0]))
-        text = f"{evidence.reason}, says worker {name(author)!r}"
-        others = ", ".join(repr(name(other)) for other, _ in found if other != author)
-        return f"{text}; confirmed by {others}" if others else text
-
-
 def encode_report(report: Report) -> bytes:
     """Return a report as the bytes of its protobuf form."""
     out = MembershipReport(version=report.version)
@@ -162,6 +117,7 @@ def encode_report(report: Report) -> bytes:
         out.lost.add(number=number, reason=loss.reason, left=loss.left)
     out.asks.extend(Question(number=number, version=version) for number, version in report.asks.items())
     out.heard.extend(Question(number=number, version=version) for number, version in report.heard.items())
+    out.checks.extend(Question(number=number, version=version) for number, version in report.checks.items())
     out.gone.extend(chain.from_iterable(report.gone.intervals()))
     return out.SerializeToString()
 
@@ -175,4 +131,5 @@ def decode_report(data: bytes) -> Report:
         report.gone.add_range(first, end)
     report.asks = {question.number: question.version for question in given.asks}
     report.heard = {question.number: question.version for question in given.heard}
+    report.checks = {question.number: question.version for question in given.checks}
     return report

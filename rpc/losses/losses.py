@@ -14,7 +14,7 @@ from ..links.reports import Loss, decode_report, encode_report
 from ..threads.due_work import DueWork
 from ..wire.control import ControlMessage, expelled
 from ..wire.messages import Topic
-from .verdict import (
+from .events import (
     CloseAgent,
     Event,
     Instruction,
@@ -27,8 +27,8 @@ from .verdict import (
     SendReport,
     TimePassed,
     Unreachable,
-    Verdicts,
 )
+from .verdict import Verdicts
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
@@ -82,6 +82,7 @@ class Losses:
         self._made: Verdicts | None = None
         self._due = DueWork()  # added with the lock held, done in the machine's order: a first loss is told first
         self._quiet = True  # no worker suspects another
+        self._troubled: dict[Peer, None] = {}  # peers whose dialing failed
         self._alarm = timers.alarm(self.watch)
         control.on(Topic.MEMBERSHIP, self._received)
 
@@ -95,6 +96,8 @@ class Losses:
 
     def ended(self, peer: Peer) -> None:
         """Take the evidence against ``peer`` after a session to it ended, or could not be made."""
+        if peer.suspicion.trouble is not None:
+            self._troubled[peer] = None
         evidence = peer.evidence()
         if evidence is not None:
             if self._state.leaving:
@@ -146,8 +149,7 @@ class Losses:
             due = self._machine().due(now)
         self._alarm.set(due)
         self._due.run()
-        for peer in self._peers.met():
-            self._update_cut(peer, now)
+        self._update_cuts(now)
 
     def last_report(self) -> bytes:
         """Return this worker's report, for its goodbye: the latest may not have arrived everywhere."""
@@ -173,15 +175,16 @@ class Losses:
     def _handle(self, event: Event) -> None:
         self._give(event, self._timers.now())
         self._due.run()
-        for peer in self._peers.met():
-            if peer.suspicion.trouble is not None:
-                self._update_cut(peer, None)
+        self._update_cuts(None)
 
     def _give(self, event: Event, now: float) -> None:
         with self._lock:
             machine = self._machine()
             self._add(machine.handle(event, now))
             self._quiet = machine.quiet
+            due = None if self._quiet else machine.due(now)
+        if due is not None:
+            self._alarm.set(due)
 
     def _add(self, instructions: list[Instruction]) -> None:
         # lock held
@@ -232,6 +235,12 @@ class Losses:
         self._expel(reason)
 
     # -- cut links
+
+    def _update_cuts(self, now: float | None) -> None:
+        for peer in list(self._troubled):
+            if peer.suspicion.trouble is None:
+                self._troubled.pop(peer, None)
+            self._update_cut(peer, now)
 
     def _update_cut(self, peer: Peer, now: float | None) -> None:
         """Fail the calls over a link that is known to be cut; if that is not known yet, look again later.

@@ -5,9 +5,14 @@ It decides which piece goes on, and whether every worker of a piece says itself 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Set
+from typing import TYPE_CHECKING
 
-from ..links.reports import LinkFinding, Reports
+from ..links.reports import LinkFinding
+
+if TYPE_CHECKING:
+    from ..links.intervals import IntervalSet
+    from .graph import LinkGraph
 
 
 class Piece:
@@ -16,7 +21,7 @@ class Piece:
     Args:
         me: number of that worker.
         members: numbers of all workers that are not lost.
-        reports: the reports that have arrived, and its own.
+        graph: the reports that have arrived, and its own.
 
     Attributes:
         here: numbers of the workers of the piece; the others are outside.
@@ -24,16 +29,18 @@ class Piece:
         silent: numbers of the other workers outside. They may be alive.
     """
 
-    def __init__(self, me: int, members: Iterable[int], reports: Reports) -> None:
+    def __init__(self, me: int, members: IntervalSet, graph: LinkGraph) -> None:
         self._me = me
-        self._reports = reports
-        self.here: Set[int] = reports.paths(me, members).keys() | {me}
-        outside = {number for number in members if number not in self.here}
+        self._graph = graph
+        split = graph.splits(me, members)
+        self.here: Set[int] = graph.paths(me, members).keys() | {me} if split else members
+        outside = {number for number in members if number not in self.here} if split else set()
         self.dead = {number for number in outside if self._found_dead(number)}
         self.silent = outside - self.dead
 
     def _found_dead(self, number: int) -> bool:
-        return any(self._reports.finding(other, number) is LinkFinding.DEAD for other in self.here)
+        found = (self._graph.finding(other, number) for other in self._graph.suspecting(number) & self.here)
+        return LinkFinding.DEAD in found
 
     @property
     def speaks(self) -> bool:
@@ -49,7 +56,7 @@ class Piece:
     @property
     def suspects(self) -> bool:
         """Return whether every worker of the piece says itself that it cannot reach any outside."""
-        return all(self._reports[author].suspects(number) for author in self.here for number in self.silent)
+        return all(self._graph[author].suspects(number) for author in self.here for number in self.silent)
 
     def confirms(self, asks: dict[int, int]) -> bool:
         """Return whether every worker of the piece has confirmed that it cannot reach any outside since it was asked.
@@ -59,7 +66,5 @@ class Piece:
         """
         others = self.here - {self._me}
         return self.suspects and all(
-            self._reports[author].confirms(self._me, number, asks[number])
-            for author in others
-            for number in self.silent
+            self._graph[author].confirms(self._me, number, asks[number]) for author in others for number in self.silent
         )

@@ -117,7 +117,7 @@ class Simulation:
             except Violation as violation:
                 self.violation(str(violation))
             finally:
-                self._end()
+                self.end()
         self.result.events = self.queue.executed
         self.result.seconds = self.queue.now
         self.result.digest = self.queue.digest()
@@ -219,7 +219,7 @@ class Simulation:
 
     # -- the end
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """Close everything. Errors of coroutines of killed workers are ignored."""
         self._over = True
         self.queue.standstill = 0

@@ -3,7 +3,8 @@
 from collections import deque
 
 from telegrad.rpc.links.reports import Evidence, LinkFinding
-from telegrad.rpc.losses.verdict import Opened, Reached, ReportReceived, SendReport, TimePassed, Unreachable, Verdicts
+from telegrad.rpc.losses.events import Opened, Reached, ReportReceived, SendReport, TimePassed, Unreachable
+from telegrad.rpc.losses.verdict import Verdicts
 
 TIMEOUT = 10.0
 SILENT = Evidence(LinkFinding.SILENT, "no connection within 10 s")

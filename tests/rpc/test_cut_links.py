@@ -13,7 +13,7 @@ from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessN
 from telegrad.rpc.group.shutdown import Shutdown
 from telegrad.rpc.links.reports import Evidence, LinkFinding, Report, encode_report
 from telegrad.rpc.links.suspicion import Suspicion, Trouble
-from telegrad.rpc.losses.verdict import Reached, ReportReceived, Unreachable
+from telegrad.rpc.losses.events import Reached, ReportReceived, Unreachable
 from telegrad.rpc.wire.control import ControlMessage
 from telegrad.rpc.wire.messages import Topic
 from telegrad.testing import in_process_cluster

@@ -6,7 +6,7 @@ import pytest
 from helpers.verdicts import DEAD, SILENT, TIMEOUT, Job, machine_of_three
 from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.links.reports import Evidence, LinkFinding, Report, decode_report, encode_report
-from telegrad.rpc.losses.verdict import (
+from telegrad.rpc.losses.events import (
     CloseAgent,
     Lose,
     MemberLeft,
@@ -16,8 +16,8 @@ from telegrad.rpc.losses.verdict import (
     SendReport,
     TimePassed,
     Unreachable,
-    Verdicts,
 )
+from telegrad.rpc.losses.verdict import Verdicts
 from telegrad.testing.schedules import every_order
 
 
@@ -186,7 +186,7 @@ def test_a_worker_that_says_nothing_vetoes_silence():
 def test_a_suspicion_is_answered_by_asking_the_suspected_worker():
     machine, other = machine_of_three(0), machine_of_three(1)
     (suspicion,) = other.handle(Unreachable(2, SILENT), 0.0)
-    assert suspicion.to == [0, 2]
+    assert suspicion.to == [0]
     (question,) = machine.handle(ReportReceived(1, suspicion.report), 0.0)
     assert question.to == [2] and not question.report.links
     assert machine.handle(ReportReceived(1, suspicion.report), 0.0) == []

@@ -7,7 +7,7 @@ from helpers.verdicts import DEAD, SILENT, TIMEOUT, Job, machine_of_three
 from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.links.intervals import IntervalSet
 from telegrad.rpc.links.reports import Loss, Report, decode_report, encode_report
-from telegrad.rpc.losses.verdict import (
+from telegrad.rpc.losses.events import (
     CloseAgent,
     Lose,
     MemberJoined,
@@ -16,8 +16,8 @@ from telegrad.rpc.losses.verdict import (
     ReportReceived,
     SendReport,
     Unreachable,
-    Verdicts,
 )
+from telegrad.rpc.losses.verdict import Verdicts
 
 
 def test_a_goodbye_is_passed_on():
@@ -58,8 +58,8 @@ def test_a_worker_that_others_count_as_lost_closes():
     job.handle(0, MemberLeft(2, "it has shut down"))
     job.settle()
     assert job.closed() == []  # it was not told: it said goodbye
-    job.handle(2, ReportReceived(1, job.machines[1].report))
-    assert job.closed() == [2] and "'w1'" in job.machines[2].closed
+    job.handle(2, ReportReceived(0, job.machines[0].report))
+    assert job.closed() == [2] and "'w0'" in job.machines[2].closed
 
 
 def joined(job, rank, order):

@@ -6,16 +6,8 @@ import random
 
 import pytest
 from telegrad.rpc.links.reports import Evidence, LinkFinding
-from telegrad.rpc.losses.verdict import (
-    Lose,
-    Opened,
-    Reached,
-    ReportReceived,
-    SendReport,
-    TimePassed,
-    Unreachable,
-    Verdicts,
-)
+from telegrad.rpc.losses.events import Lose, Opened, Reached, ReportReceived, SendReport, TimePassed, Unreachable
+from telegrad.rpc.losses.verdict import Verdicts
 from telegrad.testing.schedules import replayable, seeds
 
 TIMEOUT = 10.0

@@ -19,7 +19,7 @@ from telegrad.rpc.group.gathering import Rounds
 from telegrad.rpc.links.control_channel import ControlChannel
 from telegrad.rpc.links.control_queue import ControlQueue
 from telegrad.rpc.links.intervals import IntervalSet
-from telegrad.rpc.links.reports import Reports
+from telegrad.rpc.losses.graph import LinkGraph
 from telegrad.rpc.losses.losses import Losses
 from telegrad.rpc.losses.pieces import Piece
 from telegrad.rref import protocol as p
@@ -242,7 +242,8 @@ def test_a_loss_of_a_worker_that_others_reach_is_found(monkeypatch):
     def direct(self, start, members):
         return {rank: rank for rank in members if rank != start and self.linked(start, rank)}
 
-    monkeypatch.setattr(Reports, "paths", direct)
+    monkeypatch.setattr(LinkGraph, "paths", direct)
+    monkeypatch.setattr(LinkGraph, "splits", lambda *_: True)
     monkeypatch.setattr(Piece, "confirms", lambda *_: True)
     monkeypatch.setattr(Piece, "speaks", True)
     plan = FaultPlan(pauses={"cut": 5.0}, longest=12.0)
