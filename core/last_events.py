@@ -1,8 +1,9 @@
 """Last events of a worker, in memory that its launcher made: the launcher reads them also of a worker that was killed.
 
-The memory has two parts. *States* are overwritten in place, each under a name: the last value that the program logged, the
-position of a loop. *Events* are a ring: joined, lost another worker, left. Each is written to a slot of its own, whose head is
-written last, so a slot that was being written when the process died is empty or as before.
+The memory has three parts. *States* are overwritten in place, each under a name: the last value that the program logged, the
+position of a loop. *Events* are a ring: joined, lost another worker, left. Each of these is written to a slot of its own, whose
+head is written last, so a slot that was being written when the process died is empty or as before. Last come the calls that the
+worker served (``last_calls.py``).
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
+from .last_calls import LAST_CALLS_BYTES, LastCalls, PastCall, read_last_calls
+
 EVENTS_VARIABLE = "TELEGRAD_EVENTS"
 SLOT_BYTES = 256
 STATE_SLOTS = 16
 SLOTS = 64
-LAST_EVENTS_BYTES = SLOTS * SLOT_BYTES  # a multiple of a page
+TEXTS_BYTES = SLOTS * SLOT_BYTES
+LAST_EVENTS_BYTES = TEXTS_BYTES + LAST_CALLS_BYTES  # a multiple of a page
 SLOT_HEAD = struct.Struct("<dH")  # monotonic seconds, which all processes of a machine share; length of the text
 MOST_TEXT_BYTES = SLOT_BYTES - SLOT_HEAD.size
 EMPTY_HEAD = SLOT_HEAD.pack(0.0, 0)
@@ -37,12 +41,16 @@ class LastEvents:
 
     Args:
         memory: at least ``LAST_EVENTS_BYTES``, empty.
+
+    Attributes:
+        calls: takes the calls that it serves.
     """
 
     def __init__(self, memory: mmap.mmap | bytearray) -> None:
         self._memory = memory
         self._numbers = itertools.count()
         self._slots: dict[str, int] = {}
+        self.calls = LastCalls(memory, TEXTS_BYTES)
 
     def add(self, text: str) -> None:
         """Add an event; when there is no room, the oldest is overwritten."""
@@ -73,7 +81,7 @@ def read_last_events(memory: bytes) -> list[PastEvent]:
         memory: of its ``LastEvents``; whatever it holds, this returns.
     """
     found = []
-    for start in range(0, min(len(memory), LAST_EVENTS_BYTES), SLOT_BYTES):
+    for start in range(0, min(len(memory), TEXTS_BYTES), SLOT_BYTES):
         at, length = SLOT_HEAD.unpack_from(memory, start)
         body = start + SLOT_HEAD.size
         if at > 0 and 0 < length <= MOST_TEXT_BYTES:
@@ -82,6 +90,15 @@ def read_last_events(memory: bytes) -> list[PastEvent]:
                 PastEvent(at, "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text))
             )
     return sorted(found)
+
+
+def read_calls(memory: bytes) -> list[PastCall]:
+    """Return the calls that a worker served last, the first that began first.
+
+    Args:
+        memory: as for ``read_last_events``.
+    """
+    return read_last_calls(memory[TEXTS_BYTES:LAST_EVENTS_BYTES].ljust(LAST_CALLS_BYTES, b"\0"))
 
 
 def events_variable(descriptor: int, number: int) -> dict[str, str]:

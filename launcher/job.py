@@ -38,6 +38,7 @@ class WorkerResult:
         traceback: of the exception that ended its program, if it reported one.
         lost: names of the workers whose loss caused that exception.
         ended_early: it joined the job and ended without ``rpc.shutdown``.
+        last_trace: trace of the calls that it served last, if it failed and had served one.
         last_events: what it noted before its end (joined, lost, left; what it logged, its loops), in words, the latest last.
     """
 
@@ -51,6 +52,7 @@ class WorkerResult:
     lost: tuple[str, ...] = ()
     ended_early: bool = False
     last_events: tuple[str, ...] = ()
+    last_trace: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -180,4 +182,5 @@ def _result(engine: ScriptEngine, rank: int, first_rank: int, name: str, log_dir
         lost=tuple(failures.launched_name(name, engine.spec.workers) for name in worker.lost),
         ended_early=worker.ended_early,
         last_events=engine.last_events.get(rank, ()),
+        last_trace=engine.last_traces.get(rank),
     )

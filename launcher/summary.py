@@ -70,7 +70,8 @@ def root_cause_lines(cause: WorkerResult) -> Iterator[str]:
         yield from (f"    {line}" for line in cause.last_events)
     if cause.ended_by_launcher and not cause.ended_early:
         yield "    it failed, and did not end by itself: a thread that is not a daemon, or an exit handler, still ran"
-    yield f"    after {cause.after:.1f} s; its log: {cause.log}"
+    trace = f"; a trace of its last calls: {cause.last_trace}" if cause.last_trace else ""
+    yield f"    after {cause.after:.1f} s; its log: {cause.log}{trace}"
 
 
 def _end(worker: WorkerResult) -> str:

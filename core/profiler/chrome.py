@@ -38,8 +38,8 @@ def write_trace(
         began: when the times of the events begin, in the nanoseconds of ``time.perf_counter_ns``.
     """
     rows = [
-        *_names(workers),
-        _clock(_process(here), began),
+        *name_rows(workers),
+        clock_row(_process(here), began),
         *_slices(events),
         *_arrows(events),
         *_counters(memory, _process(here)),
@@ -53,13 +53,14 @@ def short_name(event: FunctionEvent) -> str:
     return event.name.rpartition("#remote_op: ")[2]
 
 
-def _names(workers: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+def name_rows(workers: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    """Yield rows that name the processes of workers, by rank, and put them in order."""
     for rank, name in sorted(workers.items()):
         yield {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"{name} (rank {rank})"}}
         yield {"name": "process_sort_index", "ph": "M", "pid": rank, "args": {"sort_index": rank}}
 
 
-def _clock(process: int, began: int) -> dict[str, Any]:
+def clock_row(process: int, began: int) -> dict[str, Any]:
     """Return a row that says when the trace began, on the clock that processes of one machine share, and by the wall clock."""
     wall = time.time_ns() - (time.perf_counter_ns() - began)
     return {"name": CLOCK_ROW, "ph": "M", "pid": process, "args": {"boot": _boot(), "began": began, "wall": wall}}

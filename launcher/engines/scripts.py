@@ -61,6 +61,7 @@ class ScriptEngine(Engine):
         super().__init__(len(spec.workers), spec.grace, node.folders if node else None)
         self._node = node
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
+        self.last_traces: dict[int, Path] = {}  # by rank, of workers that failed
         self.spec = spec
         self._log_dir = log_dir
         self._console = console
@@ -74,6 +75,16 @@ class ScriptEngine(Engine):
             self.selector.register(node.wake, selectors.EVENT_READ, partial(self._abandon, node))
         self._outputs: dict[int, WorkerOutput] = {}
         console.on_closed = lambda: self.post(Interrupted(signal.SIGPIPE))  # end as other programs in a pipeline do
+
+    def _write_last_trace(self, rank: int) -> None:
+        """Write what a worker did last that failed, before its memory goes with the job."""
+        end = self.supervisor.failures.worker(rank).exit
+        if end is None or not end.code or end.by_launcher:
+            return
+        name, first = self.spec.workers[rank], self._node.placement.first_rank if self._node else 0
+        path = self._log_dir / f"{name}.last.json"
+        if self.events_file.write_trace(rank, name, first + rank, path):
+            self.last_traces[rank] = path
 
     def run_to_the_end(self) -> None:
         """Run the job, end what it leaves running, and free all resources.
@@ -167,6 +178,7 @@ class ScriptEngine(Engine):
                 self._progress.lost(worker, reason, time.monotonic())
             case Exited(rank):
                 self._progress.ended(rank)
+                self._write_last_trace(rank)
 
     def refresh(self) -> float | None:
         now = time.monotonic()

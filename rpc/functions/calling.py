@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ...core.extend import operation_name, profiles, record_call
 from ...core.futures import Future, thread_role
+from ...core.worker_reports import last_events
 from ..options import UNSET_RPC_TIMEOUT, check_timeout
 from ..wire.function_names import reference, resolve
 from ..wire.messages import Method
 
 if TYPE_CHECKING:
+    from ...core.last_events import LastCalls
     from ..agent import Agent
     from ..calls.serving import ServerCall
     from ..links.peer import Peer
@@ -150,11 +152,12 @@ def open_request(body: tuple[Any, Any, Any], worker: str) -> tuple[Callable[...,
     return resolve(function, worker) if isinstance(function, str) else function, args, kwargs
 
 
-def serve_call(worker: str, call: ServerCall) -> None:
+def serve_call(worker: str, noted: LastCalls | None, call: ServerCall) -> None:
     """Answer ``Method.CALL``.
 
     Args:
         worker: name of this worker.
+        noted: takes the call, for the launcher; None if it does not.
         call: the request.
     """
     function, args, kwargs = call.open()
@@ -163,14 +166,19 @@ def serve_call(worker: str, call: ServerCall) -> None:
     call.what = getattr(function, "__qualname__", None) or repr(function)
     role = thread_role
     outer, role.inside = role.inside, False
+    if noted is not None:
+        noted.begin(call.what, *call.key)
     try:
         result = function(*args, **kwargs)
     finally:
         role.inside = outer
+        if noted is not None:
+            noted.end(*call.key)
     del args, kwargs
     call.reply_with(result, bool(getattr(function, ASYNC_MARK, False)))
 
 
 def serve_calls(agent: Agent) -> None:
     """Let an agent answer calls."""
-    agent.server.serve(Method.CALL, partial(serve_call, agent.name))
+    noted = last_events()
+    agent.server.serve(Method.CALL, partial(serve_call, agent.name, noted.calls if noted is not None else None))

@@ -90,6 +90,7 @@ PUBLIC_MODULES = {
     "core.job_records",
     "core.job_secrets",
     "core.last_events",
+    "core.last_trace",
     "core.late_imports",
     "core.linalg",
     "core.mpi",
