@@ -29,6 +29,7 @@ from .ops.reduce.losses import check_reduction, reduced
 from .ops.special.exponential_arrays import expm1_negative, log1p_exp
 from .ops.special.single_error_arrays import normal_share
 from .ops.table.array_functions import row_dots, row_sums
+from .ops.table.blockwise import blockwise
 from .ops.table.factories import binary, comparison, unary
 from .ops.table.fused import fused
 from .ops.table.in_place import inplace
@@ -77,6 +78,7 @@ __all__ = [
     "as_array",
     "attach",
     "binary",
+    "blockwise",
     "change",
     "changed",
     "check_reduction",

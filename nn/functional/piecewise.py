@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import ARRAYS, Array, Row, Tensor, inplace, keep, operation, record, records, wide
+from ...core.extend import ARRAYS, Array, Row, Tensor, blockwise, inplace, keep, operation, record, records, wide
 from .activation import floats, in_dtype_of
 
 __all__ = [
@@ -48,6 +48,7 @@ def _hardswish_rule(xp: Any, g: Any, a: Any) -> Any:
     return xp.chosen(~(a <= -3), g * slope)
 
 
+@blockwise
 def _hardswish_array_rule(g: Array, a: Array) -> Any:
     # Of a third of the input, clipped to -1 and 1, the whole part is not 0 at the ends alone: there the slope is 0 or 1.
     slope = wide(a).clip(-3, 3)
@@ -213,6 +214,13 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return record(_HARDSIGMOID, result, (input,), (keep(input),)) if records(input) else result
 
 
+def _hardswish_array(x: Array) -> Array:
+    values = _six_sigmoids(x)
+    values *= 1 / 6  # in float32 and float64, 6 times that is 1, so large numbers stay as they are
+    values *= x
+    return values
+
+
 def _six_sigmoids(x: Array) -> Array:
     values = x + 3
     return np.clip(values, 0, 6, out=values if values.ndim else None)
@@ -231,11 +239,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """
     if inplace:
         return _hardswish_(input)
-    x = floats(input)
-    values = _six_sigmoids(x)
-    values *= x
-    values /= 6
-    result = in_dtype_of(input, values)
+    result = in_dtype_of(input, _hardswish_array(floats(input)))
     return record(_HARDSWISH, result, (input,), (keep(input),)) if records(input) else result
 
 

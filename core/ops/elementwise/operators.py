@@ -230,7 +230,7 @@ sign = same_dtype(
 relu = same_dtype(
     "relu",
     real_only(lambda x: np.clip(x, 0, np.inf) if x.dtype.kind == "f" else np.maximum(x, 0)),  # twice as fast
-    lambda xp, g, out: xp.chosen(~(out <= 0), g),  # nan passes the gradient, as in PyTorch
+    lambda xp, g, out: xp.chosen(out != 0, g),  # nan passes the gradient, as in PyTorch
     saves="o",
     doc="Return ``max(input, 0)``; its gradient at 0 is 0.",
     method=True,

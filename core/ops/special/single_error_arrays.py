@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...types import Array
+from ..table.blockwise import blockwise
 from .evaluation import polynomial
 
 # atanh(erf(x)) / x in powers of x * x, for |x| < 3.95: from there on, erf is 1.
@@ -61,6 +62,7 @@ _TAIL = (
 )
 
 
+@blockwise
 def erf(x: Array) -> Array:
     """Return ``erf(x)`` of float32 numbers."""
     x = np.clip(x, -3.95, 3.95)  # nan stays nan
@@ -69,6 +71,7 @@ def erf(x: Array) -> Array:
     return np.tanh(result, out=result)
 
 
+@blockwise
 def normal_share(x: Array) -> Array:
     """Return ``(1 + erf(x / sqrt(2))) / 2`` of float32 numbers, the share of a normal distribution below ``x``.
 
