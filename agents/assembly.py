@@ -26,6 +26,7 @@ from ..rpc.extend import (
     Gathering,
     GrpcRpcBackendOptions,
     Lane,
+    MembershipEvents,
     Observer,
     Producers,
     RemoteWarnings,
@@ -88,6 +89,7 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(Producers(agent))
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
+    agent.add_part(MembershipEvents(agent))
     agent.add_part(Shutdown(agent))
     agent.add_part(Debugger(agent))
     agent.add_part(Sampler(agent))

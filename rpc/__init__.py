@@ -23,6 +23,7 @@ from .calls.current_call import CurrentCall, current_call
 from .functions.mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
 from .functions.streaming import Stream, stream
 from .group.gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
+from .group.membership import on_worker_joined, on_worker_lost, wait_for_workers, wait_for_workers_async
 from .links.worker_info import WorkerInfo
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
 from .security.tls import TlsFiles
@@ -69,6 +70,8 @@ __all__ = [
     "init_rpc_async",
     "metrics",
     "observe",
+    "on_worker_joined",
+    "on_worker_lost",
     "why",
     "remote",
     "rpc_async",
@@ -79,4 +82,6 @@ __all__ = [
     "shutdown_async",
     "stream",
     "trace_calls",
+    "wait_for_workers",
+    "wait_for_workers_async",
 ]

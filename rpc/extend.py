@@ -26,6 +26,7 @@ from .functions.streaming import STREAM_AHEAD, Stream, open_stream
 from .group.dynamic_group import DynamicGroup
 from .group.gathering import Gathering
 from .group.logged_group import LoggedGroup
+from .group.membership import MembershipEvents
 from .group.shutdown import Shutdown, shut_down
 from .lanes.frame import FRAME_LENGTH, FrameHandle, WaitingFrame
 from .lanes.inproc import InProcessLane, InProcessNetwork
@@ -98,6 +99,7 @@ __all__ = [
     "IntervalSet",
     "FrameKind",
     "Lane",
+    "MembershipEvents",
     "Method",
     "Later",
     "ObservedContext",

@@ -56,6 +56,8 @@ class Losses:
     Attributes:
         on_lost: called with each peer that is lost or left.
         on_agreed: called, before ``on_lost``, with each peer that left in a shutdown of all workers.
+        on_told: called with each peer that is lost, but not with one that left, and the reason, after ``on_lost``.
+        on_joined: called with each peer that joins a dynamic group.
         on_cut: called with a peer when the link to it is found to be cut.
     """
 
@@ -70,6 +72,8 @@ class Losses:
     ) -> None:
         self.on_lost: list[Callable[[Peer], None]] = []
         self.on_agreed: list[Callable[[Peer], None]] = []
+        self.on_told: list[Callable[[Peer, str], None]] = []
+        self.on_joined: list[Callable[[Peer], None]] = []
         self.on_cut: list[Callable[[Peer], None]] = []
         self._state = state
         self._peers = peers
@@ -122,6 +126,8 @@ class Losses:
             machine = self._machine()  # before ``add``: made of the workers that were known so far
             self._peers.add(record)
             self._add(machine.handle(MemberJoined(record.number), self._timers.now()))
+        for handler in self.on_joined:
+            handler(self._peers.at(record.number))
         self._due.run()
 
     def left(self, peer: Peer, reason: str, agreed: bool, report: bytes) -> None:
@@ -208,9 +214,12 @@ class Losses:
     # -- verdicts
 
     def _lose(self, peer: Peer, loss: Loss) -> None:
-        if not loss.left and not self._state.leaving:
+        told = not loss.left and not self._state.leaving
+        if told:
             _tell_of(peer, loss.reason)
         self._remove(peer, loss.reason)
+        for handler in self.on_told if told else ():
+            handler(peer, loss.reason)
 
     def _remove(self, peer: Peer, reason: str) -> None:
         """Count this incarnation of the worker as gone, for good."""

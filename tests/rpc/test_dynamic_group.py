@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -322,6 +323,34 @@ def test_a_killed_process_is_replaced_by_one_of_its_name(group, member):
     with a.use():
         assert rpc.rpc_sync("c", rpc.rpc_sync, ("b", os.getpid)) == last.process.pid
     assert last.leave() == c.leave() == 0
+
+
+@pytest.mark.processes
+def test_user_code_hears_that_a_worker_is_killed_and_that_another_joins_with_its_name(group, member):
+    a = group.join("a", 0)
+    with a.use():
+        heard = queue.Queue()
+        rpc.on_worker_lost(lambda worker, reason: heard.put(("lost", worker.name, "process died" in reason)))
+        rpc.on_worker_joined(lambda worker: heard.put(("joined", worker, rpc.get_worker_info().name)))
+        first = member("b", 1)
+        b = rpc.WorkerInfo("b", 1)
+        assert rpc.wait_for_workers("b") == [b]
+        assert heard.get(timeout=60) == ("joined", b, "a") and first.joined()
+        kept = rpc.remote("b", abs, (-3,))
+        assert kept.to_here() == 3
+        first.process.kill()
+        assert heard.get(timeout=60) == ("lost", "b", True)
+        with pytest.raises(WorkerLostError, match="'b'"):
+            rpc.rpc_sync("b", os.getpid)
+        second = member("b", 1)
+        assert rpc.wait_for_workers(["a", "b"], timeout=60) == [rpc.WorkerInfo("a", 0), b]
+        assert heard.get(timeout=60) == ("joined", b, "a") and second.joined()
+        assert rpc.rpc_sync("b", os.getpid) == second.process.pid
+        with pytest.raises(WorkerLostError, match="'b'"):
+            kept.to_here()
+        assert second.leave() == 0
+        until(lambda: names(a) == ["a"])
+        assert heard.empty()  # it said goodbye
 
 
 @pytest.mark.processes
