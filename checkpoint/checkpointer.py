@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
+import weakref
+from collections.abc import Collection
 from datetime import datetime, timezone
 from typing import Any
 
 from ..core.errors import CheckpointError
+from ..core.futures import Future, in_thread
+from ..data import DataLoader
 from .folder import INDEX, Entry, Folder
 from .index import Index, ShardFile
+from .job import Job
 from .lock import WriterLock
-from .parts import RandomNumbers, load_part, stateful
+from .parts import RandomNumbers, is_own, is_sharded, load_part, stateful
 from .reading import newest
 from .retention import Measured, ranked, superfluous
+from .snapshot import Buffers, Snapshot
 
 FILE = "worker{}.safetensors"
 
 
 class Checkpointer:
-    """Checkpoints of a training in a folder.
+    """Checkpoints of a training in a folder. In a distributed job all workers make one, and call its methods together.
 
     A checkpoint counts from when its index is on the disk, after its files. One that is damaged, or that was half written when
     its writer was killed, is passed over with a ``CheckpointWarning``, and the one before is used.
@@ -28,6 +34,8 @@ class Checkpointer:
         keep: how many of the last checkpoints to keep; ``None`` keeps all.
         keep_best: how many to keep besides, of those with the best metric.
         mode: "min" if a lower metric is better, else "max".
+        own: names of further parts of which each worker of a distributed job has another one, such as its stage of a pipeline.
+        group: the workers that save together; ``None`` is the default process group, if there is one.
         rng: whether the default generator of Telegrad, and those of Python and NumPy, are a part, named "rng".
         parts: objects with ``state_dict`` and ``load_state_dict``, by name: ``model=``, ``optimizer=``, ``loader=``,
             ``scheduler=`` or any other; also random generators of Telegrad, NumPy or Python, and dicts with values of your own.
@@ -62,6 +70,8 @@ class Checkpointer:
         keep_best: int = 0,
         mode: str = "min",
         rng: bool = True,
+        own: Collection[str] = (),
+        group: Any = None,
         **parts: Any,
     ) -> None:
         _check_options(keep, keep_best, mode, rng)
@@ -71,7 +81,15 @@ class Checkpointer:
         if rng:
             given["rng"] = RandomNumbers()
         self._parts = {name: stateful(name, part) for name, part in given.items()}
+        if unknown := [name for name in own if name not in self._parts]:
+            raise ValueError(f"own names {unknown}, and the parts are {[*self._parts]}")
+        self._own = {name for name, part in self._parts.items() if name in own or is_own(part)}
+        self._sharded = {name for name, part in self._parts.items() if is_sharded(part)} - self._own
+        self._job = Job(group)
         self._lock: WriterLock | None = None
+        self._buffers = Buffers()
+        self._writing: list[Future[None]] = []
+        weakref.finalize(self, _wait_for, self._writing)  # also at the end of the process
 
     # -- saving
 
@@ -86,29 +104,104 @@ class Checkpointer:
             CheckpointError: another writer uses the folder, or the disk is full or fails. The earlier checkpoints are whole.
             TypeError: a part has a state that cannot be saved; the text says where.
         """
+        self._check_step(step)
+        self.wait()
+        self._write(step, _number(metric), self._states())
+
+    def save_async(self, step: int, *, metric: float | None = None) -> Future[None]:
+        """Save all parts as they are now, beside training, and return the future of the writing.
+
+        The large arrays of an optimizer, its parameters and its state, are copied beside training too, and its next step waits
+        for that; all else is copied before this returns. Memory for one copy of the large arrays is kept. A checkpoint that is
+        still being written is waited for first, and its error is raised here, as by ``wait`` and ``close``.
+
+        Args:
+            step, metric: as for ``save``.
+
+        Raises:
+            CheckpointError, TypeError, ValueError: as for ``save``. The future's error says so if parameters were changed
+                otherwise than by their optimizer, before they were copied.
+        """
+        self._check_step(step)
+        self.wait()
+        snapshot = Snapshot(self._states(), self._parts.values(), self._buffers)
+        future = in_thread(self._write_snapshot, step, _number(metric), snapshot)
+        self._writing.append(future)
+        return future
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until what ``save_async`` began is written, and raise its error, once.
+
+        Args:
+            timeout: seconds; ``None`` is no limit.
+
+        Raises:
+            CheckpointError: it could not be written.
+            TimeoutError: it is not written yet.
+        """
+        if self._writing:
+            future = self._writing.pop()
+            try:
+                future.wait(timeout)
+            finally:
+                if not future.done():
+                    self._writing.append(future)
+
+    def _check_step(self, step: Any) -> None:
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise ValueError(f"step must be an integer that is not negative, and you gave {step!r}")
-        self._write(step, None if metric is None else float(metric), self._states())
 
     def _states(self) -> dict[str, Any]:
-        return {name: part.state_dict() for name, part in self._parts.items()}
+        """Return the states that this worker writes: the first one also those that are equal on all."""
+        mine = (name for name in self._parts if self._job.rank == 0 or name in self._own or name in self._sharded)
+        return {name: self._state(name) for name in mine}
+
+    def _state(self, name: str) -> Any:
+        part: Any = self._parts[name]
+        return part.sharded_state_dict() if name in self._sharded else part.state_dict()
+
+    def _write_snapshot(self, step: int, metric: float | None, snapshot: Snapshot) -> None:
+        snapshot.finish()
+        self._job.all_do(snapshot.check)
+        self._write(step, metric, snapshot.states)
+        snapshot.release()
 
     def _write(self, step: int, metric: float | None, states: dict[str, Any]) -> None:
         entry: Entry | None = None
         try:
-            self._take_lock()
-            entry = self._folder.begin(step)
-            file = self._write_file(entry, 0, states)
-            saved_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            self._folder.commit(entry, Index(step, metric, saved_at, [file]))
-            self._remove_superfluous()
+            begun = self._job.share(self._job.all_do(lambda: self._begin(step)))
+            if any(each.step != step for each in begun):
+                raise CheckpointError(
+                    f"the workers saved the steps {[each.step for each in begun]}; all save at the same step"
+                )
+            entry = begun[0]
+            files = self._job.share(self._job.all_do(lambda: self._write_file(begun[0], states)))
+            self._job.all_do(lambda: self._commit(begun[0], metric, files))
         except OSError as error:
             raise CheckpointError(
                 f"the checkpoint of step {step} cannot be written to {self._folder}: {error}; earlier ones are whole"
             ) from error
         finally:
-            if entry is not None and not self._folder.exists(entry, INDEX):
+            if entry is not None and self._job.rank == 0 and not self._folder.exists(entry, INDEX):
                 self._folder.remove(entry)
+
+    def _begin(self, step: int) -> Entry:
+        if self._job.rank:
+            return Entry(0, step, "")
+        self._take_lock()
+        return self._folder.begin(step)
+
+    def _commit(self, entry: Entry, metric: float | None, files: list[ShardFile]) -> None:
+        if self._job.rank:
+            return
+        for file in files:
+            if not self._folder.exists(entry, file.name) or self._folder.size(entry, file.name) != file.size:
+                raise CheckpointError(
+                    f"{file.name} is not in {self._folder} on worker 0: the folder must be one that all workers share"
+                )
+        saved_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        self._folder.commit(entry, Index(entry.step, metric, saved_at, files))
+        self._remove_superfluous()
 
     def _take_lock(self) -> None:
         if self._lock is None:
@@ -118,8 +211,8 @@ class Checkpointer:
                 if entry not in complete:  # its writer was killed: there is no other now
                     self._folder.remove(entry)
 
-    def _write_file(self, entry: Entry, rank: int, states: dict[str, Any]) -> ShardFile:
-        name = FILE.format(rank)
+    def _write_file(self, entry: Entry, states: dict[str, Any]) -> ShardFile:
+        name = FILE.format(self._job.rank)
         checksum = self._folder.save(entry, name, states)
         return ShardFile(name, self._folder.size(entry, name), checksum, [*states])
 
@@ -152,26 +245,48 @@ class Checkpointer:
             CheckpointError: there are checkpoints, and all are damaged; or a part does not fit, and the text names what is
                 missing, unexpected or of another shape. Parts that were given before it have been loaded then.
         """
-        entries = [entry for entry in self._folder.entries() if step is None or entry.step == step]
-        found = newest(self._folder, entries)
+        self.wait()
+        needed = None if self._sharded else {0, self._job.rank}
+        found = newest(self._folder, step, self._job, needed)
         if found is None:
             if step is not None:
                 raise CheckpointError(
                     f"there is no checkpoint of step {step} in {self._folder}; there are {self.steps()}"
                 )
             return 0
-        entry, states = found
-        self._load(entry, states)
+        entry, workers, states = found
+        self._job.all_do(lambda: self._load(entry, workers, states))
         return entry.step
 
-    def _load(self, entry: Entry, states: list[dict[str, Any]]) -> None:
-        (own,) = states
-        if missing := [name for name in self._parts if name not in own]:
-            raise CheckpointError(
-                f"checkpoint {entry.name} in {self._folder} has no part named {', '.join(missing)}; it has {', '.join(own)}"
-            )
+    def _load(self, entry: Entry, workers: int, states: dict[int, dict[str, Any]]) -> None:
+        where = f"checkpoint {entry.name} in {self._folder}"
+        if missing := [name for name in self._parts if name not in states[0]]:
+            raise CheckpointError(f"{where} has no part named {', '.join(missing)}; it has {', '.join(states[0])}")
         for name, part in self._parts.items():
-            load_part(name, part, own[name], f"checkpoint {entry.name} in {self._folder}")
+            if name in self._sharded:
+                shards = [state[name] for state in states.values()]
+                load_part(name, part.load_sharded_state_dict, shards, where)  # type: ignore[attr-defined]
+            elif name not in self._own:
+                load_part(name, part.load_state_dict, states[0][name], where)
+            elif workers == self._job.size:
+                load_part(name, part.load_state_dict, states[self._job.rank][name], where)
+            else:
+                self._load_of_others(name, workers, states, where)
+
+    def _load_of_others(self, name: str, workers: int, states: dict[int, dict[str, Any]], where: str) -> None:
+        """Load a part of which each worker has its own, where another number of workers saved it."""
+        part, first = self._parts[name], states[0][name]
+        if isinstance(part, DataLoader):
+            if not first["place"]["ended"]:
+                raise CheckpointError(
+                    f"{where} was saved by {workers} workers inside an epoch, and {self._job.size} workers cannot go on "
+                    f"with it: restore it with {workers}, or leave out {name} to begin the epoch anew"
+                )
+            load_part(name, part.load_state_dict, first, where)
+        elif not isinstance(part, RandomNumbers):
+            raise CheckpointError(f"{where} has {name} of {workers} workers, and {self._job.size} would restore it")
+        elif self._job.rank in states:
+            load_part(name, part.load_state_dict, states[self._job.rank][name], where)
 
     def steps(self) -> list[int]:
         """Return the steps of the checkpoints, the oldest first."""
@@ -188,7 +303,8 @@ class Checkpointer:
         return next((steps[number] for number in ranked([*measured], self._mode)), None)
 
     def close(self) -> None:
-        """Let another writer use the folder. So does the end of the process."""
+        """Wait until all is written, and let another writer use the folder. So does the end of the process."""
+        self.wait()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -198,6 +314,15 @@ class Checkpointer:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _number(metric: float | None) -> float | None:
+    return None if metric is None else float(metric)
+
+
+def _wait_for(writing: list[Future[None]]) -> None:
+    while writing:
+        writing.pop().wait()
 
 
 def _check_options(keep: int | None, keep_best: int, mode: str, rng: bool) -> None:

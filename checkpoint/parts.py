@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..core import default_generator
+from ..core import Generator, default_generator
 from ..core.errors import CheckpointError
+from ..data import DataLoader, Sampler
 
 
 @runtime_checkable
@@ -102,12 +103,22 @@ def stateful(name: str, part: Any) -> Stateful:
     )
 
 
-def load_part(name: str, part: Stateful, state: Any, where: str) -> None:
+def is_own(part: Any) -> bool:
+    """Return whether each worker of a job has a state of its own of a part: loaders, samplers and random generators."""
+    return isinstance(part, (DataLoader, Sampler, Generator, RandomNumbers, _PythonRandom, _NumpyGenerator))
+
+
+def is_sharded(part: Any) -> bool:
+    """Return whether the state of a part is spread over the workers of a job."""
+    return hasattr(part, "sharded_state_dict") and hasattr(part, "load_sharded_state_dict")
+
+
+def load_part(name: str, load: Callable[[Any], Any], state: Any, where: str) -> None:
     """Load the state of a part.
 
     Args:
         name: its name, for errors.
-        part: the part.
+        load: its function.
         state: its state.
         where: the checkpoint, for errors.
 
@@ -115,6 +126,6 @@ def load_part(name: str, part: Stateful, state: Any, where: str) -> None:
         CheckpointError: the state does not fit.
     """
     try:
-        part.load_state_dict(state)
+        load(state)
     except Exception as error:
         raise CheckpointError(f"{where} does not fit {name}: {error}") from error

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Container
+from functools import partial
 from typing import Any
 
 from ..core import Tensor
 from ..core.errors import CheckpointError
 from .folder import Entry, Folder
 from .index import Index, ShardFile
+from .job import Job
 
 NO_INDEX = "it has no index: it is being written, or its writer was killed"
 
@@ -19,19 +21,21 @@ class CheckpointWarning(UserWarning):
     """A checkpoint is damaged, and an earlier one is used."""
 
 
-def read(folder: Folder, entry: Entry) -> tuple[Index, list[dict[str, Any]]]:
-    """Return the index of a checkpoint, and the states in each of its files, by part.
+def read(folder: Folder, entry: Entry, ranks: Container[int] | None = None) -> tuple[Index, dict[int, dict[str, Any]]]:
+    """Return the index of a checkpoint, and by rank the states in its files, by part.
 
     Args:
         folder: where it is.
         entry: which it is.
+        ranks: the ranks whose files to read; ``None`` is all.
 
     Raises:
         CheckpointError: it is damaged; the text says which file.
     """
     try:
         index = folder.read_index(entry)
-        return index, [_read_file(folder, entry, file) for file in index.files]
+        files = [(rank, file) for rank, file in enumerate(index.files) if ranks is None or rank in ranks]
+        return index, {rank: _read_file(folder, entry, file) for rank, file in files}
     except CheckpointError as error:
         raise CheckpointError(f"checkpoint {entry.name} in {folder} is damaged: {error}") from error
     except OSError as error:
@@ -49,22 +53,28 @@ def _read_file(folder: Folder, entry: Entry, file: ShardFile) -> dict[str, Any]:
     return state
 
 
-def newest(folder: Folder, entries: Iterable[Entry]) -> tuple[Entry, list[dict[str, Any]]] | None:
-    """Return the newest checkpoint that is whole, and its states; ``None`` if there is no checkpoint at all.
+def newest(
+    folder: Folder, step: int | None, job: Job, ranks: Container[int] | None
+) -> tuple[Entry, int, dict[int, dict[str, Any]]] | None:
+    """Return the newest checkpoint that all workers can read, how many workers saved it, and its states by rank.
 
-    Each that is damaged causes a ``CheckpointWarning``.
+    Each that is damaged causes a ``CheckpointWarning``. Without any checkpoint, return ``None``.
 
     Args:
         folder: where they are.
-        entries: in the order of their numbers.
+        step: only of this step; ``None`` is any.
+        job: the workers; they choose the same one.
+        ranks: the ranks whose files this worker reads; ``None`` is all.
 
     Raises:
         CheckpointError: there are some, and all of them are damaged.
     """
+    entries = job.share([entry for entry in folder.entries() if step is None or entry.step == step])[0]
     errors = []
-    for entry in sorted(entries, reverse=True):
+    for entry in reversed(entries):
         try:
-            return entry, read(folder, entry)[1]
+            index, states = job.all_do(partial(read, folder, entry, ranks))
+            return entry, len(index.files), states
         except CheckpointError as error:
             errors.append(str(error))
             warnings.warn(f"{error}; the one before is used, if there is one", CheckpointWarning, stacklevel=4)
@@ -146,7 +156,7 @@ def describe(path: str | os.PathLike[str], step: int | None = None) -> dict[str,
             "sha256": file.sha256,
             "parts": {each: outline(state[each]) for each in state},
         }
-        for file, state in zip(index.files, states)
+        for file, state in zip(index.files, states.values())
     ]
     return {
         "name": entries[-1].name,

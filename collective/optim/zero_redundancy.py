@@ -120,6 +120,24 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         call = self._group.begin("consolidate_state_dict", f"to {to}")
         self._states = self._group.gather(call, self._named(self.optim), target)
 
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """Return the state of this rank's own parameters, by their places among all, and the options."""
+        assert self.optim is not None
+        self._pass_options()
+        return {"state": self._named(self.optim), "param_groups": super()._state_dict()["param_groups"]}
+
+    def load_sharded_state_dict(self, shards: Sequence[Mapping[str, Any]]) -> None:
+        """Load the results of ``sharded_state_dict`` of all ranks, of which there may have been more or fewer.
+
+        Args:
+            shards: those results, in any order.
+
+        Raises:
+            ValueError: they do not fit.
+        """
+        state = {place: each for shard in shards for place, each in shard["state"].items()}
+        self.load_state_dict({"state": state, "param_groups": shards[0]["param_groups"]})
+
     def _named(self, optimizer: Optimizer) -> dict[int, Any]:
         """Return the state of a rank's own parameters, by their places among all."""
         places = {id(parameter): place for place, parameter in enumerate(self._parameters())}

@@ -104,16 +104,20 @@ def test_two_writers_are_refused_and_a_lock_ends_with_its_holder(tmp_path, model
 
 def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path):
     lock = WriterLock(str(tmp_path))
-    wait, end = os.pipe()
+    (told, tell), (ended, end) = os.pipe(), os.pipe()
     if not (child := os.fork()):
-        os.read(wait, 1)
+        os.close(end)
+        os.write(tell, b"x")
+        os.read(ended, 1)  # until the parent has closed its end
         os._exit(0)
-    lock.close()
-    WriterLock(str(tmp_path)).close()
-    os.write(end, b"x")
-    os.waitpid(child, 0)
-    os.close(wait)
-    os.close(end)
+    try:
+        os.read(told, 1)
+        lock.close()
+        WriterLock(str(tmp_path)).close()
+    finally:
+        for descriptor in (told, tell, ended, end):
+            os.close(descriptor)
+        os.waitpid(child, 0)
 
 
 LIMITED = """
