@@ -25,6 +25,7 @@ from ..rpc.extend import (
     Executor,
     Gathering,
     GrpcRpcBackendOptions,
+    IdeSessions,
     Lane,
     MembershipEvents,
     Observer,
@@ -93,6 +94,7 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(Shutdown(agent))
     agent.add_part(Debugger(agent))
     agent.add_part(Sampler(agent))
+    agent.add_part(IdeSessions(agent))
     # rref: references, which travel in every message
     references = RRefContext(
         agent, backward_from, agent.options.ignore_rref_leaks, places_wanted(agent.options.rref_places)

@@ -8,6 +8,7 @@ from .current import agents as open_agents
 from .current import current_agent, rpc_agents
 from .debugging.debugger import Debugger
 from .debugging.hooks import install as install_debugger
+from .debugging.ide import IdeSessions
 from .debugging.sampler import Sampler
 from .functions.calling import (
     Later,
@@ -92,6 +93,7 @@ __all__ = [
     "GrpcRpcBackendOptions",
     "LaneListener",
     "LoggedGroup",
+    "IdeSessions",
     "InProcessLane",
     "InProcessNetwork",
     "Incoming",

@@ -190,13 +190,27 @@ def debug(
         bool, typer.Option("--all", metavar="", help="Give the commands to all threads that are held.")
     ] = False,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for a thread, if none is held.")] = True,
+    dap: Annotated[
+        bool, typer.Option("--dap", metavar="", help="Be the debug adapter of an IDE, at standard input and output.")
+    ] = False,
+    dap_port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=0, max=65535, help="The same at a port of this machine, for you alone."),
+    ] = None,
     timeout: Timeout = 2.0,
     as_json: Json = False,
 ) -> None:
     """Type into a thread that `breakpoint()` or `rpc.set_trace()` holds, with the commands of pdb.
 
     `where` shows the stack across workers. Ctrl-C leaves the terminal, not the program: the thread is still held.
+
+    With --dap or --dap-port an IDE debugs WORKER, which needs debugpy (the extra `debugpy`).
     """
+    if dap or dap_port is not None:
+        from .dap import serve_ide
+
+        _run(serve_ide, workers or [], job, dap_port, timeout)
+        return
     from .debug import DebugOptions, debug_job
 
     _run(debug_job, workers or [], job, DebugOptions(command or [], to_all, wait, timeout, as_json))

@@ -48,6 +48,7 @@ class Debugger:
 
     Attributes:
         requests: by what a request asks for, functions that return the future of the answer. Other parts add theirs.
+        hold_in_ide: holds this thread at the next line of a frame, for the IDE that is attached; None without one.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -61,6 +62,7 @@ class Debugger:
             set()
         )  # worker and number of each stop in the job, of which this worker knows
         self._lock = threading.Lock()
+        self.hold_in_ide: Callable[[FrameType], object] | None = None
         self._failed = False  # a thread of the job was held because of an exception: what fails after it is not
         self.requests: dict[str, Callable[[Mapping[str, Any]], Future[str]]] = {
             "stops": self._describe,
@@ -75,6 +77,9 @@ class Debugger:
 
     def set_trace(self, frame: FrameType) -> None:
         """Hold this thread at the next line of a frame."""
+        if self.hold_in_ide is not None:
+            self.hold_in_ide(frame)
+            return
         from .held_pdb import HeldPdb  # here: few programs are debugged
 
         ident = threading.get_ident()
@@ -100,10 +105,10 @@ class Debugger:
     def _hold(self, frame: FrameType, reason: str) -> Stop:
         code, thread = frame.f_code, threading.current_thread()
         place = HeldPlace(self._agent.name, thread.name, code.co_filename, frame.f_lineno, code.co_name, reason)
-        stop = Stop(next(self._numbers), place, threading.get_ident())
+        stop = Stop(self.next_number(), place, threading.get_ident())
         self._stops[stop.number] = stop
         self._asked[stop.number] = self._agent.timers.now()
-        self._tell(stop, True)
+        self.tell(stop.number, True)
         self._agent.timers.after(min(ALONE_SECONDS, STEPPING_SECONDS), self._look, stop)
         logger.warning(
             "worker %r is held at %s:%d in %s (%s); type into it with: telegrad debug %s",
@@ -115,7 +120,7 @@ class Debugger:
         self._stops.pop(stop.number, None)
         self._asked.pop(stop.number, None)
         stop.end()
-        self._tell(stop, False)
+        self.tell(stop.number, False)
 
     def _look(self, stop: Stop) -> None:
         """Let a thread go on to which no process has talked for ``ALONE_SECONDS``.
@@ -144,11 +149,20 @@ class Debugger:
 
     # -- time-outs stand still
 
-    def _tell(self, stop: Stop, held: bool) -> None:
-        """Note that a thread of this worker is held, or goes on, and tell the other workers."""
+    def next_number(self) -> int:
+        """Return a new number for something that holds threads of this worker."""
+        return next(self._numbers)
+
+    def tell(self, number: int, held: bool) -> None:
+        """Note that a thread of this worker is held, or goes on, and tell the other workers.
+
+        Args:
+            number: of what holds it.
+            held: whether it is held.
+        """
         agent = self._agent
-        self._note(agent.number, stop.number, held)
-        payload = json.dumps({"stop": stop.number, "held": held, "failed": self._failed}).encode()
+        self._note(agent.number, number, held)
+        payload = json.dumps({"stop": number, "held": held, "failed": self._failed}).encode()
         for peer in agent.peers.met():
             if peer.number != agent.number and not peer.gone:
                 agent.control.post(peer, Topic.HELD, payload)

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from ..wire.messages import Outgoing
 
 PACKAGE = __name__.partition(".rpc.")[0]
-HELD = (f"{PACKAGE}.rpc.debugging.stop", "read_line")  # module and function in which a debugger holds a thread
+HELD = {  # functions in which a debugger holds a thread, with their modules: of a prompt, and of an IDE
+    "read_line": f"{PACKAGE}.rpc.debugging.stop",
+    "_do_wait_suspend": "pydevd",
+}
 NOT_THE_PROGRAMS = {PACKAGE, "numpy", "grpc", *sys.stdlib_module_names} - {"__main__"}
 WaitOf = Callable[[FrameType], ObservedWait]
 NO_LAYERS: Mapping[CodeType, WaitOf] = MappingProxyType({})
@@ -103,7 +106,7 @@ def wait_of(
     """
     for frame in frames:
         code = frame.f_code
-        if code.co_name == HELD[1] and dict.get(frame.f_globals, "__name__") == HELD[0]:
+        if code.co_name in HELD and dict.get(frame.f_globals, "__name__") == HELD[code.co_name]:
             return ObservedWait("debugger")
         if (told := layers.get(code)) is not None:
             return told(frame)
