@@ -33,7 +33,8 @@ HELD = {  # functions in which a debugger holds a thread, with their modules: of
     "read_line": f"{PACKAGE}.rpc.debugging.stop",
     "_do_wait_suspend": "pydevd",
 }
-NOT_THE_PROGRAMS = {PACKAGE, "numpy", "grpc", *sys.stdlib_module_names} - {"__main__"}
+DEBUGPY = ("debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle", "_pydevd_frame_eval", "pydevd_tracing")
+NOT_THE_PROGRAMS = {PACKAGE, "numpy", "grpc", *DEBUGPY, *sys.stdlib_module_names} - {"__main__"}
 WaitOf = Callable[[FrameType], ObservedWait]
 NO_LAYERS: Mapping[CodeType, WaitOf] = MappingProxyType({})
 RUN_CODE = BaseEventLoop.run_forever.__code__
