@@ -59,6 +59,7 @@ def served(looks, allow_actions=False):
         finally:
             running.should_exit = True
             thread.join(20)
+            looks.close()
 
 
 def place_of(address):
