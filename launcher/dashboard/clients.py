@@ -59,16 +59,18 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]
         super().__init__(*rest, **named)
         self._limit = limit
         self._timer: asyncio.TimerHandle | None = None
+        self._place: Address = ("", 0)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Count it, and give it some time."""
         super().connection_made(transport)
-        self._timer = self.loop.call_later(TOKEN_SECONDS, self._limit.cut, self.client)
-        self._limit.opened(self.client, transport.abort)
+        self._place = self.client or self._place
+        self._timer = self.loop.call_later(TOKEN_SECONDS, self._limit.cut, self._place)
+        self._limit.opened(self._place, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count it no more."""
         if self._timer is not None:
             self._timer.cancel()
-        self._limit.closed(self.client)
+        self._limit.closed(self._place)
         super().connection_lost(exc)

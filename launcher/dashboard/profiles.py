@@ -50,8 +50,8 @@ class JobProfiles:
             hertz = max(min(LOOKS_OF_A_WORKER, LOOKS_OF_ALL / len(names)), FEWEST_LOOKS)
             with ThreadPoolExecutor(len(names)) as pool:  # all at the same time
                 workers = list(pool.map(lambda name: _sampled(job, name, seconds, hertz), names))
-            found = {"number": next(self._numbers), "job": job.key, "hertz": hertz, "workers": workers}
-            self._kept[found["number"]] = found
+            number = next(self._numbers)
+            found = self._kept[number] = {"number": number, "job": job.key, "hertz": hertz, "workers": workers}
             while len(self._kept) > PROFILES_KEPT:
                 del self._kept[min(self._kept)]
             return found

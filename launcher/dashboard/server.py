@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import secrets
 import socket
@@ -31,6 +32,17 @@ FILES = {"/": "index.html", PERFETTO_PATH: "perfetto.html", **{path: path[1:] fo
 END_SECONDS = 3.0  # between SIGTERM and SIGKILL
 
 
+class AnyJson(JSONResponse):  # type: ignore[misc]
+    """Answer in JSON, also where a worker says numbers that JSON does not have, or texts that are no Unicode."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the answer as bytes."""
+        try:
+            return bytes(super().render(content))
+        except ValueError:  # rare, and slow to look for
+            return json.dumps(_in_json(content), allow_nan=False).encode()
+
+
 def make_server(looks: JobLooks, token: str, hosts: list[str], allow_actions: bool) -> uvicorn.Server:
     """Return the server of a page.
 
@@ -41,9 +53,10 @@ def make_server(looks: JobLooks, token: str, hosts: list[str], allow_actions: bo
         allow_actions: the page may end workers.
     """
     limit = ClientLimit()
+    protocol: Any = partial(LimitedProtocol, limit)
     config = uvicorn.Config(
         Guard(make_application(looks, allow_actions), token, hosts, limit),
-        http=partial(LimitedProtocol, limit),
+        http=protocol,
         ws="none",  # else any program could fill the log, with a traceback for each request
         log_level="error",  # not of requests that are no HTTP, for the same reason
         access_log=False,
@@ -57,13 +70,13 @@ def make_application(looks: JobLooks, allow_actions: bool) -> Starlette:
     """Return the application, which answers all requests that it gets."""
 
     def state(request: Request) -> Response:
-        return JSONResponse({**looks.state(), "actions": allow_actions})
+        return AnyJson({**looks.state(), "actions": allow_actions})
 
     def worker(request: Request) -> Response:
         return _found(lambda: looks.worker(request.query_params.get("name", "")))
 
     def stacks(request: Request) -> Response:
-        return JSONResponse(looks.stacks())
+        return AnyJson(looks.stacks())
 
     def log(request: Request) -> Response:
         return _found(lambda: looks.log(request.query_params.get("name", "")))
@@ -79,7 +92,7 @@ def make_application(looks: JobLooks, allow_actions: bool) -> Starlette:
 
     def kill(request: Request) -> Response:
         if not allow_actions:
-            return JSONResponse({"error": "the page only reads: start it with --allow-actions"}, 403)
+            return AnyJson({"error": "the page only reads: start it with --allow-actions"}, 403)
         name = request.query_params.get("name", "")
         return _found(lambda: {"ended": end_processes(choose_workers(looks.job, [name]), END_SECONDS)})
 
@@ -131,6 +144,15 @@ def _file(name: str) -> Callable[[Request], Response]:
     return answer
 
 
+def _in_json(value: Any) -> Any:
+    """Return a value with None in the place of infinite numbers and of those that are none."""
+    if isinstance(value, dict):
+        return {key: _in_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_in_json(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _number(text: str) -> float:
     """Return the number that a text says; 0 if it says none."""
     with suppress(ValueError):
@@ -141,6 +163,6 @@ def _number(text: str) -> float:
 
 def _found(find: Callable[[], dict[str, Any]]) -> Response:
     try:
-        return JSONResponse(find())
+        return AnyJson(find())
     except NoJobError as error:
-        return JSONResponse({"error": str(error)}, 404)
+        return AnyJson({"error": str(error)}, 404)

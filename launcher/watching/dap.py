@@ -18,17 +18,16 @@ from typing import Any
 
 from ...core.printable import printable
 from ...core.tcp_owners import other_owner
-from ...rpc.debugging.dap_messages import dap_message
 from ..progress import report
 from .asking import NoAnswerError, names_of, question
 from .jobs import LocalJob, NoJobError, choose_job
 
-POLL_SECONDS = 2.0
+OUTPUT_WAIT_SECONDS = 2.0
 ANSWER_LIMIT = 10.0
 ATTACH_SECONDS = 30.0  # for the worker to load debugpy
 DETACH_SECONDS = 5.0  # for the worker to let its threads go
 MOST_PIECE = 256 << 10  # bytes of a request
-TERMINATED = {"seq": 1 << 30, "type": "event", "event": "terminated"}
+TERMINATED = b'{"seq": 1073741824, "type": "event", "event": "terminated"}'  # tells the IDE that the session is over
 
 
 def serve_ide(names: Sequence[str], key: str | None, port: int | None, timeout: float) -> bool:
@@ -135,7 +134,7 @@ class _Relay:
         """
         while True:
             try:
-                told = self.exchange(wait=POLL_SECONDS)
+                told = self.exchange(wait=OUTPUT_WAIT_SECONDS)
             except NoAnswerError as error:
                 if self.left and not self.refused:
                     return
@@ -144,7 +143,9 @@ class _Relay:
             write(data)
             self.got += len(data)
             if told["ended"] and not data:
-                return
+                break
+        if self.refused:
+            raise NoAnswerError(self.refused)
 
 
 def _session(
@@ -163,7 +164,7 @@ def _session(
     except (NoAnswerError, KeyError, TypeError, ValueError) as error:
         report(str(error))
         with suppress(OSError):
-            write(dap_message(TERMINATED))
+            write(b"Content-Length: %d\r\n\r\n%b" % (len(TERMINATED), TERMINATED))
         return False
     finally:
         with suppress(OSError):

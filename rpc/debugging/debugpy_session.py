@@ -23,9 +23,9 @@ from .dap_messages import WholeMessages, dap_message
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("examples", "tests", "benchmarks")  # folders beside this package, or in it, that have programs
-CONNECT_SECONDS = 20.0
-END_SECONDS = 2.0  # for debugpy to let the threads go
-MOST_KEPT = 8 << 20  # bytes of output that the IDE has not taken: debugpy waits then
+DEBUGPY_SECONDS = 20.0
+LET_GO_SECONDS = 2.0  # for debugpy to let the threads go
+MOST_KEPT_OUTPUT = 8 << 20  # bytes of output that the IDE has not taken: debugpy waits then
 MOST_WAITING_MESSAGES = 1000  # of the IDE that debugpy has not read
 DISCONNECT = {"seq": 1 << 30, "type": "request", "command": "disconnect", "arguments": {"terminateDebuggee": False}}
 INSTALL = "debugpy is not installed where worker {name!r} runs: pip install 'telegrad[debugpy]'"
@@ -52,11 +52,11 @@ class DebugpySession:
         self._arrived: Future[None] = Future()  # completes when there is more output, or the end
         self._room = threading.Condition(self._lock)
         self._to_debugpy: queue.Queue[bytes | None] = queue.Queue(MOST_WAITING_MESSAGES)
-        self._threads = [_start(each) for each in (self._read, self._write)]
+        self._threads = [_start(each) for each in (self._receive_all, self._send_all)]
 
     # -- for the IDE
 
-    def take(self, at: int, data: bytes) -> None:
+    def write(self, at: int, data: bytes) -> None:
         """Take bytes of the IDE.
 
         Args:
@@ -78,7 +78,7 @@ class DebugpySession:
                 raise RpcError("debugpy does not read what the IDE sends") from None
             self._taken = max(self._taken, at + len(data))
 
-    def give(self, got: int) -> tuple[bytes, bool]:
+    def output(self, got: int) -> tuple[bytes, bool]:
         """Return the output after the first ``got`` bytes, which the IDE has, and whether it has ended."""
         with self._lock:
             done = min(max(got - self._given, 0), len(self._output))
@@ -87,7 +87,7 @@ class DebugpySession:
             self._room.notify_all()
             return bytes(self._output), self._ended
 
-    def more(self) -> Future[None] | None:
+    def more_output(self) -> Future[None] | None:
         """Return a future of more output, or the end; None if there is some, or it has ended."""
         with self._lock:
             return None if self._output or self._ended else self._arrived
@@ -104,25 +104,25 @@ class DebugpySession:
             self._to_debugpy.put_nowait(dap_message(DISCONNECT))
             self._to_debugpy.put_nowait(None)
         with self._room:
-            self._room.wait_for(lambda: self._ended, END_SECONDS)
+            self._room.wait_for(lambda: self._ended, LET_GO_SECONDS)
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def join(self) -> None:
         """Wait for the threads of a closed session."""
         for each in self._threads:
-            each.join(END_SECONDS)
+            each.join(LET_GO_SECONDS)
         self._socket.close()
 
     # -- in threads
 
-    def _write(self) -> None:
+    def _send_all(self) -> None:
         with suppress(OSError):
             while (data := self._to_debugpy.get()) is not None:
                 self._socket.sendall(data)
             self._socket.shutdown(socket.SHUT_WR)
 
-    def _read(self) -> None:
+    def _receive_all(self) -> None:
         with suppress(OSError):
             while data := self._socket.recv(1 << 16):
                 with self._room:
@@ -130,7 +130,7 @@ class DebugpySession:
                     arrived, self._arrived = self._arrived, Future()
                 complete_once(arrived, None)
                 with self._room:
-                    self._room.wait_for(lambda: len(self._output) < MOST_KEPT or self._ended)
+                    self._room.wait_for(lambda: len(self._output) < MOST_KEPT_OUTPUT or self._ended)
         with self._room:
             self._ended = True
             arrived = self._arrived
@@ -147,14 +147,14 @@ def _connected(name: str) -> socket.socket:
     except ImportError:
         raise RpcError(INSTALL.format(name=name)) from None
     with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
-        listener.settimeout(CONNECT_SECONDS)
+        listener.settimeout(DEBUGPY_SECONDS)
         failed: list[BaseException] = []
         thread = _start(lambda: _settrace(listener.getsockname()[1], failed, listener))
         try:
             found = _accepted(listener)
         except OSError as error:
             raise RpcError(f"debugpy has not connected: {failed[0] if failed else error}") from None
-    thread.join(CONNECT_SECONDS)
+    thread.join(DEBUGPY_SECONDS)
     found.settimeout(None)
     return found
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .debugpy_session import DebugpySession
 
 IDE_SECONDS = 15.0  # without a request: then the IDE, or the command between, is gone
-LOOK_SECONDS = 2.0
+IDE_LOOK_SECONDS = 2.0
 MOST_WAIT_SECONDS = 5.0
 _process = threading.Lock()  # held while an IDE is attached to this process
 
@@ -44,6 +44,7 @@ class IdeSessions:
         self._agent = agent
         self._debugger = agent.part(Debugger)
         self._session: DebugpySession | None = None
+        self._ending = threading.Lock()
         self._number = 0
         self._asked = 0.0  # when the IDE asked last
         self._debugger.requests |= {"attach": self._attach, "exchange": self._exchange, "detach": self._detach}
@@ -74,7 +75,7 @@ class IdeSessions:
         self._session, self._asked = session, self._agent.timers.now()
         self._debugger.hold_in_ide = session.hold
         self._debugger.tell(self._number, True)
-        self._agent.timers.after(LOOK_SECONDS, self._look, session)
+        self._agent.timers.after(IDE_LOOK_SECONDS, self._look, session)
         complete_once(answer, json.dumps({"session": self._number}))
 
     def _find(self, request: Mapping[str, Any]) -> DebugpySession:
@@ -86,19 +87,19 @@ class IdeSessions:
     def _exchange(self, request: Mapping[str, Any]) -> Future[str]:
         session, wait = self._find(request), float(request["wait"])
         if data := request["data"]:
-            session.take(int(request["at"]), base64.b64decode(data, validate=True))
+            session.write(int(request["at"]), base64.b64decode(data, validate=True))
         answer: Future[str] = Future()
         if request["got"] is None:  # another request asks for output
             answer.set_result("{}")
             return answer
         got = int(request["got"])
-        session.give(got)
+        session.output(got)
 
         def tell(_: object = None) -> None:
-            output, ended = session.give(got)
+            output, ended = session.output(got)
             complete_once(answer, json.dumps({"data": base64.b64encode(output).decode(), "ended": ended}))
 
-        if wait <= 0 or (arrived := session.more()) is None:
+        if wait <= 0 or (arrived := session.more_output()) is None:
             tell()
         else:
             arrived.add_done_callback(tell)
@@ -116,12 +117,13 @@ class IdeSessions:
         if self._session is not session:
             return
         if self._agent.timers.now() - self._asked < IDE_SECONDS:
-            self._agent.timers.after(LOOK_SECONDS, self._look, session)
+            self._agent.timers.after(IDE_LOOK_SECONDS, self._look, session)
         else:
             threading.Thread(target=self._end, name="telegrad-detach", daemon=True).start()
 
     def _end(self, answer: Future[str] | None = None) -> None:
-        session, self._session = self._session, None
+        with self._ending:
+            session, self._session = self._session, None
         if session is not None:
             self._debugger.hold_in_ide = None
             session.close()

@@ -47,6 +47,10 @@ def adapter(*args):
     with subprocess.Popen([*LAUNCHER, "debug", *args], bufsize=0, **pipes) as process:
         try:
             yield process
+        except AssertionError:
+            process.kill()
+            print(process.wait(), process.stderr.read().decode())
+            raise
         finally:
             process.kill()
 

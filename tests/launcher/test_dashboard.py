@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import socket
 import urllib.request
 from contextlib import ExitStack
@@ -95,6 +96,14 @@ def test_the_page_only_reads_unless_actions_are_allowed(application):
     status, _, body = ask(application, "/api/kill?name=a", method="POST")
     assert status == 403 and "--allow-actions" in json.loads(body)["error"]
     assert ask(application, "/api/kill?name=a")[0] == 405 and ask(application, "/api/state", method="POST")[0] == 405
+
+
+def test_numbers_that_are_none_and_texts_that_are_no_unicode_are_answered(look):
+    seen = observed("w\udc80<", 0, cpu_seconds=math.nan, memory_bytes=1 << 70, answer_seconds=math.inf)
+    application = server.make_server(look([seen]), TOKEN, [HOST], allow_actions=False).config.app
+    status, _, body = ask(application, "/api/state")
+    (worker,) = json.loads(body)["workers"]
+    assert (status, worker["worker"], worker["cpu_seconds"], worker["answer_seconds"]) == (200, "w\udc80<", None, None)
 
 
 def test_unknown_workers_and_logs_are_told(application, look, tmp_path):

@@ -1,5 +1,6 @@
 """The page of a job in a browser: what it draws, with hostile names, and which keys work."""
 
+import math
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -113,6 +114,18 @@ def test_texts_of_programs_are_never_markup(browser, look, monkeypatch, tmp_path
         browser.get(address.replace("/?", "/perfetto?") + "&profile=1")
         shows(browser, "#about", "2 workers")
         assert no_errors(browser) == []
+
+
+@pytest.mark.slow
+def test_numbers_that_are_none_are_left_out(browser, look):
+    seen = observed("w", 0, cpu_seconds=math.nan, memory_bytes=-5, pool_busy=-1, calls_made=1 << 80)
+    seen = replace(seen, logged=[ObservedSeries("loss", 2, 1, math.inf, 0.1, [0, 1, 2], [math.nan])])
+    with served(look([seen])) as address:
+        browser.get(address)
+        shows(browser, "#view", "w")
+        for view in ("Calls", "References", "Contexts", "Curves", "Stacks", "Workers"):
+            open_view(browser, view)
+        assert text_of(browser, "#status") == "" and no_errors(browser) == []
 
 
 @pytest.mark.slow

@@ -107,6 +107,7 @@ PUBLIC_MODULES = {
     "core.shared_memory",
     "core.stack_dumps",
     "core.sparse",
+    "core.tcp_owners",
     "core.worker_reports",
     "rpc.certificates",
     "rpc.exporting",

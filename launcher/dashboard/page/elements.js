@@ -36,6 +36,7 @@ export const duration = (seconds) => {
   const two = (value) => String(value).padStart(2, "0");
   return days ? `${days}d${two(hours)}h` : hours ? `${hours}h${two(minutes)}m` : minutes ? `${minutes}m${two(rest)}s` : `${rest}s`;
 };
-export const place = (at) => (at ? `${at.function} at ${at.file}:${at.line}` : "");
+// A place in the program; a file below the job's folder is named from there.
+export const place = (at, folder) => (at ? `${at.function} at ${at.file.startsWith(`${folder}/`) ? at.file.slice(folder.length + 1) : at.file}:${at.line}` : "");
 export const number = (value) => (value === null ? "" : Number(value).toPrecision(5).replace(/\.?0+$/, ""));
 export const short = (value) => (value === 0 || (Math.abs(value) >= 0.001 && Math.abs(value) < 1e6) ? String(Number(value.toPrecision(4))) : value.toExponential(1));

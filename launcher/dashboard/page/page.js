@@ -77,7 +77,7 @@ function curvesView() {
 }
 
 function curve(name, lines) {
-  const points = lines.map((each) => each.steps.map((step, index) => [step, each.values[index]]).filter(([, value]) => value !== null));
+  const points = lines.map((each) => each.steps.map((step, index) => [step, each.values[index]]).filter(([step, value]) => Number.isFinite(step) && Number.isFinite(value)));
   const all = points.flat();
   if (!all.length) return make("p", { class: "quiet" }, `${name}: no finite value`);
   const [xs, ys] = [all.map(([x]) => x), all.map(([, y]) => y)];
@@ -214,9 +214,9 @@ function showGraph() {
 
 function showWhy() {
   const causes = page.state.why.slice(0, 20).map((each) => make("li", { class: each.severity },
-    make("span", { class: each.severity === "busy" ? "busy" : each.severity === "slow" ? "slow" : "bad" }, each.text), each.at ? make("span", { class: "quiet" }, ` in ${place(each.at)}`) : null,
+    make("span", { class: each.severity === "busy" ? "busy" : each.severity === "slow" ? "slow" : "bad" }, each.text), each.at ? make("span", { class: "quiet" }, ` in ${place(each.at, page.state.folder)}`) : null,
     each.waiting.length ? make("div", { class: "quiet" }, `waiting for it: ${each.waiting.join(", ")}`) : null,
-    each.chain.length ? make("ol", {}, each.chain.map((step) => make("li", {}, `${step.worker}: ${step.text}${step.at ? `, in ${place(step.at)}` : ""}`))) : null));
+    each.chain.length ? make("ol", {}, each.chain.map((step) => make("li", {}, `${step.worker}: ${step.text}${step.at ? `, in ${place(step.at, page.state.folder)}` : ""}`))) : null));
   const left = page.state.why.length - causes.length;
   if (left) causes.push(make("li", { class: "quiet" }, `${left} more`));
   put(byId("why"), causes.length ? causes : [make("li", { class: "quiet" }, page.state.ended ? "The job has ended." : "Nothing waits.")]);
