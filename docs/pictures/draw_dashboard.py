@@ -16,8 +16,7 @@ PICTURES = {  # by name of the tests, the name here
     "deadlock_light": "dashboard",
     "curves_dark": "dashboard_dark",
     "backward_7_light": "dashboard_backward",
-    "flames_light": "dashboard_flames",
-    "backward_2_narrow": "dashboard_narrow",
+    "flames": "dashboard_flames",
 }
 
 

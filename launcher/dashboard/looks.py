@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...rpc.observing import Observation
+from ...rpc.observing import Cause, Observation
 from ..watching.jobs import LocalJob, NoJobError
 from ..watching.logs import end_of_log
 from ..watching.stack import COMMAND_THREAD
@@ -22,6 +22,7 @@ FEW_CALLS = 50  # calls and requests of a worker that a look shows
 LOG_END_BYTES = 1 << 16
 MOST_STACKS = 5000
 LOOK_PARTS = ("calls", "requests", "contexts", "links", "logged", "loops")
+GONE_STATE = "gone"  # of a worker whose process has ended
 LEFT_OUT = ("threads", "owned", "held", "calls", "requests")  # of a short look: they may be long
 
 
@@ -61,8 +62,13 @@ class JobLooks:
             "seconds": time.time() - self.job.began,
             "at": time.time(),
             "workers": [_short(each) for each in seen],
-            "why": [] if self._watched.ended else self._watched.why.table()["causes"],
+            "why": [] if self._watched.ended else [*_losses(seen), *self._causes(seen)],
         }
+
+    def _causes(self, seen: list[Observation]) -> list[dict[str, Any]]:
+        """Return why the job waits, as of the last whole look, without workers that have gone since."""
+        gone = {each.worker for each in seen if each.process_state == GONE_STATE}
+        return [each for each in self._watched.why.table()["causes"] if each["worker"] not in gone]
 
     def worker(self, name: str) -> dict[str, Any]:
         """Return all that a worker does; what it did at the last look, if it has gone.
@@ -135,11 +141,19 @@ def _with_gone(seen: list[Observation], before: list[Observation]) -> list[Obser
     return sorted([*seen, *gone], key=lambda each: (each.rank, each.worker))
 
 
+def _losses(seen: list[Observation]) -> list[dict[str, Any]]:
+    gone = [each for each in seen if each.process_state == GONE_STATE]
+    return [
+        asdict(Cause("lost", "lost", each.worker, [each.worker], f"{each.worker!r} has gone: {each.error}", None))
+        for each in gone
+    ]
+
+
 def _gone(before: Observation, seen: list[Observation]) -> Observation:
     views = {each.worker: link.state for each in seen for link in each.links if link.to == before.worker}
     why = next(iter(views.values()), "its process has ended")
     found = Observation(before.worker, before.number, before.rank, why, views, host=before.host)
-    return replace(found, process_id=before.process_id, process_state="gone")
+    return replace(found, process_id=before.process_id, process_state=GONE_STATE)
 
 
 def _short(seen: Observation) -> dict[str, Any]:

@@ -120,12 +120,24 @@ def screen(browser, width=1400, height=900, dark=False):
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def picture(browser, folder, name):
-    """Write a picture of the page to a folder, or to that of ``TELEGRAD_PICTURES``; of a narrow one, down to its end."""
+def picture(browser, folder, name, part=None):
+    """Write a picture of the page to a folder, or to that of ``TELEGRAD_PICTURES``; of a narrow one, down to its end.
+
+    Args:
+        browser: the browser.
+        folder: where to write it.
+        name: of the file, without its ending.
+        part: selector of the only part that is wanted.
+    """
     width, height, end = browser.execute_script(
         "return [innerWidth, innerHeight, document.documentElement.scrollHeight]"
     )
     clip = {"x": 0, "y": 0, "width": width, "height": min(end, 2400) if width < 600 else height, "scale": 1}
+    if part is not None:
+        box = browser.execute_script(
+            "return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", part
+        )
+        clip |= {key: box[key] for key in ("x", "y", "width", "height")}
     options = {"format": "png", "captureBeyondViewport": True, "clip": clip}
     data = b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", options)["data"])
     place = Path(PICTURES or folder)

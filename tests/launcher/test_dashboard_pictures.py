@@ -22,6 +22,7 @@ from helpers.browser import (
     screen,
     served,
     shows,
+    text_of,
 )
 from helpers.launched import read_until
 from telegrad.launcher.dashboard.looks import JobLooks
@@ -225,6 +226,8 @@ def test_a_worker_that_was_killed_stays_on_the_page(browser, here, tmp_path):
             shows(browser, "#job", "3 workers")
             workers[2].kill()
             shows(browser, "#view", "gone")
+            shows(browser, "#why", "'worker2' has gone: its process died, or ended without rpc.shutdown()")
+            assert "'worker2' sleeps" not in text_of(browser, "#why")
             assert count_of(browser, "#graph circle.bad") == 1 and count_of(browser, "#graph circle") == 3
             pictures(browser, tmp_path, "lost")
         (tmp_path / "end").touch()

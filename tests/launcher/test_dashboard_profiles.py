@@ -124,6 +124,7 @@ def test_a_profile_is_drawn_downloaded_and_given_to_perfetto(browser, here, job,
             with screen(browser, **size):
                 assert fits(browser)
                 picture(browser, tmp_path, f"flames_{name}")
+        picture(browser, tmp_path, "flames", "#view")
 
         folded, trace, link = browser.find_elements("css selector", "#profile .bar > *")
         folded.click(), trace.click()

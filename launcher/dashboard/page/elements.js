@@ -1,5 +1,5 @@
 // Elements of the page, tables, and words for numbers and places. Texts of programs are only ever set as text.
-export const COLORS = ["#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#1b7c83", "#6e7781"];
+export const COLORS = Array.from({ length: 8 }, (_, index) => `var(--curve${index})`); // page.css has them, light and dark
 const DRAWN = ["svg", "g", "line", "path", "circle", "text", "polyline", "rect", "title"];
 export const byId = (id) => document.getElementById(id);
 
