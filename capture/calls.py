@@ -19,6 +19,7 @@ from ..core import autograd
 from ..core.extend import Generator, Tensor, memory_address
 from ..nn.extend import clip_norm, clip_values
 from .errors import Unrecordable
+from .leaving import only_leaves
 from .recorder import Recorder
 from .trees import tensors_of
 
@@ -79,6 +80,7 @@ _REASONS = {
     autograd.grad.__code__: "autograd.grad() is not recorded; call backward()",
     memory_address.__code__: "an address is read",
 }
+_ITEM = Tensor.item.__code__
 _READ = Tensor.grad.fget.__code__  # type: ignore[attr-defined]
 _ASSIGN = Tensor.grad.fset.__code__  # type: ignore[attr-defined]
 _BACKWARD = autograd.backward.__code__
@@ -96,10 +98,11 @@ class Calls:
 
     Args:
         recorder: gets them.
+        code: of the recorded function, if it is one of Python.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: Recorder, code: CodeType | None) -> None:
+        self._recorder, self._code = recorder, code
         self._inside: list[FrameType] = []  # recorded calls that run
         self._known: dict[CodeType, str | None] = {}
         self._former: Any = None
@@ -131,6 +134,8 @@ class Calls:
                 recorder.depth -= 1
                 if frame.f_code is _BACKWARD:
                     recorder.backward_ended()
+                if frame.f_code is _ITEM:
+                    recorder.number_read(frame.f_locals["self"], arg)
                 if frame.f_code is _READ:
                     recorder.gradient_read(frame.f_locals["self"], arg)
                 if frame.f_code in _CLIPPING:
@@ -146,6 +151,8 @@ class Calls:
         try:
             if code is _BACKWARD:
                 self._backward(frame.f_locals)
+            elif code is _ITEM and self._only_leaves(frame.f_back):
+                pass
             elif code is _READ:
                 recorder.read_gradient(frame.f_locals["self"])
             elif code is _ASSIGN:
@@ -166,6 +173,9 @@ class Calls:
         except Exception as error:  # what fails here fails again when it is called, with its own message
             recorder.stop(f"{code.co_name}() failed: {error}")
         self._inside.append(frame)
+
+    def _only_leaves(self, caller: FrameType | None) -> bool:
+        return caller is not None and caller.f_code is self._code and only_leaves(caller)
 
     def _backward(self, given: dict[str, Any]) -> None:
         if given["create_graph"] or given["inputs"] is not None:

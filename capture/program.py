@@ -78,12 +78,14 @@ class Program:
         tracer: has the statements.
         whole: names of the operations that run as a whole, with the reasons.
         steps: the operations.
+        numbers: the values of numbers that are read.
     """
 
     def __init__(self, names: Names, gradients: Gradients) -> None:
         self.tracer = Tracer(self._outer)
         self._grads = gradients
         self.steps = Steps()
+        self.numbers: list[Value] = []
         self.whole: list[tuple[str, str]] = []
         self._names = names
         self._shadows: dict[int, Tensor] = {}  # by the ids of tensors, those over stand-ins in their places
@@ -233,6 +235,11 @@ class Program:
             if stand_in._example is not gradient._array:
                 np.copyto(stand_in._example, gradient._array)
 
+    def number(self, tensor: Tensor) -> None:
+        """Add that the only element of a tensor is read."""
+        self.numbers.append(self.tracer.value(storages=frozenset()))
+        self.tracer.effect(number_in, (self._value(tensor),), self.numbers[-1])
+
     # -- the arguments of statements
 
     def argument(self, each: Any) -> Any:
@@ -365,6 +372,11 @@ def call_whole(function: Callable[..., Any], grad: bool, args: Any, kwargs: Any)
     """Call an operation in a replay, in the grad mode of its recording."""
     with set_grad_enabled(grad):
         return function(*args, **kwargs)
+
+
+def number_in(array: Any) -> Any:
+    """Return the only element of an array."""
+    return array.item()
 
 
 def array_at(result: Any, place: int) -> Any:

@@ -15,7 +15,7 @@ from .gradients import Gradients, assign_gradient, clear_gradient
 from .lines import user_line
 from .names import Names
 from .program import Operation, Program
-from .trees import form, tensors_of
+from .trees import form, keys_of, numbered, tensors_of
 from .values import mapped
 
 
@@ -32,6 +32,7 @@ class Recorder(Watcher):
         program: the program, or ``None``.
         events: operations and other calls in order, in a form that can be compared.
         reason: why the recording ended; ``None`` while it goes on.
+        numbers: those that it has read, and can only return.
         depth: above 0 while an operation or another recorded call runs.
         drew: whether random numbers were drawn since it was last set.
     """
@@ -42,6 +43,7 @@ class Recorder(Watcher):
         self.program = Program(self.names, self.gradients) if program else None
         self.events: list[Any] = []
         self.reason: str | None = None
+        self.numbers: list[float] = []
         self.depth = 0
         self.drew = False
         self._alive: list[Any] = []  # tensors are named by their ids
@@ -233,6 +235,18 @@ class Recorder(Watcher):
             raise Unrecordable(f".grad of a result is {what}")
         return name
 
+    def number_read(self, tensor: Tensor, number: Any) -> None:
+        """Record that a number was read of a tensor, which the call can only return."""
+        if self.reason is not None:
+            return
+        self.events.append(("item", self.names.name(tensor)))
+        if type(number) is not float:  # others may be the same object as a constant
+            self.stop("item() reads elements; return the tensor, and read it outside")
+            return
+        self.numbers.append(number)
+        if self.program is not None:
+            self.program.number(tensor)
+
     def changed(self, tensors: Iterable[Tensor]) -> None:
         """Note that a recorded call has changed these tensors in place."""
         self.names.changed(tensors)
@@ -244,7 +258,9 @@ class Recorder(Watcher):
             return None
         try:
             self.names.check()
-            return form(result, self.names.name)
+            if any(key is number for key in keys_of(result) for number in self.numbers):
+                raise Unrecordable("a number of item() is a key")
+            return form(numbered(result, self.numbers), self.names.name)
         except Exception as error:
             self.stop(str(error))
             return None

@@ -19,7 +19,7 @@ from .recorded import Input
 from .recorder import Recorder
 from .source import Source
 from .state import State
-from .trees import tensors_of
+from .trees import Number, numbered, tensors_of
 from .values import Backward, Outer, mapped
 
 _RESULTS = 3  # that require grad: a plan has a backward pass for each choice of them
@@ -94,7 +94,7 @@ def record(
         return Recording(None, None, str(error)), function(*args, **kwargs)
     inputs = [Input.of(tensor) for tensor in tensors]  # before the call changes them
     try:
-        with recorder, Calls(recorder):
+        with recorder, Calls(recorder, getattr(function, "__code__", None)):
             result = function(*args, **kwargs)
         form = recorder.finish(result)
         recording = Recording(recorder, form, recorder.reason or _effects(state), None, state)
@@ -134,6 +134,7 @@ def _plan(
     if recorded:
         backwards = _backwards(program, recorded)
         check_second_half(statements, half)
+    result = numbered(result, recorder.numbers)
     inputs = list({id(each): each for backward in backwards for each in backward.inputs}.values())
     source = Source(
         statements,
@@ -151,7 +152,8 @@ def _plan(
     plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
     steps = program.steps
     references = [(steps.ref(each), each) for each in recorder.names.found]
-    plan.exported = Exported(steps.steps, [steps.ref(each) for each in tensors], references, steps.tree(result))
+    if not recorder.numbers:
+        plan.exported = Exported(steps.steps, [steps.ref(each) for each in tensors], references, steps.tree(result))
     if recorded:
         slots = [next(slot for slot, other in enumerate(recorded) if other is each) for each in returned]
         plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]), slots)
@@ -168,6 +170,8 @@ def _backwards(program: Program, recorded: list[Tensor]) -> list[Backward]:
 
 
 def _returned(program: Program, each: Any) -> Any:
+    if type(each) is Number:
+        return program.numbers[each.place]
     if each is not None and not isinstance(each, (Tensor, bool, int, float, complex, str, bytes, np.dtype)):
         raise Unrecordable(
             f"a result of the class {type(each).__name__} may hold something of this call; return tensors"

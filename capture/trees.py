@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,36 @@ from .values import mapped
 _PACKAGE = __name__.rpartition(".capture")[0] + "."
 _BY_IDENTITY = (nn.Module, optim.Optimizer, Generator, types.FunctionType)
 _PLAIN = (bool, int, str, bytes, type(None), type(Ellipsis), type, range, np.dtype)
+
+
+class Number:
+    """A number that a call has read and returns; in its place in the result.
+
+    Args:
+        place: its number among those that the call has read.
+    """
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+def numbered(tree: Any, numbers: Sequence[float]) -> Any:
+    """Return ``tree`` with a ``Number`` in the place of each of some numbers, which are known by their identity."""
+
+    def place(each: Any) -> Any:
+        found = [place for place, number in enumerate(numbers) if number is each]
+        return Number(found[0]) if found else each
+
+    return mapped(tree, place) if numbers else tree
+
+
+def keys_of(tree: Any) -> list[Any]:
+    """Return the keys of dictionaries in ``tree``."""
+    if isinstance(tree, dict):
+        return [*tree, *keys_of(list(tree.values()))]
+    return [key for each in tree for key in keys_of(each)] if isinstance(tree, (tuple, list)) else []
 
 
 def tensors_of(tree: Any) -> list[Tensor]:
@@ -38,6 +68,8 @@ def form(tree: Any, name: Callable[[Tensor], Any]) -> Any:
     kind = type(tree)
     if isinstance(tree, Tensor):
         return name(tree)
+    if kind is Number:
+        return kind, tree.place
     if kind in _PLAIN or isinstance(tree, _PLAIN):
         return kind, tree
     if kind in (float, complex):

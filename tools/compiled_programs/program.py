@@ -54,7 +54,7 @@ class Program(Subject):
         self.bias = tg.randn(COLUMNS, requires_grad=random.random() < 0.8)
         kind = random.choice([optim.SGD, optim.Adam, optim.RMSprop, optim.AdamW])
         self.optimizer = kind([each for each in (self.weight, self.bias) if each.requires_grad], lr=0.01)
-        self.way = random.choice(["forward", "backward", "step", "outside", "several"])
+        self.way = random.choice(["forward", "backward", "step", "outside", "several", "number"])
         rows = random.choice([(2, 2), (2, 4), (4, 2)])
         self.inputs = make_inputs(random, self.weight, rows, CALLS)
         self.classes = make_classes(random, self.inputs, COLUMNS)
@@ -91,7 +91,7 @@ class Program(Subject):
         uses, again = self.uses, self.again
 
         def run(x: Tensor, classes: Tensor) -> Any:
-            if way == "step":
+            if way in ("step", "number"):
                 optimizer.zero_grad()
             if writes:
                 x.mul_(0.5)
@@ -116,11 +116,16 @@ class Program(Subject):
             if again and way != "forward":
                 total.backward()
                 found += use_gradients(uses, [weight, bias], x)
-            if way == "step":
+            if way in ("step", "number"):
                 optimizer.step()
             return [pool[-1].detach(), pool[len(pool) // 2].detach(), total.detach(), *found]
 
-        return run
+        def read(x: Tensor, classes: Tensor) -> Any:
+            results = run(x, classes)
+            total = results[2]
+            return results, total.item()
+
+        return read if way == "number" else run
 
     def log(self, function: Callable[[Tensor, Tensor], Any], seed: int) -> list[Any]:
         """Return what calls give and leave behind, as bytes."""
@@ -141,6 +146,8 @@ class Program(Subject):
 
     def _call(self, function: Callable[[Tensor, Tensor], Any], x: Tensor, classes: Tensor, call: int) -> list[Tensor]:
         result = function(x, classes)
+        if self.way == "number":
+            result = [*result[0], tg.tensor(result[1])]
         if self.way == "outside":
             result.backward()
             result = [result]
