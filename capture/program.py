@@ -27,6 +27,7 @@ from ..core.extend import (
 )
 from .comparison import check_alike
 from .constants import constant, is_constant
+from .elements import operation_by_elements
 from .errors import Unrecordable
 from .gradients import Gradients, read_gradient
 from .mirrors import mirrored
@@ -175,6 +176,8 @@ class Program:
 
     def _run_whole(self, operation: Operation, ends: Ends) -> None:
         tracer, outputs = self.tracer, tensors_of(operation.result)
+        if operation_by_elements(operation.name, operation.tensors):
+            tracer.dynamic = f"{operation.name}()"
         tracer.changed += [each._array for each in operation.written]
         if not all(id(each) in self._names.outside and each._edge is None for each in operation.written):
             raise Unrecordable(f"{operation.name}() changes a tensor in place")
@@ -194,7 +197,7 @@ class Program:
             value = tracer.value(output._array)
             tracer.outer |= value.storages
             value.storages |= uses
-            tracer.effect(array_at, (made, place), value, uses)
+            tracer.effect(array_at, (made, place), value, uses, checked=True)
             arrays.append(value)
             uses |= value.storages
         for output, value, edge in zip(outputs, arrays, mirrored(tracer, outputs, made, ends, uses)):

@@ -135,6 +135,11 @@ def _plan(
         backwards = _backwards(program, recorded)
         check_second_half(statements, half)
     result = numbered(result, recorder.numbers)
+    if program.tracer.dynamic is not None and any(each.changes for each in statements):
+        raise Unrecordable(
+            f"the shape of a result of {program.tracer.dynamic} depends on elements, and the call changes tensors; "
+            "use tg.where() or products with the mask"
+        )
     inputs = list({id(each): each for backward in backwards for each in backward.inputs}.values())
     source = Source(
         statements,

@@ -163,7 +163,8 @@ class Source:
         """Return the line that checks the shape of a result that is made anew; or of each, if ``always``."""
         value = statement.result
         placed = value is not None and value.number in self._memory.places
-        if not self._checked or value is None or value.shape is None or (placed and not always):
+        checked = self._checked or statement.checked
+        if not checked or value is None or value.shape is None or (placed and not always):
             return []
         name, shape = self.name(value), tuple(value.shape)
         return [f"if {name}.shape != {shape}: {self.constant(refuse_shape)}({name}, {shape})"]

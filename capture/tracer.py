@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor, memory_address
+from .elements import shape_by_elements
 from .errors import Unrecordable
 from .into import FRESH, reshaped, strided
 from .stand_in import StandIn
@@ -39,6 +40,7 @@ class Tracer:
         given: the numbers of values that are arrays of tensors from outside.
         changed: arrays from outside that the program has written to.
         limit: the number of statements at which an operation, or a node, is too long.
+        dynamic: the name of a call whose result's shape may depend on elements, or ``None``.
         noted: tensors that calls of an operation change, as they are in the arguments of statements.
         argument: returns that form of a tensor over a stand-in.
     """
@@ -46,6 +48,7 @@ class Tracer:
     def __init__(self, argument: Callable[[Tensor], Any]) -> None:
         self.argument = argument
         self.noted: list[Any] = []
+        self.dynamic: str | None = None
         self.statements: list[Statement] = []
         self.outer: set[Storage] = set()
         self.keep = self.closed = False
@@ -108,7 +111,10 @@ class Tracer:
         value = self.value(result, None if base is None else base._value.storages)
         kind = Kind.VIEW if base is not None and _is_view(function) else Kind.CALL
         given = self._values(args), self._values(kwargs)
-        self._add(Statement(kind, function, *given, result=value, into=into and base is None))
+        checked = shape_by_elements(function, args)
+        if checked:
+            self.dynamic = f"{getattr(function, '__name__', function)}()"
+        self._add(Statement(kind, function, *given, result=value, into=into and base is None, checked=checked))
         return StandIn(self, value, result, None if base is None else base.root)
 
     def write(self, function: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> StandIn:
@@ -244,6 +250,7 @@ class Tracer:
         uses: frozenset[Storage] = frozenset(),
         escapes: bool = False,
         changes: bool = False,
+        checked: bool = False,
     ) -> None:
         """Record a call that is made in each replay as it is.
 
@@ -254,11 +261,10 @@ class Tracer:
             uses: storages that it needs beside those of its arguments.
             escapes: whether others keep the arguments.
             changes: whether it changes something outside.
+            checked: whether a replay checks the shape of the result.
         """
-        args = self._values(args)
-        self.statements.append(
-            Statement(Kind.EFFECT, function, args, result=result, uses=uses, escapes=escapes, changes=changes)
-        )
+        args, marks = self._values(args), {"escapes": escapes, "changes": changes, "checked": checked}
+        self.statements.append(Statement(Kind.EFFECT, function, args, result=result, uses=uses, **marks))
 
     def _add(self, statement: Statement) -> None:
         self.statements.append(statement)

@@ -98,6 +98,7 @@ class Statement:
         uses: storages that it needs beside those of its arguments.
         changes: whether it changes something outside, so that the program cannot be begun again.
         escapes: whether others keep its arguments, so that no memory of the program's can hold them.
+        checked: whether the shape of the result may depend on elements: a replay ends with an error if it is another.
     """
 
     kind: Kind
@@ -110,6 +111,7 @@ class Statement:
     uses: frozenset[Storage] = frozenset()
     escapes: bool = False
     changes: bool = False
+    checked: bool = False
 
     def values(self) -> Iterator[Value]:
         """Return the values among the arguments."""
