@@ -5,7 +5,7 @@ PEERS ?=
 TIMES ?= 20
 MINUTES ?= 30
 # Tests that need one of these are skipped, and counted, where it cannot be installed.
-OPTIONAL := mpi,kubernetes,notebooks,onnx,tensorboard,prometheus,opentelemetry,dashboard,debugpy,browser,fast
+OPTIONAL := mpi,kubernetes,notebooks,onnx,tensorboard,prometheus,opentelemetry,dashboard,debugpy,browser,fast,fsspec
 comma := ,
 # All is installed by one command, which is the fastest; modules are compiled when they are first imported.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile

@@ -11,12 +11,13 @@ from typing import Any
 from ..core.errors import CheckpointError
 from ..core.futures import Future, in_thread
 from ..data import DataLoader
-from .folder import INDEX, Entry, Folder
+from .folder import INDEX, Entry
 from .index import Index, ShardFile
 from .job import Job
-from .lock import WriterLock
+from .lock import NoLock, WriterLock
 from .parts import RandomNumbers, is_own, is_sharded, load_part, stateful
 from .reading import newest
+from .remote import open_folder
 from .retention import Measured, ranked, superfluous
 from .snapshot import Buffers, Snapshot
 
@@ -30,7 +31,8 @@ class Checkpointer:
     its writer was killed, is passed over with a ``CheckpointWarning``, and the one before is used.
 
     Args:
-        folder: where the checkpoints are, a folder for each; it is made when the first one is saved.
+        folder: where the checkpoints are, a folder for each; it is made when the first one is saved. An address such as
+            ``s3://bucket/run`` is reached by fsspec (the extra ``fsspec``).
         keep: how many of the last checkpoints to keep; ``None`` keeps all.
         keep_best: how many to keep besides, of those with the best metric.
         mode: "min" if a lower metric is better, else "max".
@@ -75,7 +77,7 @@ class Checkpointer:
         **parts: Any,
     ) -> None:
         _check_options(keep, keep_best, mode, rng)
-        self._folder = Folder(folder)
+        self._folder = open_folder(folder)
         self._keep, self._keep_best, self._mode = keep, keep_best, mode
         given = {name: part for name, part in parts.items() if part is not None}
         if rng:
@@ -86,7 +88,7 @@ class Checkpointer:
         self._own = {name for name, part in self._parts.items() if name in own or is_own(part)}
         self._sharded = {name for name, part in self._parts.items() if is_sharded(part)} - self._own
         self._job = Job(group)
-        self._lock: WriterLock | None = None
+        self._lock: WriterLock | NoLock | None = None
         self._buffers = Buffers()
         self._writing: list[Future[None]] = []
         weakref.finalize(self, _wait_for, self._writing)  # also at the end of the process
@@ -205,7 +207,7 @@ class Checkpointer:
 
     def _take_lock(self) -> None:
         if self._lock is None:
-            self._lock = WriterLock(self._folder.path)
+            self._lock = self._folder.lock()
             complete = self._folder.entries()
             for entry in self._folder.entries(complete=False):
                 if entry not in complete:  # its writer was killed: there is no other now

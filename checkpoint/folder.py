@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from ..core.serialization import CheckpointError, load, save
 from .index import Index
+from .lock import NoLock, WriterLock
 
 INDEX = "index.json"
 _NAME = re.compile(r"(\d{8,})-step-(\d+)")
@@ -66,6 +67,14 @@ class Folder:
         entry = Entry(number, step, f"{number:08}-step-{step}")
         self._make(entry)
         return entry
+
+    def lock(self) -> WriterLock | NoLock:
+        """Keep other writers out.
+
+        Raises:
+            CheckpointError: there is one.
+        """
+        return WriterLock(self.path)
 
     def read_index(self, entry: Entry) -> Index:
         """Return the index of a checkpoint.
@@ -128,7 +137,7 @@ class Folder:
             state: as ``telegrad.save`` takes it.
         """
         save(state, self._place(entry, name))
-        return _checksum(self._place(entry, name))
+        return checksum_of(self._place(entry, name))
 
     def load(self, entry: Entry, name: str) -> tuple[Any, str]:
         """Return the state in a file of a checkpoint, and the checksum that it was read with.
@@ -137,7 +146,7 @@ class Folder:
             CheckpointError: the file is damaged.
             OSError: it cannot be read.
         """
-        checksum = _checksum(self._place(entry, name))
+        checksum = checksum_of(self._place(entry, name))
         return load(self._place(entry, name)), checksum  # load() compares the contents with it
 
     def remove(self, entry: Entry) -> None:
@@ -147,7 +156,15 @@ class Folder:
         shutil.rmtree(self._place(entry), ignore_errors=True)
 
 
-def _checksum(path: str) -> str:
+def checksum_of(path: str) -> str:
+    """Return the checksum in the header of a file.
+
+    Args:
+        path: the file.
+
+    Raises:
+        CheckpointError: it is not in the format.
+    """
     try:
         with safe_open(path, framework="np") as opened:
             return str((opened.metadata() or {}).get("telegrad.sha256"))

@@ -39,6 +39,13 @@ class WriterLock:
         _held.add(self)
 
 
+class NoLock:
+    """Stand-in for a lock where there are none."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 def _close_in_child() -> None:
     # Else a forked child that lives longer would hold the lock of its parent.
     for lock in list(_held):

@@ -13,6 +13,7 @@ from ..core.errors import CheckpointError
 from .folder import Entry, Folder
 from .index import Index, ShardFile
 from .job import Job
+from .remote import open_folder
 
 NO_INDEX = "it has no index: it is being written, or its writer was killed"
 
@@ -92,7 +93,7 @@ def verify(path: str | os.PathLike[str], step: int | None = None) -> dict[str, s
         path: the folder.
         step: only those of this step.
     """
-    folder = Folder(path)
+    folder = open_folder(path)
     found: dict[str, str | None] = {}
     for entry in folder.entries(complete=False):
         if step is None or entry.step == step:
@@ -116,7 +117,7 @@ def summaries(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     Args:
         path: the folder.
     """
-    folder = Folder(path)
+    folder = open_folder(path)
     return [
         {"name": entry.name, "step": entry.step, **_summary(folder, entry)} for entry in folder.entries(complete=False)
     ]
@@ -143,7 +144,7 @@ def describe(path: str | os.PathLike[str], step: int | None = None) -> dict[str,
     Raises:
         CheckpointError: there is none, or it is damaged.
     """
-    folder = Folder(path)
+    folder = open_folder(path)
     entries = [entry for entry in folder.entries() if step is None or entry.step == step]
     if not entries:
         which = "no checkpoint" if step is None else f"no checkpoint of step {step}"

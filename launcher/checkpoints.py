@@ -8,7 +8,7 @@ import typer
 
 from .run_command import refuse
 
-FolderGiven = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder that a Checkpointer saves in.")]
+FolderGiven = Annotated[str, typer.Argument(metavar="FOLDER", help="Folder or address that a Checkpointer saves in.")]
 Step = Annotated[int | None, typer.Option("--step", metavar="N", min=0, help="Only of this step.")]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object.")]
 
@@ -22,7 +22,7 @@ def list_(folder: FolderGiven, as_json: AsJson = False) -> None:
 
     found = summaries(_existing(folder))
     if as_json:
-        print(json.dumps({"folder": str(folder), "checkpoints": found}))
+        print(json.dumps({"folder": folder, "checkpoints": found}))
         return
     print(f"{'STEP':>8}  {'METRIC':>10}  {'SIZE':>10}  {'FILES':>5}  {'SAVED AT':25}  NAME")
     for each in found:
@@ -44,7 +44,7 @@ def verify(folder: FolderGiven, step: Step = None, as_json: AsJson = False) -> N
     if not found:
         refuse(f"there is no checkpoint{'' if step is None else f' of step {step}'} in {folder}")
     if as_json:
-        print(json.dumps({"folder": str(folder), "problems": found}))
+        print(json.dumps({"folder": folder, "problems": found}))
     else:
         for name, problem in found.items():
             print(f"{name}: {'whole' if problem is None else problem}")
@@ -79,8 +79,8 @@ def _print_file(file: dict[str, Any]) -> None:
             print(f"    {name:{width}}  {text}")
 
 
-def _existing(folder: Path) -> Path:
-    if not folder.is_dir():
+def _existing(folder: str) -> str:
+    if "://" not in folder and not Path(folder).is_dir():
         refuse(f"{folder} is not a folder")
     return folder
 
