@@ -91,8 +91,14 @@ def _memory(source: Writer, value: Value) -> str:
     """Return the line that makes the memory of a result."""
     operand = source.over(value)
     if operand is not None:
-        return f"{source.name(value)} = {source.name(operand)}"
+        return f"{source.name(value)} = {over(source, operand, value)}"
     return f"{source.name(value)} = empty({tuple(value.shape)}, {source.constant(value.dtype)})"
+
+
+def over(source: Writer, operand: Value, value: Value) -> str:
+    """Return the memory of an operand as that of a result, which may have another dtype of that size."""
+    name = source.name(operand)
+    return name if operand.dtype == value.dtype else f"{name}.view({source.constant(value.dtype)})"
 
 
 def _line(source: Writer, part: Statement) -> str:

@@ -54,18 +54,18 @@ class Blocks(Statement):
 
     def overwritable(self, value: Value) -> Iterator[Value]:
         """Return the values that can lie in the same memory as a result: no call reads them after it is written."""
-        reads: dict[int, int] = {}
-        views: dict[Storage, set[int]] = {}
+        roots = self._roots()
+        reads: dict[Storage, int] = {}
+        users: dict[Storage, set[int]] = {}
         written = 0
         for index, part in enumerate(self.parts):
             for each in part.values():
-                reads[each.number] = index
                 for storage in each.storages:
-                    views.setdefault(storage, set()).add(each.number)
+                    reads[storage] = index
+                    users.setdefault(storage, set()).add(roots.get(each.number, each.number))
             written = index if part.result is value else written
         for each in self.values():
-            alone = all(len(views[storage]) == 1 for storage in each.storages)
-            if alone and reads[each.number] <= written:
+            if all(users[storage] == {each.number} and reads[storage] <= written for storage in each.storages):
                 yield each
 
     def slots(self) -> tuple[dict[int, int], list[int]]:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from .errors import Unrecordable
 from .values import Statement, Storage, Value
@@ -94,7 +94,7 @@ def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) 
         places,
         [each.size for each in buffers],
         {storage for each in large for value in each.values for storage in value.storages},
-        {value.number: operand for each in large for operand, value in pairwise(each.values)},
+        {number: operand for each in large for number, operand in each.over.items()},
         _most(large),
         _packed(large)[0],
     )
@@ -139,12 +139,14 @@ class _Tenant:
         size: bytes.
         first, last: the first and the last statement that need it.
         values: in order.
+        over: by the numbers of values, the operands in whose memory they are written.
     """
 
     size: int
     first: int
     last: int
     values: list[Value]
+    over: dict[int, Value]
 
 
 class _Buffer:
@@ -181,10 +183,13 @@ def _tenants(statements: Sequence[Statement], half: int, kept: set[Storage]) -> 
             if not value.nbytes or not value.storages.isdisjoint(kept):
                 continue
             (storage,) = value.storages
-            tenant = _in_place(statement, value, index, owners)
-            if tenant is None:
-                tenant = _Tenant(value.nbytes, index, index, [])
+            operand = _in_place(statement, value, index, owners)
+            if operand is None:
+                tenant = _Tenant(value.nbytes, index, index, [], {})
                 found.append(tenant)
+            else:
+                tenant = owners[next(iter(operand.storages))]
+                tenant.over[value.number] = operand
             tenant.values.append(value)
             tenant.last = max(last[storage], index)
             written[storage] = tenant
@@ -192,18 +197,23 @@ def _tenants(statements: Sequence[Statement], half: int, kept: set[Storage]) -> 
     return found
 
 
-def _in_place(statement: Statement, value: Value, index: int, owners: dict[Storage, _Tenant]) -> _Tenant | None:
-    """Return the tenant of an operand that ends here and can be overwritten by the result of an element-wise function."""
+def _in_place(statement: Statement, value: Value, index: int, owners: dict[Storage, _Tenant]) -> Value | None:
+    """Return an operand whose memory ends here and can be overwritten by the result of an element-wise function."""
     for operand in statement.overwritable(value):
         for storage in operand.storages if len(operand.storages) == 1 else ():
             tenant = owners.get(storage)
-            if tenant is not None and tenant.values[-1] is operand and tenant.last == index and _fits(operand, value):
-                return tenant
+            if tenant is None or tenant.last != index:
+                continue
+            whole = tenant.values[-1]  # the operand may be a view of all its elements
+            if _fits(operand, value) and _fits(whole, value):
+                return operand
     return None
 
 
 def _fits(operand: Value, value: Value) -> bool:
-    return (operand.shape, operand.dtype, operand.strides) == (value.shape, value.dtype, value.strides)
+    same = (operand.shape, operand.nbytes, operand.strides) == (value.shape, value.nbytes, value.strides)
+    # Integers in the place of floating-point numbers, as where their bits are multiplied by a mask.
+    return same and (operand.dtype == value.dtype or operand.dtype.kind + value.dtype.kind in ("fi", "if"))
 
 
 def check_second_half(statements: Sequence[Statement], half: int) -> None:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Node, Tensor, within
-from .block_lines import block_lines
+from .block_lines import block_lines, over
 from .blocks import Blocks
 from .fusion import fused
 from .into import FILLS
 from .loops import looped
 from .memory import escaping, plan_memory
+from .recomputing import recomputed
 from .recorded import Recorded
 from .sizes import refuse_shape
 from .tracer import condition_of
@@ -88,6 +89,7 @@ class Source:
         self.recorded = Recorded(statements, half, arrays, results, backwards, self._gradients)
         self._kept = escaping(statements, list(values_in((results, self._gradients))))
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
+        statements, cuts = recomputed(statements, cuts, self._kept)
         if fast:
             statements, cuts = looped(statements, cuts, self._kept)
         self.statements, self._cuts = statements, _ = fused(statements, cuts, self._kept)
@@ -223,7 +225,7 @@ class Source:
         if value is not None and self.placed(value):
             return self.call(statement, self.name(value))
         if value is not None and (operand := self.over(value)) is not None:
-            return f"{self.name(value)} = {self.call(statement, self.name(operand))}"
+            return f"{self.name(value)} = {self.call(statement, over(self, operand, value))}"
         return self._plain_line(statement)
 
     def plain_lines(self, statement: Statement) -> list[str]:
