@@ -25,12 +25,12 @@ class Run(NamedTuple):
     Attributes:
         element: the number of the first one in its column.
         row: the row that it sees.
-        count: the number of elements.
+        height: the number of elements.
     """
 
     element: int
     row: int
-    count: int
+    height: int
 
 
 class Column(NamedTuple):
@@ -41,14 +41,14 @@ class Column(NamedTuple):
         phase: the first pixel, modulo the stride. Pixels of one phase lie one behind the other.
         pixel: the first pixel, divided by the stride.
         stop: the first stop that sees a pixel, and no padding.
-        count: the number of stops.
+        stops: the number of these stops.
     """
 
     number: int
     phase: int
     pixel: int
     stop: int
-    count: int
+    stops: int
 
 
 @functools.lru_cache(maxsize=256)
@@ -66,8 +66,8 @@ def runs(window: Window) -> tuple[tuple[Run, ...], ...]:
                 continue
             row = sum(each * math.prod(lengths[axis + 1 :]) for axis, each in enumerate(place))
             last = seen[-1] if seen else None
-            if last is not None and (last.element + last.count, last.row + last.count) == (number, row):
-                seen[-1] = last._replace(count=last.count + 1)
+            if last is not None and (last.element + last.height, last.row + last.height) == (number, row):
+                seen[-1] = last._replace(height=last.height + 1)
             else:
                 seen.append(Run(number, row, 1))
         found.append(tuple(seen))
@@ -86,7 +86,7 @@ def columns(window: Window) -> tuple[Column, ...]:
         if count > 0:
             pixel = first * step + offset
             found.append(Column(number, pixel % step, pixel // step, first, count))
-    return tuple(sorted(found, key=lambda column: -column.count))
+    return tuple(sorted(found, key=lambda column: -column.stops))
 
 
 class ImageRows:
@@ -136,10 +136,10 @@ class ImageRows:
         return ImageRows(arrays, stride, channels // groups, count)
 
     def seen(self, run: Run, column: Column) -> Array:
-        """Return the pixels that a run of a column sees: a view (groups, count * channels, stops * samples)."""
+        """Return the pixels that a run of a column sees: a view (groups, rows * channels, stops * samples)."""
         start = column.pixel * self._samples
-        rows = self.arrays[column.phase][:, self.channels(run.row, run.count)]
-        return rows[..., start : start + column.count * self._samples]
+        rows = self.arrays[column.phase][:, self.channels(run.row, run.height)]
+        return rows[..., start : start + column.stops * self._samples]
 
     def channels(self, row: int, count: int = 1) -> slice:
         """Return where rows begin and end among the channels of all rows; or elements of a column in those of a weight."""
@@ -147,7 +147,7 @@ class ImageRows:
 
     def stops(self, column: Column) -> slice:
         """Return where the stops of a column begin and end in a row of outputs."""
-        return slice(column.stop * self._samples, (column.stop + column.count) * self._samples)
+        return slice(column.stop * self._samples, (column.stop + column.stops) * self._samples)
 
     def write(self, images: Array, groups: int) -> None:
         """Write the images to an array of shape (N, C, *size)."""

@@ -33,16 +33,16 @@ def convolve(image: Array, weights: Array, window: Window, groups: int, bias: Ar
     for stop, seen in enumerate(runs(window)):
         target = results[:, stop]
         pairs = list(itertools.product(columns(window), seen))
-        if pairs and pairs[0][0].count == window.output_size[-1]:  # at each stop of the row
+        if pairs and pairs[0][0].stops == window.output_size[-1]:  # at each stop of the row
             column, run = pairs.pop(0)
             np.matmul(
-                weights[:, column.number, :, rows.channels(run.element, run.count)], rows.seen(run, column), out=target
+                weights[:, column.number, :, rows.channels(run.element, run.height)], rows.seen(run, column), out=target
             )
         else:
             target[...] = 0
         for column, run in pairs:
             part = target[..., rows.stops(column)]
-            factor = weights[:, column.number, :, rows.channels(run.element, run.count)]
+            factor = weights[:, column.number, :, rows.channels(run.element, run.height)]
             np.add(part, np.matmul(factor, rows.seen(run, column)), out=part)
     if bias is not None:
         results += bias.reshape(groups, 1, len(bias) // groups, 1)
@@ -67,7 +67,7 @@ def convolve_image(output: Array, weights: Array, window: Window, groups: int, b
         each[...] = 0
     for stop, seen in enumerate(runs(window)):
         for column, run in itertools.product(columns(window), seen):
-            factor = weights[:, column.number, :, rows.channels(run.element, run.count)].swapaxes(-1, -2)
+            factor = weights[:, column.number, :, rows.channels(run.element, run.height)].swapaxes(-1, -2)
             part = rows.seen(run, column)
             np.add(part, np.matmul(factor, given[:, stop][..., rows.stops(column)]), out=part)
     rows.write(out, groups)
@@ -92,9 +92,9 @@ def convolve_weight(
     given = _by_row(ImageRows.of(output, groups, results.dtype), window)
     for stop, seen in enumerate(runs(window)):
         for column, run in itertools.product(columns(window), seen):
-            part = results[:, column.number, :, rows.channels(run.element, run.count)]
+            part = results[:, column.number, :, rows.channels(run.element, run.height)]
             factors = given[:, stop][..., rows.stops(column)], rows.seen(run, column).swapaxes(-1, -2)
-            elements = {(column.number, run.element + number) for number in range(run.count)}
+            elements = {(column.number, run.element + number) for number in range(run.height)}
             if elements <= fresh:
                 np.matmul(*factors, out=part)
             else:
