@@ -152,7 +152,7 @@ class Agent:
         self.questions = Questions(self.caller, timers)
         self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
-        self.waits = CallWaits(peers, self.caller, self.server, threads)
+        self.waits = CallWaits(peers, self.caller, self.questions, self.server, threads)
         self.sessions.received = receiver.received
         self.sessions.under_way = (self.caller.table.calls, self.server.waiting)
 

@@ -63,6 +63,7 @@ class Caller:
 
     Attributes:
         on_long_wait: called with the names of workers, after a notice that this one waits long for them.
+        ask_where: asks where an expired call is at its callee, and calls ``fail_expired`` soon; returns False if it does not.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Caller:
         self.table = CallTable(timers, self._expired)
         self.unseen = UnseenErrors(state.name, timers)
         self.on_long_wait: Callable[[Iterable[str]], object] = lambda names: None
+        self.ask_where: Callable[[PendingCall], bool] = lambda call: False
         control.on(Topic.DONE, self._on_done)
 
     # -- calls begin
@@ -429,15 +431,16 @@ class Caller:
             self._expired(call)
 
     def _expired(self, call: PendingCall) -> None:
-        self.fail(call, self._timeout_error(call))
-        if call.to >= 0 and call.timeout >= LONG_TIMEOUT_SECONDS and call.method not in QUESTIONS:
-            self.on_long_wait([self._peers.name(call.to)])
+        if not (_is_long(call) and self.ask_where(call)):
+            self.fail_expired(call)
 
-    def _timeout_error(self, call: PendingCall) -> RpcTimeoutError:
-        return RpcTimeoutError(
-            f"{call.what} got no answer within {call.timeout:g} s{self._whereabouts(call)}; give it longer with timeout=, or "
-            f"GrpcRpcBackendOptions(rpc_timeout=) for all calls"
-        )
+    def fail_expired(self, call: PendingCall, where: str = "") -> None:
+        """Fail a call that has expired; ``where`` says where it is at its callee, if that is known."""
+        told = f" ({where})" if where else self._whereabouts(call)
+        text = f"{call.what} got no answer within {call.timeout:g} s{told}; give it longer with timeout=, or "
+        self.fail(call, RpcTimeoutError(f"{text}GrpcRpcBackendOptions(rpc_timeout=) for all calls"))
+        if _is_long(call):
+            self.on_long_wait([self._peers.name(call.to)])
 
     def _whereabouts(self, call: PendingCall) -> str:
         if call.to < 0:
@@ -445,6 +448,10 @@ class Caller:
         return (
             " (it may still run there)" if self._peers.at(call.to).link.state is OPEN else " (no connection was open)"
         )
+
+
+def _is_long(call: PendingCall) -> bool:
+    return call.to >= 0 and call.timeout >= LONG_TIMEOUT_SECONDS and call.method not in QUESTIONS
 
 
 def _is_told(call: PendingCall, error: BaseException) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..threads.agent_threads import AgentThreads
     from .caller import Caller
     from .dispatch import PendingCall
+    from .questions import Questions
     from .serving import Server, ServerCall
 
 logger = logging.getLogger("telegrad.rpc")
@@ -32,6 +33,9 @@ SHORT_CALL_SECONDS = 0.5  # calls that wait less are not explained
 EXPLAIN_SECONDS = 1.0  # how long a callee may take to say why
 MOST_EXPLAINED = 32  # calls to explain at a time
 BUSY_NAMES = 3  # functions to name
+WHERE_SECONDS = 0.2  # by which the error of a time-out may be late, so that it says where the call is
+MOST_WHERE = 8  # expired calls that are asked about at a time; the errors of others do not say it
+MOST_WHERE_CHARACTERS = 500
 
 
 class CallWaits:
@@ -40,16 +44,27 @@ class CallWaits:
     Args:
         peers: the workers of the job.
         caller: the calls under way.
+        questions: to their callees.
         server: the requests that are served.
         threads: run them.
+
+    Attributes:
+        place_of: returns words for the line that a request runs; empty if it is not known. The observer sets it.
     """
 
-    def __init__(self, peers: Peers, caller: Caller, server: Server, threads: AgentThreads) -> None:
+    def __init__(
+        self, peers: Peers, caller: Caller, questions: Questions, server: Server, threads: AgentThreads
+    ) -> None:
         self._peers = peers
         self._caller = caller
+        self._questions = questions
         self._server = server
         self._threads = threads
         caller.table.notices = LongWaits(server.timers, LONG_CALL_SECONDS, caller.table.since, self._log)
+        self.place_of: Callable[[ServerCall], str] = lambda call: ""
+        self._expired: set[int] = set()  # ids of calls that have expired and are asked about
+        if isinstance(threads.functions, ThreadPool):  # not in a simulator, where time-outs are exact
+            caller.ask_where = self._ask_where
         server.serve(Method.EXPLAIN, self._answer, quick=True)
 
     def explain(self) -> list[str]:
@@ -92,6 +107,25 @@ class CallWaits:
             return f"there is no connection to worker {peer.info.name!r} ({peer.describe()['state']})"
         return None
 
+    def _ask_where(self, call: PendingCall) -> bool:
+        """Ask where an expired call is, and end it with the answer, after a moment at most; False if that is not asked."""
+        if len(self._expired) >= MOST_WHERE or self._reason_here(call) is not None:
+            return False
+        peer = self._peers.at(call.to)
+        what = f"a question to {peer.info.name!r}"
+        try:
+            answer = self._questions.ask(peer, Method.EXPLAIN, call.call_id, WHERE_SECONDS, what)
+        except RpcError:
+            return False
+        self._expired.add(call.call_id)
+        answer.add_done_callback(lambda done: self._time_out(call, peer, done))
+        return True
+
+    def _time_out(self, call: PendingCall, peer: Peer, answer: Future[Any]) -> None:
+        self._expired.discard(call.call_id)
+        known = answer.exception() is None
+        self._caller.fail_expired(call, _said(peer, answer)[:MOST_WHERE_CHARACTERS] if known else "")
+
     # -- at the callee
 
     def _answer(self, question: ServerCall) -> None:
@@ -105,7 +139,11 @@ class CallWaits:
             return "it has not arrived, or its answer is on the way"
         what = call.what or "its function"
         if key not in self._server.waiting:
-            return f"{what} has returned a future that is not complete" if call.parked else f"{what} runs"
+            return (
+                f"{what} has returned a future that is not complete"
+                if call.parked
+                else f"{what} runs{self.place_of(call)}"
+            )
         if any(not future.done() for future in call.attached.waits_for):
             return "the owners of references in its arguments have not confirmed them"
         return self._busy()

@@ -18,6 +18,7 @@ from ..wire.messages import Method
 from .json_records import decode_record, encode_record
 from .processes import ProcessLook, look_at_process, on_this_machine, state_between
 from .records import ALL_PARTS, OBSERVED_PARTS, Observation
+from .stacks import place_of_call
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -42,6 +43,7 @@ class Observer:
         self._agent = agent
         self._look = look
         self._reasons: Reasons | None = None
+        agent.waits.place_of = place_of_call
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
         if isinstance(
             agent.threads.functions, ThreadPool

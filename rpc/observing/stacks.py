@@ -25,6 +25,7 @@ from .thread_waits import NO_LAYERS, RUN_CODE, WaitOf, held_locks, observed, pla
 
 if TYPE_CHECKING:
     from ..agent import Agent
+    from ..calls.serving import ServerCall
 
 MOST_FRAMES = 100
 MOST_TASKS = 1000
@@ -89,6 +90,16 @@ def _thread(
         at=place_of_frames(frames),
         wait=wait,
     )
+
+
+def place_of_call(call: ServerCall) -> str:
+    """Return words for the line of the program that a request runs: `` in train at train.py:12``; empty if it is not known."""
+    for innermost in list(sys._current_frames().values()):
+        frames = list(_frames(innermost))
+        if any(each is call for each in _locals(frames, SERVE_CODE)):
+            at = place_of_frames(frames)
+            return f" in {at.function} at {at.file}:{at.line}" if at else ""
+    return ""
 
 
 def _with_locks(found: list[tuple[ObservedThread, Stack]]) -> list[ObservedThread]:

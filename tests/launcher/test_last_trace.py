@@ -4,6 +4,7 @@ import json
 import signal
 
 from helpers.launched import ended
+from helpers.trace_rules import broken_rules
 from telegrad.profiler import merge_traces
 
 PROFILED = """
@@ -48,3 +49,4 @@ def test_the_merged_trace_of_a_job_has_the_last_calls_of_a_killed_worker(job, tm
     assert len(calls) == 4
     for call, served in zip(sorted(calls, key=lambda row: row["ts"]), dead):
         assert call["ts"] < served["ts"] < call["ts"] + call["dur"], "both have one clock"
+    assert [*broken_rules(rows)] == []

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import telegrad as tg
+from helpers.trace_rules import broken_rules
 from telegrad import autograd_dist, rpc
 from telegrad.core.errors import RpcTimeoutError, SerializationError
 from telegrad.core.interception import entered
@@ -342,6 +343,34 @@ def test_traces_of_several_workers_are_one_on_one_clock(workers, tmp_path):
     assert (first["pid"], second["pid"]) == (0, 1) and first["ts"] + first["dur"] <= second["ts"]
     arrows = [(row["ph"], row["id"], row["pid"]) for row in trace if row["ph"] in "sf"]
     assert [pid for _, _, pid in arrows] == [0, 2, 1, 2] and len({number for _, number, _ in arrows}) == 2
+    assert [*broken_rules(trace)] == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "change"),
+    [
+        ("X", {"dur": -1}),
+        ("X", {"tid": None, "name": None}),
+        ("s", {"ts": 0}),
+        ("f", {"id": -5}),
+        ("M", {"ph": "Q"}),
+        ("b", {"id": "other"}),
+        ("e", {"ts": 0}),
+    ],
+)
+def test_a_trace_that_breaks_a_rule_is_found(workers, tmp_path, phase, change):
+    with profile() as profiled, record_function("step"):
+        calls = [rpc.rpc_async("worker2", product, (tg.ones(2, 2), tg.ones(2, 2))) for _ in range(2)]
+        assert all(each.wait() is not None for each in calls)
+        rpc.rpc_sync("worker2", product, (tg.ones(2, 2), tg.ones(2, 2)))
+    profiled.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert [*broken_rules(trace)] == []
+    row = next(row for row in reversed(trace) if row["ph"] == phase)
+    row.update(change)
+    for name in [name for name, value in change.items() if value is None]:
+        del row[name]
+    assert [*broken_rules(trace)] != []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import re
 import threading
 
 import pytest
@@ -9,11 +10,12 @@ from helpers.loops import ManualLoop
 from telegrad import rpc
 from telegrad.core.errors import RpcTimeoutError
 from telegrad.core.extend import abridged
-from telegrad.rpc.calls import caller
+from telegrad.rpc.calls import caller, waits
 from telegrad.rpc.group import gathering
 from telegrad.rpc.observing.reasons import MOST_ASKED, Reasons
 from telegrad.rpc.threads.notices import LongWaits
 from telegrad.rpc.threads.timers import Timers
+from telegrad.rpc.wire.messages import Method
 from telegrad.testing.cluster import in_process_cluster
 
 shutdown = importlib.import_module("telegrad.rpc.group.shutdown")  # whose name in the package is the function
@@ -146,6 +148,60 @@ def test_the_reason_of_a_long_call_and_of_a_time_out_follow_them(reasons, thread
         GO_ON.set()
         assert call.wait()
         assert len(reasons()) == 2, "the same reason is not told again so soon"
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """All time-outs count as long ones."""
+    GO_ON.clear()
+    monkeypatch.setattr(caller, "LONG_TIMEOUT_SECONDS", 0.0)
+
+
+def test_the_error_of_a_time_out_says_where_the_call_is(short):
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        line = wait_to_go_on.__code__.co_firstlineno + 1
+        place = f"at worker 'b', wait_to_go_on runs in wait_to_go_on at {__file__}:{line}"
+        with pytest.raises(RpcTimeoutError, match=re.escape(f"got no answer within 1 s ({place}); give it longer")):
+            rpc.rpc_sync("b", wait_to_go_on, timeout=1.0)
+        GO_ON.set()
+
+
+def test_the_error_of_a_call_that_waits_for_a_thread_names_what_runs(short, until):
+    with in_process_cluster("a", "b") as (a, b), a.use():
+        running = [rpc.rpc_async("b", wait_to_go_on, timeout=0) for _ in range(b.threads.size)]
+        until(lambda: b.threads.functions.counts()["running"] == b.threads.size)
+        with pytest.raises(RpcTimeoutError, match=r"threads busy in wait_to_go_on"):
+            rpc.rpc_sync("b", max, args=(1, 2), timeout=0.05)
+        GO_ON.set()
+        assert all(each.wait(20) for each in running)
+
+
+def test_an_error_is_late_by_a_moment_at_most_and_few_calls_are_asked_about(short, monkeypatch):
+    monkeypatch.setattr(waits, "WHERE_SECONDS", 0.1)
+    with in_process_cluster("a", "b") as (a, b), a.use():
+        monkeypatch.setitem(b.server.handlers, Method.EXPLAIN, lambda question: question.park())
+        calls = [rpc.rpc_async("b", wait_to_go_on, timeout=0.05) for _ in range(3 * waits.MOST_WHERE)]
+        asked = max_under_way(a, calls)
+        for call in calls:
+            with pytest.raises(RpcTimeoutError, match=r"within 0.05 s \(it may still run there\)"):
+                call.wait(20)
+        GO_ON.set()
+        assert asked <= waits.MOST_WHERE and not a.waits._expired
+
+
+def max_under_way(agent, calls):
+    most = 0
+    while not all(each.done() for each in calls):
+        most = max(most, len(agent.caller.table.find(lambda call: call.method == Method.EXPLAIN)))
+    return most
+
+
+def test_a_short_time_out_asks_nothing():
+    GO_ON.clear()
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        with pytest.raises(RpcTimeoutError, match=r"\(it may still run there\)"):
+            rpc.rpc_sync("b", wait_to_go_on, timeout=0.05)
+        GO_ON.set()
 
 
 def pass_to(worker):
