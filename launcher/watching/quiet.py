@@ -15,7 +15,9 @@ from ...core.processes import cpu_clock_seconds, process_status
 from ...rpc.observing import Observation
 from .jobs import LocalWorker
 
-QUIET_SHARE = 0.001  # of a processor: a worker that uses less is quiet; an idle one takes 0.0002 to 0.0005
+# Of a processor, and of a second more, for what an answer takes: a worker that uses less is quiet. An idle one takes 0.0002 to
+# 0.0005.
+QUIET_SHARE = 0.001
 ANSWER_HOLDS_SECONDS = 10.0  # for which its last answer may serve
 
 
@@ -55,7 +57,7 @@ class _Meter:
             elapsed >= ANSWER_HOLDS_SECONDS
             or used is None
             or self.used is None
-            or used - self.used > QUIET_SHARE * elapsed
+            or used - self.used > QUIET_SHARE * (elapsed + 1.0)
         ):
             return None
         status = process_status(self.record.process_id)

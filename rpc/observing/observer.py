@@ -18,7 +18,6 @@ from ..wire.messages import Method
 from .json_records import decode_record, encode_record
 from .processes import ProcessLook, look_at_process, on_this_machine, state_between
 from .records import ALL_PARTS, OBSERVED_PARTS, Observation
-from .stacks import place_of_call
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -43,7 +42,7 @@ class Observer:
         self._agent = agent
         self._look = look
         self._reasons: Reasons | None = None
-        agent.waits.place_of = place_of_call
+        agent.waits.place_of = _place_of
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
         if isinstance(
             agent.threads.functions, ThreadPool
@@ -128,6 +127,12 @@ def check_parts(parts: str | Iterable[str]) -> frozenset[str]:
     if wrong := sorted(map(repr, wanted - ALL_PARTS)):
         raise ValueError(f"an observation has no list {wrong[0]:.60}; it has {', '.join(OBSERVED_PARTS)}")
     return wanted
+
+
+def _place_of(call: ServerCall) -> str:
+    from .stacks import place_of_call  # here: it stands above what this module needs
+
+    return place_of_call(call)
 
 
 def _parts_of(body: Any) -> frozenset[str]:
