@@ -47,7 +47,7 @@ class ClientLimit:
         self._users.discard(client)
 
 
-class LimitedProtocol(H11Protocol):  # type: ignore[misc]
+class LimitedProtocol(H11Protocol):
     """Connection of uvicorn's that counts for a limit.
 
     Args:
@@ -61,7 +61,7 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]
         self._timer: asyncio.TimerHandle | None = None
         self._place: Address = ("", 0)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: Any) -> None:
         """Count it, and give it some time."""
         super().connection_made(transport)
         self._place = self.client or self._place

@@ -32,7 +32,7 @@ FILES = {"/": "index.html", PERFETTO_PATH: "perfetto.html", **{path: path[1:] fo
 END_SECONDS = 3.0  # between SIGTERM and SIGKILL
 
 
-class AnyJson(JSONResponse):  # type: ignore[misc]
+class AnyJson(JSONResponse):
     """Answer in JSON, also where a worker says numbers that JSON does not have, or texts that are no Unicode."""
 
     def render(self, content: Any) -> bytes:

@@ -19,7 +19,8 @@ from typing import Any
 from ...core.printable import printable
 from ...core.tcp_owners import other_owner
 from ..progress import report
-from .asking import NoAnswerError, names_of, question
+from .answers import NoAnswerError
+from .asking import names_of, question
 from .jobs import LocalJob, NoJobError, choose_job
 
 OUTPUT_WAIT_SECONDS = 2.0
@@ -48,7 +49,7 @@ def serve_ide(names: Sequence[str], key: str | None, port: int | None, timeout: 
     job = choose_job(key)
     worker = _choose(job, names, timeout)
     if port is None:
-        return _session(job, worker, _read_input, lambda data: _write_all(1, data), lambda: None)
+        return _session(job, worker, _read_input, lambda data: _write_all(1, data))
     with _listener(port) as listener:
         report(f"an IDE of yours may debug {printable(worker)} at this address, until Ctrl-C:")
         print(f"127.0.0.1:{listener.getsockname()[1]}", flush=True)
@@ -122,6 +123,10 @@ class _Relay:
         except NoAnswerError as error:
             self.refused = str(error)
         self.left = True
+        self.detach()
+
+    def detach(self) -> None:
+        """End the session, unless it has ended."""
         with suppress(NoAnswerError):
             question(self.job, self.worker, {"ask": "detach", "session": self.session}, ANSWER_LIMIT)
 
@@ -149,15 +154,16 @@ class _Relay:
 
 
 def _session(
-    job: LocalJob, worker: str, read: Callable[[], bytes], write: Callable[[bytes], object], end: Callable[[], object]
+    job: LocalJob, worker: str, read: Callable[[], bytes], write: Callable[[bytes], object], end: Any = None
 ) -> bool:
-    """Let an IDE debug a worker; ``end`` lets its ``read`` return. Return whether it went well."""
+    """Let an IDE debug a worker; ``end``, if there is such a function, lets ``read`` return. Return whether it went well."""
     sender = None
     try:
         relay = _Relay(job, worker, int(question(job, worker, {"ask": "attach"}, ATTACH_SECONDS)["session"]))
         sender = threading.Thread(target=relay.send_all, args=(read,), daemon=True)
         sender.start()
         relay.give_all(write)
+        relay.detach()
         return True
     except OSError:
         return True  # the IDE has gone, and the session with it
@@ -167,9 +173,9 @@ def _session(
             write(b"Content-Length: %d\r\n\r\n%b" % (len(TERMINATED), TERMINATED))
         return False
     finally:
-        with suppress(OSError):
-            end()
-        if sender is not None:
+        if end is not None and sender is not None:
+            with suppress(OSError):
+                end()
             sender.join(DETACH_SECONDS)
 
 

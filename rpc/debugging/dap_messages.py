@@ -23,37 +23,47 @@ def dap_message(content: dict[str, Any]) -> bytes:
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
+def is_disconnect(message: bytes) -> bool:
+    """Return whether a message asks to end the session."""
+    if b"disconnect" not in message:  # few have it: the others are not parsed
+        return False
+    try:
+        content = json.loads(message.partition(END_OF_HEADER)[2])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.get("command") == "disconnect"
+
+
 class WholeMessages:
     """Bytes of a stream, from which whole messages are taken, so that it can be ended between two of them."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def add(self, data: bytes) -> bytes:
-        """Add bytes, and return those of the messages that are whole now.
+    def add(self, data: bytes) -> list[bytes]:
+        """Add bytes, and return the messages that are whole now.
 
         Raises:
             RpcError: they are no messages, or one is too long.
         """
         self._data += data
-        end = 0
-        while (following := self._end_of_message(end)) is not None:
-            end = following
-        whole = bytes(self._data[:end])
-        del self._data[:end]
+        whole = []
+        while (end := self._end_of_message()) is not None:
+            whole.append(bytes(self._data[:end]))
+            del self._data[:end]
         return whole
 
-    def _end_of_message(self, begin: int) -> int | None:
-        end = self._data.find(END_OF_HEADER, begin, begin + MOST_HEADER_BYTES)
+    def _end_of_message(self) -> int | None:
+        end = self._data.find(END_OF_HEADER, 0, MOST_HEADER_BYTES)
         if end < 0:
-            if len(self._data) - begin >= MOST_HEADER_BYTES:
+            if len(self._data) >= MOST_HEADER_BYTES:
                 raise RpcError("what came is no message of the Debug Adapter Protocol: its header has no end")
             return None
-        found = LENGTH.search(self._data[begin:end])
+        found = LENGTH.search(self._data[:end])
         if found is None or int(found[1]) > MOST_DAP_BYTES:
             raise RpcError(
                 f"what came is no message of the Debug Adapter Protocol of up to {MOST_DAP_BYTES:,} bytes: "
-                f"its header is {bytes(self._data[begin : min(end, begin + 100)])!r}"
+                f"its header is {bytes(self._data[: min(end, 100)])!r}"
             )
         end += len(END_OF_HEADER) + int(found[1])
         return end if end <= len(self._data) else None

@@ -19,7 +19,7 @@ from typing import Any
 from ...core.errors import RpcError
 from ...core.futures import Future, complete_once
 from ...core.tcp_owners import other_owner, own_sockets
-from .dap_messages import WholeMessages, dap_message
+from .dap_messages import WholeMessages, dap_message, is_disconnect
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("examples", "tests", "benchmarks")  # folders beside this package, or in it, that have programs
@@ -70,10 +70,11 @@ class DebugpySession:
             if not 0 <= at <= self._taken:
                 raise RpcError(f"bytes {at:,} of the IDE came when {self._taken:,} were expected")
             fresh = data[self._taken - at :]
-            whole = self._messages.add(fresh)
             try:
-                if whole:
-                    self._to_debugpy.put_nowait(whole)
+                for each in self._messages.add(fresh):
+                    self._to_debugpy.put_nowait(each)
+                    if is_disconnect(each):
+                        self._to_debugpy.put_nowait(None)  # debugpy would keep the connection, without an IDE
             except queue.Full:
                 raise RpcError("debugpy does not read what the IDE sends") from None
             self._taken = max(self._taken, at + len(data))
@@ -93,9 +94,11 @@ class DebugpySession:
             return None if self._output or self._ended else self._arrived
 
     def hold(self, frame: FrameType) -> None:
-        """Hold this thread at the next line of a frame, until the IDE lets it go."""
+        """Hold this thread at the next line of a frame, until the IDE lets it go; not without an IDE."""
         import pydevd
 
+        if self._ended:
+            return
         pydevd.settrace(suspend=True, trace_only_current_thread=True, stop_at_frame=frame, notify_stdin=False)
 
     def close(self) -> None:

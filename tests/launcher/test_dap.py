@@ -88,7 +88,6 @@ def test_an_ide_stops_a_worker_at_a_line_and_looks_at_it(job_of_two):
         ide.break_at(job_of_two)
         ide.ask("continue", threadId=thread)
         ide.ask("disconnect")
-        process.stdin.close()
         assert process.wait(20) == 0 and process.stderr.read() == b""
 
 

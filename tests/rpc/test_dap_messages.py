@@ -7,7 +7,13 @@ import socket
 import pytest
 from telegrad.core.errors import RpcError
 from telegrad.core.tcp_owners import other_owner, own_sockets
-from telegrad.rpc.debugging.dap_messages import MOST_DAP_BYTES, MOST_HEADER_BYTES, WholeMessages, dap_message
+from telegrad.rpc.debugging.dap_messages import (
+    MOST_DAP_BYTES,
+    MOST_HEADER_BYTES,
+    WholeMessages,
+    dap_message,
+    is_disconnect,
+)
 
 
 def test_whole_messages_come_out_however_the_stream_is_cut():
@@ -20,7 +26,7 @@ def test_whole_messages_come_out_however_the_stream_is_cut():
         rest = stream
         while rest:
             size = random.Random(seed * 1000 + len(rest)).randrange(1, 200)
-            given += whole.add(rest[:size])
+            given += b"".join(whole.add(rest[:size]))
             rest = rest[size:]
             assert len(given) in ends
         assert given == stream
@@ -41,9 +47,16 @@ def test_what_is_no_message_is_refused(data):
         WholeMessages().add(data)
 
 
+def test_a_request_to_disconnect_is_known():
+    assert is_disconnect(dap_message({"type": "request", "command": "disconnect"}))
+    for content in ({"command": "evaluate", "arguments": {"expression": "disconnect"}}, ["disconnect"], "disconnect"):
+        assert not is_disconnect(dap_message(content))
+    assert not is_disconnect(b"Content-Length: 12\r\n\r\n{disconnect}")
+
+
 def test_a_header_may_have_other_fields():
     message = b"Content-Type: x\r\ncontent-length: 2\r\n\r\n{}"
-    assert WholeMessages().add(message + b"Con") == message
+    assert WholeMessages().add(message + b"Con") == [message]
 
 
 def test_the_owner_of_a_connection_within_this_machine_is_known():
