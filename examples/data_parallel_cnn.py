@@ -3,16 +3,18 @@
     telegrad run -n 2 examples/data_parallel_cnn.py     over the lanes of an agent
     mpiexec -n 2 python examples/data_parallel_cnn.py   over MPI: pip install 'telegrad[mpi]'
     python examples/data_parallel_cnn.py                the first, without the launcher
+    python examples/data_parallel_cnn.py --resume       goes on where one that was ended has saved last
 
 ``DistributedDataParallel`` gives every process the gradient of the whole batch, so that the networks stay equal to the bit,
-which is checked at the end.
+which is checked at the end. Every 100 steps all save a checkpoint together, beside training.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,20 +28,15 @@ from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 
 BATCH = 64  # of all processes together
+SAVE_EVERY = 100  # steps
 
 
-def batches(options: Options) -> Iterator[tuple[tg.Tensor, tg.Tensor]]:
-    """Yield this process's part of each batch: shifted images (64 / processes, 1, 8, 8) and labels."""
+def part_of_the_digits() -> tg.data.DataLoader:
+    """Return this process's part of each batch: images (64 / processes, 8, 8) and labels."""
     images, labels, *_ = digits.load()
-    random = np.random.default_rng([options.seed, dist.get_rank()])
-    sampler = tg.data.DistributedSampler(labels, dist.get_world_size(), dist.get_rank(), drop_last=True)
-    loader = tg.data.BatchSampler(sampler, BATCH // dist.get_world_size(), drop_last=True)
-    epoch = 0
-    while True:
-        sampler.set_epoch(epoch)
-        for rows in loader:
-            yield tg.from_numpy(digits.jitter(images[rows], random)[:, None]), tg.from_numpy(labels[rows])
-        epoch += 1
+    dataset = tg.data.TensorDataset(tg.from_numpy(images), tg.from_numpy(labels))
+    sampler = tg.data.DistributedSampler(dataset, drop_last=True)
+    return tg.data.DataLoader(dataset, BATCH // dist.get_world_size(), sampler=sampler, drop_last=True)
 
 
 def train(options: Options) -> tuple[nn.Module, list[float]]:
@@ -47,16 +44,32 @@ def train(options: Options) -> tuple[nn.Module, list[float]]:
     tg.manual_seed(options.seed)
     model = nn.parallel.DistributedDataParallel(ConvNet(16))
     optimizer = tg.optim.AdamW(model.parameters(), lr=options.lr)
-    losses = tg.zeros(options.steps)
-    for step, (images, labels) in zip(range(options.steps), batches(options)):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses[step] = loss.item()
+    loader, random = part_of_the_digits(), np.random.default_rng([options.seed, dist.get_rank()])
+    history: dict[str, list[float]] = {"losses": []}
+    parts = {"model": model.module, "optimizer": optimizer, "loader": loader, "shifts": random, "history": history}
+    with tg.checkpoint.Checkpointer(options.out / "checkpoints", own=["history"], **parts) as checkpoints:
+        step = checkpoints.restore() if options.resume else 0
+        while step < options.steps:
+            loader.sampler.set_epoch(loader.epoch)
+            for images, labels in islice(loader, options.steps - step):
+                shifted = tg.from_numpy(digits.jitter(images.numpy(), random)[:, None])
+                history["losses"].append(take_step(model, optimizer, shifted, labels))
+                step += 1
+                if step % SAVE_EVERY == 0:
+                    checkpoints.save_async(step)
+    losses = tg.tensor(history["losses"])
     dist.all_reduce(losses, dist.ReduceOp.AVG)
     return model.module, losses.tolist()
+
+
+def take_step(model: nn.Module, optimizer: tg.optim.Optimizer, images: tg.Tensor, labels: tg.Tensor) -> float:
+    """Take one step of the optimizer, and return the loss of this process's part of the batch."""
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(images), labels)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return float(loss.item())
 
 
 def accuracy(model: nn.Module) -> float:
@@ -76,7 +89,8 @@ def equal_everywhere(model: nn.Module) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one process under the launcher or mpiexec; without them, start all."""
-    start(work, 2, (parse("data_parallel_cnn", "Learn digits with equal networks.", 400, 0.005, arguments),))
+    options = parse("data_parallel_cnn", "Learn digits with equal networks.", 400, 0.005, arguments, resumes=True)
+    start(work, 2, (options,))
 
 
 def work(rank: int, world_size: int, options: Options) -> None:

@@ -20,6 +20,7 @@ class Options:
         seed: of the random numbers.
         quiet: show no progress.
         out: folder for the files that it writes.
+        resume: go on from the newest checkpoint there, where an example saves some.
     """
 
     steps: int
@@ -27,9 +28,12 @@ class Options:
     seed: int
     quiet: bool
     out: Path
+    resume: bool = False
 
 
-def parse(name: str, about: str, steps: int, lr: float, arguments: Sequence[str] | None = None) -> Options:
+def parse(
+    name: str, about: str, steps: int, lr: float, arguments: Sequence[str] | None = None, *, resumes: bool = False
+) -> Options:
     """Return the options on the command line of the example ``name``.
 
     Args:
@@ -38,6 +42,7 @@ def parse(name: str, about: str, steps: int, lr: float, arguments: Sequence[str]
         steps: optimizer steps, if not given.
         lr: largest learning rate, if not given.
         arguments: the command line; None means this process's.
+        resumes: whether the example saves checkpoints, and has the option ``--resume``.
     """
     parser = argparse.ArgumentParser(prog=name, description=about)
     parser.add_argument("--steps", type=positive, default=steps, metavar="N", help="optimizer steps (%(default)s)")
@@ -45,4 +50,6 @@ def parse(name: str, about: str, steps: int, lr: float, arguments: Sequence[str]
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--out", type=Path, default=Path("telegrad_runs") / name, metavar="DIR", help="for the files")
     parser.add_argument("--quiet", action="store_true", help="no progress")
+    if resumes:
+        parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in the folder")
     return Options(**vars(parser.parse_args(arguments)))

@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import telegrad as tg
 import telegrad.examples
 from helpers.launched import MPIEXEC, NEEDS_MPI
 
@@ -83,6 +85,19 @@ def test_processes_that_learn_together(tmp_path, run_python, name, steps, over):
     assert found and all(float(each) > 60.0 for each in found), output
     assert "equal parameters everywhere: False" not in output
     assert (tmp_path / "here" / "training.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_training_that_goes_on_ends_with_the_same_bits(tmp_path, run_python):
+    program = [*LAUNCHER, "2", str(FOLDER / "data_parallel_cnn.py"), "--quiet"]
+    run_python(*program, "--steps", "100", "--out", "parts", cwd=tmp_path)
+    run_python(*program, "--steps", "200", "--out", "parts", "--resume", cwd=tmp_path)
+    run_python(*program, "--steps", "200", "--out", "whole", cwd=tmp_path)
+    (parts,), (whole,) = ([*(tmp_path / name / "checkpoints").glob("*-step-200")] for name in ("parts", "whole"))
+    for rank in range(2):
+        found, expected = (tg.load(folder / f"worker{rank}.safetensors") for folder in (parts, whole))
+        assert found["history"] == expected["history"] and len(found["history"]["losses"]) == 200
+    found, expected = (tg.load(folder / "worker0.safetensors")["model"] for folder in (parts, whole))
+    assert all(np.array_equal(value.numpy(), found[name].numpy()) for name, value in expected.items())
 
 
 def test_the_overlap_of_a_backward(tmp_path, run_python):
