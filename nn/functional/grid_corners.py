@@ -15,6 +15,7 @@ import numpy as np
 from ...core.extend import Array, wide
 
 PART = 1 << 20  # bytes of pixels' numbers that are made at once, of one sample at least
+MANY = 1 << 12  # corners in a sample, from which on gradients are added to one plane after the other
 
 
 @lru_cache(maxsize=64)
@@ -38,12 +39,11 @@ class Corners:
     def __init__(self, image: Array, positions: Array) -> None:
         self._image, self._positions = image, positions
         self._lengths = tuple(image.shape[2:])
-        self._made: Array | None = None  # numbers of all pixels, where these are one part
         count, dims = len(image), len(self._lengths)
         # From here on dimensions are in the image's order: (dimensions, N, L).
         self._place(np.ascontiguousarray(wide(positions).reshape(count, -1, dims).transpose(2, 0, 1)[::-1]))
         shares = reduce(np.multiply, self._shares)
-        self._weights = shares.reshape(count, 2**dims, 1, shares.shape[-1])  # (N, K, 1, L)
+        self._weights = shares.reshape(count, 2**dims, shares.shape[-1])  # (N, K, L)
 
     def _place(self, points: Array) -> None:
         """Find the ends in each dimension, their shares and whether they are inside, and the numbers of the corners' pixels."""
@@ -59,7 +59,7 @@ class Corners:
         places = np.fmin(np.fmax(ends, 0, out=ends), lengths - 1, out=ends).astype(np.int64)  # also of nan and infinity
         places *= steps
         self._shares, self._inside = self._by_axis(shares), self._by_axis(inside)
-        self._numbers = reduce(np.add, self._by_axis(places)).reshape(len(self._image), -1, 1, points.shape[2])
+        self._numbers = reduce(np.add, self._by_axis(places)).reshape(len(self._image), -1)  # (N, K * L)
 
     def _by_axis(self, ends: Array) -> list[Array]:
         """Return both ends of each dimension along an axis of its own, to be broadcast: shape (N, 1, 2, L) or (N, 2, 1, L)."""
@@ -67,35 +67,22 @@ class Corners:
         axes = range(dims)
         return [ends[axis].reshape(count, *(2 if each == axis else 1 for each in axes), length) for axis in axes]
 
-    def _parts(self) -> Iterator[tuple[slice, Array]]:
-        """Yield slices of the batch with the numbers of their corners' pixels in the image, shape (n, K, C, L)."""
-        if self._made is not None:
-            yield slice(None), self._made
-            return
-        count, channels = self._image.shape[:2]
-        planes = np.arange(count * channels).reshape(count, 1, channels, 1) * math.prod(self._lengths)
-        step = max(1, PART // max(1, self._numbers[:1].nbytes * channels))
-        for start in range(0, count, step):
-            part = slice(start, start + step)
-            made = self._numbers[part] + planes[part]
-            self._made = made if step >= count else None
-            yield part, made
-
     def forward(self) -> Array:
         """Return the sums of the corners' pixels by their shares, shape (N, C, *size)."""
         image, weights = wide(self._image), self._weights
-        self._values = np.empty((*weights.shape[:2], image.shape[1], weights.shape[3]), image.dtype)
-        result = np.empty((len(image), *self._values.shape[2:]), np.result_type(image, weights))
-        for part, numbers in self._parts():
-            image.take(numbers, out=self._values[part], mode="wrap")
-            np.add.reduce(self._values[part] * weights[part], 1, out=result[part])
+        planes = image.reshape(*image.shape[:2], math.prod(self._lengths))
+        values = np.empty((*image.shape[:2], self._numbers.shape[1]), image.dtype)
+        for sample in range(len(image)):
+            planes[sample].take(self._numbers[sample], 1, out=values[sample], mode="wrap")
+        self._values = values.reshape(*image.shape[:2], *weights.shape[1:])  # (N, C, K, L)
+        result = np.einsum("nckl,nkl->ncl", self._values, weights)
         size = self._positions.shape[1:-1]
         dtype = np.result_type(self._image, self._positions)
         return result.reshape(*self._image.shape[:2], *size).astype(dtype, copy=False)
 
     def backward(self, grads: Sequence[Array | None], needed: Sequence[bool]) -> Sequence[Array | None]:
         """Return the gradients of the image and the positions, as ``fused`` asks for them."""
-        grad = wide(np.asarray(grads[0])).reshape(len(self._image), 1, *self._values.shape[2:])
+        grad = wide(np.asarray(grads[0])).reshape(*self._values.shape[:2], self._values.shape[3])
         return (
             self._image_gradient(grad) if needed[0] else None,
             self._position_gradient(grad) if needed[1] else None,
@@ -103,15 +90,21 @@ class Corners:
 
     def _image_gradient(self, grad: Array) -> Array:
         image = self._image
-        result = np.zeros(image.size, self._values.dtype)
-        for part, numbers in self._parts():
-            shares = np.multiply(grad[part], self._weights[part], dtype=result.dtype)
-            np.add.at(result, numbers.reshape(-1), shares.reshape(-1))
+        result = np.zeros((*image.shape[:2], math.prod(self._lengths)), self._values.dtype)
+        for part in self._parts():
+            shares = np.multiply(grad[part][:, :, np.newaxis], self._weights[part][:, np.newaxis], dtype=result.dtype)
+            _add(result[part], self._numbers[part], shares.reshape(*shares.shape[:2], -1))
         return result.reshape(image.shape).astype(image.dtype, copy=False)
+
+    def _parts(self) -> Iterator[slice]:
+        """Yield slices of the batch."""
+        count, channels = self._image.shape[:2]
+        step = max(1, PART // max(1, self._numbers[:1].nbytes * channels))
+        return (slice(start, start + step) for start in range(0, count, step))
 
     def _position_gradient(self, grad: Array) -> Array:
         dims = len(self._lengths)
-        slopes = np.einsum("nkcl,ncl->nkl", self._values, grad[:, 0])
+        slopes = np.einsum("nckl,ncl->nkl", self._values, grad)
         slopes = slopes.reshape(len(slopes), *(2,) * dims, slopes.shape[-1])
         result = np.empty((dims, len(slopes), slopes.shape[-1]), slopes.dtype)
         for axis, inside in enumerate(self._inside):
@@ -121,3 +114,19 @@ class Corners:
             low, high = (ends[(slice(None),) * (axis + 1) + (end,)] for end in (0, 1))
             np.add.reduce(high - low, tuple(range(1, dims)), out=result[dims - 1 - axis])
         return result.transpose(1, 2, 0).reshape(self._positions.shape).astype(self._positions.dtype, copy=False)
+
+
+def _add(planes: Array, numbers: Array, values: Array) -> None:
+    """Add values to the pixels with these numbers.
+
+    Args:
+        planes: shape (n, C, pixels), C-contiguous.
+        numbers: the same for all channels, shape (n, M).
+        values: shape (n, C, M).
+    """
+    if numbers.shape[1] >= MANY:
+        for sample, channel in np.ndindex(planes.shape[:2]):
+            np.add.at(planes[sample, channel], numbers[sample], values[sample, channel])
+        return
+    starts = np.arange(math.prod(planes.shape[:2])).reshape(*planes.shape[:2], 1) * planes.shape[2]
+    np.add.at(planes.reshape(-1), (numbers[:, np.newaxis] + starts).reshape(-1), values.reshape(-1))
