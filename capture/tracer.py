@@ -263,8 +263,9 @@ class Tracer:
             changes: whether it changes something outside.
             checked: whether a replay checks the shape of the result.
         """
-        args, marks = self._values(args), {"escapes": escapes, "changes": changes, "checked": checked}
-        self.statements.append(Statement(Kind.EFFECT, function, args, result=result, uses=uses, **marks))
+        statement = Statement(Kind.EFFECT, function, self._values(args), result=result, uses=uses)
+        statement.escapes, statement.changes, statement.checked = escapes, changes, checked
+        self.statements.append(statement)
 
     def _add(self, statement: Statement) -> None:
         self.statements.append(statement)
