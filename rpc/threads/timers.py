@@ -6,7 +6,7 @@
 * ``at``, ``after``: at a time, unless the timer is cancelled before.
 * ``alarm``: at the earliest of several times.
 * ``together``: items that are handled together, as ``soon`` or as ``unhurried``.
-* ``Ticker``: again and again, in growing intervals, until there is nothing more to do.
+* ``Ticker``: again and again, in growing intervals, until there is nothing more to do; ``every``: in equal ones.
 
 The loop's own timers are not used, because nearly every timer is the deadline of a call and is cancelled within a
 millisecond. With a heap that does not wake the loop's thread. The loop is woken only for a timer that is earlier than all
@@ -225,23 +225,29 @@ class Ticker:
     Args:
         loop: the event loop.
         action: returns whether to call it again.
-        longest: most seconds between two calls. The first call comes after a millisecond, and then the interval doubles.
+        longest: most seconds between two calls. The interval doubles after each call.
+        first: seconds until the first call.
 
     Attributes:
         ticking: it was started and has not ended; ``start`` does nothing then.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, action: Callable[[], bool], longest: float = TICK_SECONDS
+        self,
+        loop: asyncio.AbstractEventLoop,
+        action: Callable[[], bool],
+        longest: float = TICK_SECONDS,
+        first: float = TICK_SECONDS,
     ) -> None:
         self._loop = loop
         self._action = action
         self._longest = longest
+        self._first = first
         self.ticking = False
         self._context = contextvars.Context()  # empty: see ``Timers``
 
     def start(self) -> bool:
-        """Let the action be called within two milliseconds; return False if the loop is closed. Any thread."""
+        """Let the action be called, for the first time in a moment; return False if the loop is closed. Any thread."""
         if not self.ticking:
             self.ticking = True
             try:
@@ -251,7 +257,7 @@ class Ticker:
         return True
 
     def _later(self, seconds: float = 0.0) -> None:
-        seconds = seconds or TICK_SECONDS
+        seconds = seconds or self._first
         self._loop.call_later(seconds, self._tick, min(2 * seconds, self._longest), context=self._context)
 
     def _tick(self, next_seconds: float) -> None:
@@ -261,6 +267,11 @@ class Ticker:
         self.ticking = False
         if self._action():  # another thread called ``start`` just before, when it was still ticking
             self.start()
+
+
+def every(seconds: float, action: Callable[[], bool], loop: asyncio.AbstractEventLoop) -> Ticker:
+    """Return a ticker that calls ``action`` on a loop's thread each so many seconds, until it returns False."""
+    return Ticker(loop, action, seconds, seconds)
 
 
 class _Waiting:

@@ -1,6 +1,6 @@
 """Ticks on an event loop: more and more rarely while there is something to do, and none when there is not."""
 
-from telegrad.rpc.threads.timers import TICK_SECONDS, Ticker
+from telegrad.rpc.threads.timers import TICK_SECONDS, Ticker, every
 
 
 class Loop:
@@ -38,3 +38,11 @@ def test_what_comes_while_the_last_tick_ends_has_one_of_its_own():
     Ticker(loop, lambda: answers.pop(0)).start()
     loop.run_timer()
     assert loop.delays == [1, 1]
+
+
+def test_every_calls_in_equal_intervals_while_there_is_something_to_do():
+    loop, answers = Loop(), [True, True, False, False]
+    every(3 * TICK_SECONDS, lambda: answers.pop(0), loop).start()
+    while loop.timer:
+        loop.run_timer()
+    assert loop.delays == [3.0] * 3 and not answers

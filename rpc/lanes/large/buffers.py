@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...threads.timers import Ticker, every
 from ..frame import new_memory
 from .heap import HEAP
 from .lender import IDLE_SECONDS, class_size
@@ -35,7 +36,7 @@ class Buffers:
         self._most = most
         self._numbers = count()
         self._idle: dict[int, tuple[mmap.mmap, float]] = {}  # blocks, and since when they are idle; the latest last
-        self._trimming = False
+        self._trimmer: Ticker | None = None  # of the loop of the lane
 
     def take(self, size: int) -> memoryview:
         """Return writable memory of ``size`` bytes, whose content is not set.
@@ -56,18 +57,16 @@ class Buffers:
         return memoryview(array)
 
     def trim_in_a_while(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Free memory that idles for a minute, and the heap's, from now on until nothing is kept. On the loop."""
-        if not self._trimming:
-            self._trimming = True
-            loop.call_later(IDLE_SECONDS, self._trim, loop)
+        """Free memory that idles for a minute, and the heap's, from now on until nothing is kept. Any thread."""
+        trimmer = self._trimmer = self._trimmer or every(IDLE_SECONDS, self._trim_idle, loop)
+        if not trimmer.ticking:
+            trimmer.start()
 
-    def _trim(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _trim_idle(self) -> bool:
         now = time.monotonic()
         self.trim(now)
         HEAP.trim(now)
-        self._trimming = False
-        if self._idle or HEAP:
-            self.trim_in_a_while(loop)
+        return bool(self._idle or HEAP)
 
     def trim(self, now: float) -> None:
         """Free blocks that have been idle for ``IDLE_SECONDS``."""

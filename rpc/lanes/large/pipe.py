@@ -21,6 +21,7 @@ import numpy as np
 
 from ...call_states import ADMITTED
 from ...threads.ioloop import call_on_loop, may_block
+from ...threads.timers import every
 from ..frame import BULK_BYTES, SCATTERED, FrameHandle, Loan
 from ..pipe import Pipe
 from .arrival import Arrival
@@ -84,7 +85,7 @@ class LargePipe(Pipe):
         self._reader = BulkReader(bulk, loop, assembly, self._offered, self._end)
         self._returning = False  # a flush of returned segments is due
         self._told = False  # a frame has told the peer of returned segments since the last look
-        self._trimming = False
+        self._trimmer = every(IDLE_SECONDS, self._trim, self._loop)
 
     # -- sending
 
@@ -256,21 +257,15 @@ class LargePipe(Pipe):
             self._trim_in_a_while()
 
     def _trim_in_a_while(self) -> None:
-        if not self._trimming:
-            self._trimming = True
-            self._on_loop(self._trim_later)
+        if not self._trimmer.ticking:
+            self._trimmer.start()
+            self._buffers.trim_in_a_while(self._loop)
 
-    def _trim_later(self) -> None:
+    def _trim(self) -> bool:
         self._buffers.trim_in_a_while(self._loop)
-        self._loop.call_later(IDLE_SECONDS, self._trim)
-
-    def _trim(self) -> None:
-        now = time.monotonic()
-        self._lender.trim(now)
+        self._lender.trim(time.monotonic())
         self._flush()
-        self._trimming = bool(len(self._lender)) and not self._closed
-        if self._trimming:
-            self._trim_later()
+        return bool(len(self._lender)) and not self._closed
 
     def _on_loop(self, action: Callable[[], object]) -> None:
         try:
