@@ -137,7 +137,7 @@ def backward_async(
     agent = current_agent()
     fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
     fresh.begin(feeds)
-    ended = agent.caller.with_deadline(fresh.finished, agent.rpc_timeout, what)
+    ended = agent.caller.waits.with_deadline(fresh.finished, agent.rpc_timeout, what)
     return ended.then(partial(_value_or_stop, fresh))
 
 

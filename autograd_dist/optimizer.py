@@ -103,7 +103,9 @@ class DistributedOptimizer:
             return request_step(agent, agent.peers.at(owner.id), self._numbers[owner.name], context_id)
         # Without a message: this thread would only wait for the thread that does the step.
         done = agent.threads.new_context().run(optimizer.local_value().step, context_id)
-        return agent.caller.with_deadline(done, agent.rpc_timeout, f"the optimizer's step on worker {agent.name!r}")
+        return agent.caller.waits.with_deadline(
+            done, agent.rpc_timeout, f"the optimizer's step on worker {agent.name!r}"
+        )
 
     # -- learning rates and state
 

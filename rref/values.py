@@ -73,9 +73,9 @@ def fetch(context: RRefContext, fork: Fork, seconds: float) -> Future[Any]:
     """
     caller, what = context.agent.caller, Fetching(fork, context.agent)
     if fork.owner == context.me:
-        return caller.with_deadline(own_value(context, fork), seconds, what)
+        return caller.waits.with_deadline(own_value(context, fork), seconds, what)
     if not fork.created_here and not fork.settled.done():
-        return caller.with_deadline(fork.settled, seconds, what, lambda left: _request(context, fork, left, what))
+        return caller.waits.with_deadline(fork.settled, seconds, what, lambda left: _request(context, fork, left, what))
     return _request(context, fork, seconds, what)
 
 
@@ -129,7 +129,7 @@ def wait_for_value(context: RRefContext, value: Future[Any], what: object) -> An
     value.add_done_callback(partial(_copy_outcome, target=result))
     agent = context.agent
     try:
-        return agent.caller.with_deadline(result, agent.rpc_timeout, what).wait()
+        return agent.caller.waits.with_deadline(result, agent.rpc_timeout, what).wait()
     finally:
         del result  # the error's traceback holds this frame
 

@@ -10,9 +10,6 @@ from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTim
 from ...core.futures import (
     Future,
     broke_protected,
-    complete_once,
-    copy_error,
-    copy_outcome,
     interrupts_protected,
     raised_by_handler,
     run_callbacks,
@@ -26,6 +23,7 @@ from ..wire.frames import encode
 from ..wire.header import Flag
 from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Attachments, Incoming, Method, Outgoing, Topic
 from .dispatch import CallTable, PendingCall
+from .timed_waits import TimedWaits
 from .unseen import UnseenErrors
 
 if TYPE_CHECKING:
@@ -62,6 +60,7 @@ class Caller:
         threads: for callbacks, and for answers whose opening may run user code.
 
     Attributes:
+        waits: waits for futures, with a time-out.
         on_long_wait: called with the names of workers, after a notice that this one waits long for them.
         ask_where: asks where an expired call is at its callee, and calls ``fail_expired`` soon; returns False if it does not.
     """
@@ -86,6 +85,7 @@ class Caller:
         self._timers = timers
         self._threads = threads
         self.table = CallTable(timers, self._expired)
+        self.waits = TimedWaits(self, timers)
         self.unseen = UnseenErrors(state.name, timers)
         self.on_long_wait: Callable[[Iterable[str]], object] = lambda names: None
         self.ask_where: Callable[[PendingCall], bool] = lambda call: False
@@ -152,48 +152,6 @@ class Caller:
         else:
             self._send(call, peer)
         return call
-
-    def with_deadline(
-        self, source: Future[Any], seconds: float, what: object, then: Callable[[float], Future[Any]] | None = None
-    ) -> Future[Any]:
-        """Return a future of the outcome of ``source``, or of ``then(seconds left)`` after it, with a time-out.
-
-        After ``seconds`` (0: never) it fails with ``RpcTimeoutError``.
-
-        Args:
-            source: the future to wait for.
-            seconds: the time-out; 0 for none.
-            what: its text names the wait in errors; the text is made only for them.
-            then: begins a second wait, with the seconds that are left.
-        """
-        if source.done() and then is None:
-            return source
-        call = self.table.new_call(0, seconds, -1, what)
-        call.future.driver, call.future.canceller = source.driver, self
-        if thread_role.inside and interrupts_protected():
-            self._timers.soon(partial(self._await, call, source, then))
-        else:
-            self._await(call, source, then)
-        return call.future
-
-    def _await(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
-        self.table.add(call)
-        source.add_done_callback(lambda _: self._forward(call, source, then))
-
-    def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
-        if self.table.take(call.call_id) is None:
-            return
-        if (error := source.exception()) is not None:
-            complete_once(call.future, error=copy_error(error))
-            return
-        if then is None:
-            complete_once(call.future, source.value())
-            return
-        left = max(call.ends() - self._timers.program.now(), 1e-3) if call.timeout else 0.0
-        try:
-            then(left).add_done_callback(lambda future: copy_outcome(future, call.future))
-        except Exception as problem:  # it could not begin, for example because the agent was closed at that moment
-            complete_once(call.future, error=problem)
 
     def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None) -> None:
         """Send a call, by another session if one closes meanwhile, or fail it.

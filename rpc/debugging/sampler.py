@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
-from ...core.futures import Future, complete_once
+from ...core.futures import Future, attempt, complete_once
 from .debugger import Debugger
 
 if TYPE_CHECKING:
@@ -42,22 +42,22 @@ class Sampler:
             raise RpcError(f"worker {self._agent.name!r} is being sampled already: ask again when that has ended")
         answer: Future[str] = Future()
         thread = threading.Thread(target=self._run, args=(seconds, hertz, answer), name="telegrad-sampler", daemon=True)
+        started = False
         try:
             thread.start()
-        except BaseException:
-            self._busy.release()
-            raise
+            started = True
+        finally:
+            if not started:
+                self._busy.release()
         return answer
 
     def _run(self, seconds: float, hertz: float, answer: Future[str]) -> None:
+        found, error = attempt(self._sampled, seconds, hertz)
+        self._busy.release()  # before the answer: the asker may ask again at once
+        complete_once(answer, found, error)
+
+    def _sampled(self, seconds: float, hertz: float) -> str:
         from ..observing.json_records import encode_record
         from ..observing.sampling import sample_stacks
 
-        try:
-            found = encode_record(sample_stacks(self._agent.name, seconds, hertz, self._stop)).decode()
-        except BaseException as error:
-            self._busy.release()
-            complete_once(answer, error=error)
-            raise
-        self._busy.release()  # before the answer: the asker may ask again at once
-        complete_once(answer, found)
+        return encode_record(sample_stacks(self._agent.name, seconds, hertz, self._stop)).decode()

@@ -170,7 +170,7 @@ class Gathering:
         for member in self._gone_members(group):
             self._end(group, member)
         # A withdrawal may not arrive: its sender may have died.
-        waiting = self._caller.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
+        waiting = self._caller.waits.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
         waiting.add_done_callback(lambda done: done.exception() and self.withdraw(group, name, ticket))
         return waiting
 
