@@ -169,10 +169,12 @@ def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
     """
     value = context.value(GlobalId(*call.open()), context.key(call.sender))
     call.what = "to_here()"
-    if value.done() and not is_plain(value):
-        context.agent.threads.functions.submit(partial(copy_context().run, call.reply_with, value, True))
-    else:
+    if not value.done():
         call.reply_with(value, is_future=True)
+    elif is_plain(value):
+        call.reply(value.value())
+    else:
+        context.agent.threads.functions.submit(partial(copy_context().run, call.reply_with, value, True))
 
 
 def _storable(error: BaseException, worker: str) -> BaseException:

@@ -29,7 +29,6 @@ def create(context: RRefContext, to: Any, function: Callable[..., Any], args: An
     """
     agent = context.agent
     peer = agent.peers.find(to)
-    peer.check_present()
     body, name = request_body(peer, function, args, kwargs)
     transfer = ReferenceTransfer(key_of(peer), creates=True)
     what = f"remote({name}) on worker {peer.info.name!r}"
@@ -52,7 +51,7 @@ def create(context: RRefContext, to: Any, function: Callable[..., Any], args: An
             answer is None and transfer.created is not None
         ):  # the message was refused, or Ctrl-C ended the wait for room
             context.dropped.add(transfer.created)
-    if transfer.created is None:  # the worker was lost after it was found
+    if transfer.created is None:  # the worker is gone
         answer.wait()
         raise RpcError(f"{what} was not sent")
     if context.places is not None:
