@@ -226,7 +226,7 @@ class Ticker:
         loop: the event loop.
         action: returns whether to call it again.
         longest: most seconds between two calls. The interval doubles after each call.
-        first: seconds until the first call.
+        first: seconds until the first call; a millisecond if it is not given.
 
     Attributes:
         ticking: it was started and has not ended; ``start`` does nothing then.
@@ -237,7 +237,7 @@ class Ticker:
         loop: asyncio.AbstractEventLoop,
         action: Callable[[], bool],
         longest: float = TICK_SECONDS,
-        first: float = TICK_SECONDS,
+        first: float | None = None,
     ) -> None:
         self._loop = loop
         self._action = action
@@ -257,7 +257,7 @@ class Ticker:
         return True
 
     def _later(self, seconds: float = 0.0) -> None:
-        seconds = seconds or self._first
+        seconds = seconds or self._first or TICK_SECONDS
         self._loop.call_later(seconds, self._tick, min(2 * seconds, self._longest), context=self._context)
 
     def _tick(self, next_seconds: float) -> None:
