@@ -52,6 +52,15 @@ class Peer:
         """Return why calls to the worker fail although it stays in the job; empty if they do not."""
         return self.link.reason if self.link.state is CUT else ""
 
+    def check_present(self) -> None:
+        """Raise if the worker is gone.
+
+        Raises:
+            WorkerLostError: it is gone.
+        """
+        if self.link.state is GONE:
+            raise self.lost_error()
+
     def lost_error(self) -> WorkerLostError:
         """Return the error for everything that waits for the worker."""
         return WorkerLostError(

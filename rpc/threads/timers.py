@@ -270,7 +270,13 @@ class Ticker:
 
 
 def every(seconds: float, action: Callable[[], bool], loop: asyncio.AbstractEventLoop) -> Ticker:
-    """Return a ticker that calls ``action`` on a loop's thread each so many seconds, until it returns False."""
+    """Return a ticker with equal intervals.
+
+    Args:
+        seconds: between two calls, and before the first.
+        action: returns whether to call it again.
+        loop: the event loop.
+    """
     return Ticker(loop, action, seconds, seconds)
 
 
