@@ -85,7 +85,7 @@ class Caller:
         self._timers = timers
         self._threads = threads
         self.table = CallTable(timers, self._expired)
-        self.waits = TimedWaits(self, timers)
+        self.waits = TimedWaits(self.table, self, timers)
         self.unseen = UnseenErrors(state.name, timers)
         self.on_long_wait: Callable[[Iterable[str]], object] = lambda names: None
         self.ask_where: Callable[[PendingCall], bool] = lambda call: False

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 from ...core.futures import Future, complete_once, copy_error, copy_outcome, interrupts_protected, thread_role
 
 if TYPE_CHECKING:
+    from ...core.futures import Canceller
     from ..threads.timers import Timers
-    from .caller import Caller
-    from .dispatch import PendingCall
+    from .dispatch import CallTable, PendingCall
 
 
 class TimedWaits:
     """Waits of one agent for futures. A wait is in the table of calls, so that its time-out comes as that of a call.
 
     Args:
-        caller: has the table, and cancels.
+        table: of the calls under way.
+        canceller: cancels a wait.
         timers: the agent's.
     """
 
-    def __init__(self, caller: Caller, timers: Timers) -> None:
-        self._caller = caller
+    def __init__(self, table: CallTable, canceller: Canceller, timers: Timers) -> None:
+        self._table = table
+        self._canceller = canceller
         self._timers = timers
 
     def with_deadline(
@@ -41,8 +43,8 @@ class TimedWaits:
         """
         if source.done() and then is None:
             return source
-        call = self._caller.table.new_call(0, seconds, -1, what)
-        call.future.driver, call.future.canceller = source.driver, self._caller
+        call = self._table.new_call(0, seconds, -1, what)
+        call.future.driver, call.future.canceller = source.driver, self._canceller
         if thread_role.inside and interrupts_protected():
             self._timers.soon(partial(self._await, call, source, then))
         else:
@@ -50,11 +52,11 @@ class TimedWaits:
         return call.future
 
     def _await(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
-        self._caller.table.add(call)
+        self._table.add(call)
         source.add_done_callback(lambda _: self._forward(call, source, then))
 
     def _forward(self, call: PendingCall, source: Future[Any], then: Callable[[float], Future[Any]] | None) -> None:
-        if self._caller.table.take(call.call_id) is None:
+        if self._table.take(call.call_id) is None:
             return
         if (error := source.exception()) is not None:
             complete_once(call.future, error=copy_error(error))
