@@ -60,7 +60,7 @@ def read_record(kind: type[R], table: Any) -> R:
 
 
 def _table(record: Any) -> dict[str, Any]:
-    values = ((name, getattr(record, name), default) for name, default in _defaults(type(record)))
+    values = ((name, getattr(record, name), default) for name, default in _defaults(record.__class__))
     return {name: value for name, value, default in values if value != default}
 
 
@@ -81,7 +81,7 @@ def _default(each: Field[Any]) -> Any:
 def _reader(kind: Any) -> Callable[[Any], Any]:
     """Return a function that returns the value that JSON has for a type; it raises ``TypeError`` if that is none."""
     if is_dataclass(kind):
-        return _record_reader(kind)
+        return _record_reader(typing.cast(Any, kind))
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         read = _reader(next(each for each in inner if each is not type(None)))
