@@ -16,7 +16,8 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-from .last_calls import LAST_CALLS_BYTES, LastCalls, PastCall, read_last_calls
+from .last_calls import LAST_CALLS_BYTES, PastCall, read_last_calls
+from .last_calls import LastCalls as LastCalls  # for those that note calls
 
 EVENTS_VARIABLE = "TELEGRAD_EVENTS"
 SLOT_BYTES = 256
