@@ -31,12 +31,12 @@ BATCH = 64  # of all processes together
 SAVE_EVERY = 100  # steps
 
 
-def part_of_the_digits() -> tg.data.DataLoader:
-    """Return this process's part of each batch: images (64 / processes, 8, 8) and labels."""
+def part_of_the_digits() -> tuple[tg.data.DataLoader, tg.data.DistributedSampler]:
+    """Return the loader of this process's part of each batch, images (64 / processes, 8, 8) and labels, and its sampler."""
     images, labels, *_ = digits.load()
     dataset = tg.data.TensorDataset(tg.from_numpy(images), tg.from_numpy(labels))
     sampler = tg.data.DistributedSampler(dataset, drop_last=True)
-    return tg.data.DataLoader(dataset, BATCH // dist.get_world_size(), sampler=sampler, drop_last=True)
+    return tg.data.DataLoader(dataset, BATCH // dist.get_world_size(), sampler=sampler, drop_last=True), sampler
 
 
 def train(options: Options) -> tuple[nn.Module, list[float]]:
@@ -44,13 +44,20 @@ def train(options: Options) -> tuple[nn.Module, list[float]]:
     tg.manual_seed(options.seed)
     model = nn.parallel.DistributedDataParallel(ConvNet(16))
     optimizer = tg.optim.AdamW(model.parameters(), lr=options.lr)
-    loader, random = part_of_the_digits(), np.random.default_rng([options.seed, dist.get_rank()])
+    (loader, sampler), random = part_of_the_digits(), np.random.default_rng([options.seed, dist.get_rank()])
     history: dict[str, list[float]] = {"losses": []}
-    parts = {"model": model.module, "optimizer": optimizer, "loader": loader, "shifts": random, "history": history}
-    with tg.checkpoint.Checkpointer(options.out / "checkpoints", own=["history"], **parts) as checkpoints:
+    with tg.checkpoint.Checkpointer(
+        options.out / "checkpoints",
+        model=model.module,
+        optimizer=optimizer,
+        loader=loader,
+        shifts=random,
+        history=history,
+        own=["history"],
+    ) as checkpoints:
         step = checkpoints.restore() if options.resume else 0
         while step < options.steps:
-            loader.sampler.set_epoch(loader.epoch)
+            sampler.set_epoch(loader.epoch)
             for images, labels in islice(loader, options.steps - step):
                 shifted = tg.from_numpy(digits.jitter(images.numpy(), random)[:, None])
                 history["losses"].append(take_step(model, optimizer, shifted, labels))
