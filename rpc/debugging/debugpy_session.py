@@ -48,7 +48,7 @@ class DebugpySession:
         self._taken = 0  # bytes of the IDE that were taken
         self._output = bytearray()
         self._given = 0  # bytes of output that the IDE has, and that are kept no more
-        self._ended = False
+        self._ended = self._closed = False
         self._arrived: Future[None] = Future()  # completes when there is more output, or the end
         self._room = threading.Condition(self._lock)
         self._to_debugpy: queue.Queue[bytes | None] = queue.Queue(MOST_WAITING_MESSAGES)
@@ -107,6 +107,8 @@ class DebugpySession:
             self._to_debugpy.put_nowait(dap_message(DISCONNECT))
             self._to_debugpy.put_nowait(None)
         with self._room:
+            self._closed = True
+            self._room.notify_all()
             self._room.wait_for(lambda: self._ended, LET_GO_SECONDS)
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -126,19 +128,23 @@ class DebugpySession:
             self._socket.shutdown(socket.SHUT_WR)
 
     def _receive_all(self) -> None:
-        with suppress(OSError):
+        messages = WholeMessages()  # the command may say something of its own after each
+        with suppress(OSError, RpcError):
             while data := self._socket.recv(1 << 16):
+                if not (whole := b"".join(messages.add(data))):
+                    continue
                 with self._room:
-                    self._output += data
+                    self._output += whole
                     arrived, self._arrived = self._arrived, Future()
                 complete_once(arrived, None)
                 with self._room:
-                    self._room.wait_for(lambda: len(self._output) < MOST_KEPT_OUTPUT or self._ended)
+                    self._room.wait_for(lambda: len(self._output) < MOST_KEPT_OUTPUT or self._closed)
         with self._room:
             self._ended = True
             arrived = self._arrived
             self._room.notify_all()
-        self._to_debugpy.put(None)
+        with suppress(queue.Full):  # else the writer finds the connection closed
+            self._to_debugpy.put_nowait(None)
         complete_once(arrived, None)
 
 
