@@ -21,7 +21,8 @@ from . import products, row_products, row_weights
 from .window import Window
 
 STOPS = 100  # of a small image, at most
-WEIGHT_STOPS = 48  # the same for the gradient of a weight: it has fewer rows to multiply by
+WEIGHT_STOPS = 48  # the same for the gradient of a weight, if its products add up fewer numbers than ``LONG``
+LONG = 256  # stops of a row, of all samples
 PIXEL_STOPS = 4  # the same for windows of one element, whose patches are not copied
 BATCH = 8  # samples, at least
 CACHE = 1 << 21  # bytes of images that are multiplied at once
@@ -84,7 +85,8 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     """
     whole = window.kernel_size
     window, kept = _cut(window)
-    if _is_small(window, len(image), WEIGHT_STOPS):
+    long = len(image) * window.output_size[-1] >= LONG
+    if _is_small(window, len(image), STOPS if long else WEIGHT_STOPS):
         factors = row_weights.new_factors(output, image, window, groups)
         fresh = set(np.ndindex(factors.shape[1], math.prod(window.kernel_size[:-1])))
         for part in _parts(image.shape, image.dtype):
