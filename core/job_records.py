@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -23,6 +24,7 @@ FORMAT = 1  # of records, and of what is said at the workers' sockets
 LOG_VARIABLE = "TELEGRAD_LOG_FILE"  # by which a launcher tells a worker where its output goes
 RECORD, SOCKET, DUMPS = ".json", ".sock", ".stacks"
 MANY_FILES = 100
+RECENT_NANOSECONDS = 100_000_000
 MOST_RECORD_BYTES = 1 << 16
 LATEST = float(1 << 40)  # seconds since the epoch; also not "nan", nor a number that no float holds
 KINDS = {"str": (str,), "int": (int,), "float": (int, float)}
@@ -133,7 +135,9 @@ def records_stamp() -> tuple[int, ...]:
     found = []
     for path in job_folders():
         with suppress(OSError):
-            found.append(os.stat(path).st_mtime_ns)
+            changed, now = os.stat(path).st_mtime_ns, time.time_ns()
+            # Changes within a tick of the kernel's clock have one time, so a recent one may be followed by another unseen.
+            found.append(changed if now - changed > RECENT_NANOSECONDS else now)
     return tuple(found)
 
 
