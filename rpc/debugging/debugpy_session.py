@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from ...core.errors import RpcError
-from ...core.futures import Future, complete_once
+from ...core.futures import Future, attempt, complete_once
 from ...core.tcp_owners import other_owner, own_sockets
 from .dap_messages import WholeMessages, dap_message, is_disconnect
 
@@ -181,8 +181,8 @@ def _accepted(listener: socket.socket) -> socket.socket:
 def _settrace(port: int, failed: list[BaseException], listener: socket.socket) -> None:
     import pydevd
 
-    try:
-        pydevd.settrace(
+    _, error = attempt(
+        lambda: pydevd.settrace(
             host="127.0.0.1",
             port=port,
             suspend=False,
@@ -190,7 +190,8 @@ def _settrace(port: int, failed: list[BaseException], listener: socket.socket) -
             notify_stdin=False,
             dont_trace_start_patterns=_passed_over(),
         )
-    except BaseException as error:
+    )
+    if error is not None:
         failed.append(error)
         listener.close()
 

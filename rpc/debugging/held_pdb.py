@@ -8,6 +8,7 @@ import pdb
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -70,11 +71,10 @@ class HeldPdb(pdb.Pdb):
             return
         self._at = frame, traceback
         self._hold_here()
-        try:
+        with ExitStack() as undo:  # at an exception, such as that of Ctrl-C
+            undo.callback(self.go_on)
             super().interaction(frame, traceback)
-        except BaseException:  # Ctrl-C, as one
-            self.go_on()
-            raise
+            undo.pop_all()
 
     def _hold_here(self) -> None:
         if self._stop is None or self._stop.ended:

@@ -10,10 +10,11 @@ import base64
 import json
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcError
-from ...core.futures import Future, complete_once
+from ...core.futures import Future, attempt, complete_once
 from .debugger import Debugger
 
 if TYPE_CHECKING:
@@ -54,19 +55,17 @@ class IdeSessions:
         if not _process.acquire(blocking=False):
             raise RpcError(f"an IDE is attached to the process of worker {self._agent.name!r} already")
         answer: Future[str] = Future()
-        try:
+        with ExitStack() as undo:
+            undo.callback(_process.release)
             threading.Thread(target=self._begin, args=(answer,), name="telegrad-attach", daemon=True).start()
-        except BaseException:
-            _process.release()
-            raise
+            undo.pop_all()
         return answer
 
     def _begin(self, answer: Future[str]) -> None:
         from .debugpy_session import DebugpySession
 
-        try:
-            session = DebugpySession(self._agent.name)
-        except BaseException as error:
+        session, error = attempt(DebugpySession, self._agent.name)
+        if session is None:
             _process.release()
             told = json.dumps({"error": f"no IDE can attach: {error}"})
             complete_once(answer, told)

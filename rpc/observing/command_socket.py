@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -71,13 +71,12 @@ class CommandSocket:
         self._lock = threading.Lock()
         self._closed = False
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._listener.close)
             os.fchmod(self._listener.fileno(), 0o600)  # the name gets this mode from the first moment
             self._listener.bind(place)
             self._listener.listen(MOST_WAITING)
-        except BaseException:
-            self._listener.close()
-            raise
+            undo.pop_all()
         self._loop = acquire_loop().loop
         call_on_loop(self._loop, self._watch)
 
