@@ -103,7 +103,7 @@ class MembershipEvents:
             return
         try:
             self._agent.new_context().run(callback, *arguments)
-        except Exception:
+        except BaseException:  # also SystemExit: the next callback is called
             logger.exception("a callback of worker %r for workers that are lost or join raised", self._agent.name)
 
     # -- waiting
@@ -116,8 +116,8 @@ class MembershipEvents:
             seconds: until the future fails; 0 for never.
         """
         wanted, found = tuple(names), Future[list[WorkerInfo]]()
-        timer = self._agent.timers.after(seconds, self._give_up, found, seconds) if seconds else None
-        with self._lock:
+        with self._lock:  # also while the timer is made: it may be due at once, and then has to find the wait
+            timer = self._agent.timers.after(seconds, self._give_up, found, seconds) if seconds else None
             self._awaited[found] = _Awaited(wanted, found, timer)
         self._look()
         if self._agent.closed:
@@ -239,6 +239,7 @@ def wait_for_workers(names: str | Iterable[str], timeout: float = UNSET_RPC_TIME
         RpcTimeoutError: some have not joined in time; the message names them.
         UnknownWorkerError: the job has a fixed size, and no such worker.
         WorkerLostError: the job has a fixed size, and that worker is gone.
+        ArgumentTypeError: the names are neither a text nor a collection of such.
         ArgumentKindError: a name is no text.
         ArgumentValueError: no worker can have that name, there is none, or the timeout is negative.
 
@@ -263,13 +264,21 @@ def wait_for_workers_async(names: str | Iterable[str], timeout: float = UNSET_RP
 
 def _wait_for_workers(names: str | Iterable[str], timeout: float) -> Future[list[WorkerInfo]]:
     agent = current_agent()
-    wanted = [names] if isinstance(names, str) else [*names]
+    wanted = _list_of(names)
     if not wanted:
         raise ArgumentValueError("wait_for_workers waits for at least one worker; you gave no name")
     for name in wanted:
         check_name(name)
     seconds = agent.rpc_timeout if timeout == UNSET_RPC_TIMEOUT else check_timeout("timeout", timeout)
     return agent.part(MembershipEvents).present(wanted, seconds)
+
+
+def _list_of(names: str | Iterable[str]) -> list[str]:
+    if isinstance(names, str):
+        return [names]
+    if not isinstance(names, Iterable):
+        raise ArgumentTypeError(f"wait_for_workers takes a worker's name, or several in a list; you gave {names!r}")
+    return [*names]
 
 
 def _callable(function: str, callback: Any) -> Any:

@@ -1,6 +1,7 @@
 """Callbacks for workers that are lost or join, and waiting for workers by name, in jobs of a fixed size and dynamic groups."""
 
 import queue
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -57,10 +58,11 @@ def test_calls_to_the_lost_worker_fail_already_in_the_callback():
         assert "'w1'" in errors.get(timeout=60) and errors.get(timeout=60) == 2
 
 
-def test_a_callback_that_raises_is_logged_and_the_next_is_called(caplog):
+@pytest.mark.parametrize("raises", [lambda worker, reason: 1 / 0, lambda worker, reason: sys.exit(3)])
+def test_a_callback_that_raises_is_logged_and_the_next_is_called(raises, caplog):
     with job(2) as agents:
         heard = threading.Event()
-        rpc.on_worker_lost(lambda worker, reason: 1 / 0)
+        rpc.on_worker_lost(raises)
         rpc.on_worker_lost(lambda worker, reason: heard.set())
         lose(agents[0], 1)
         assert heard.wait(60)
@@ -97,6 +99,29 @@ def test_waiting_for_a_worker_of_a_dynamic_group_ends_when_it_joins_or_in_time()
         assert not agent.part(MembershipEvents)._awaited
 
 
+def test_a_time_out_that_comes_before_the_wait_is_noted_ends_it(monkeypatch):
+    with job(2) as agents:
+        agent, fires = agents[0], threading.Event()
+        agent.state.dynamic = True
+        events, after = agent.part(MembershipEvents), agent.timers.after
+        give_up = events._give_up
+
+        def heard(*arguments):
+            fires.set()
+            give_up(*arguments)
+
+        def slowly(*arguments):
+            timer = after(*arguments)
+            assert fires.wait(60)
+            return timer
+
+        monkeypatch.setattr(events, "_give_up", heard)
+        monkeypatch.setattr(agent.timers, "after", slowly)
+        waiting = rpc.wait_for_workers_async("w9", timeout=1e-9)
+        with pytest.raises(RpcTimeoutError, match=r"worker 'w9' did not join within 1e-09 s"):
+            waiting.wait(60)
+
+
 def test_waiting_ends_with_the_agent():
     with job(2) as agents:
         agents[0].state.dynamic = True
@@ -111,6 +136,7 @@ def test_waiting_ends_with_the_agent():
     [
         (lambda: rpc.wait_for_workers([]), "at least one worker"),
         (lambda: rpc.wait_for_workers([3]), "you gave 3"),
+        (lambda: rpc.wait_for_workers(5), "a worker's name, or several in a list; you gave 5"),
         (lambda: rpc.wait_for_workers("a worker"), "you gave 'a worker'"),
         (lambda: rpc.wait_for_workers("w0", timeout=-2), "timeout"),
         (lambda: rpc.on_worker_lost(3), "on_worker_lost calls a function; you gave 3"),
