@@ -11,7 +11,26 @@ if TYPE_CHECKING:
     from .records import Observation, ObservedFrame
 
 SEVERITIES = ("deadlock", "lost", "stuck", "slow", "busy")  # the worst first
-LIBRARY_WAITS = {"queue": "an item of a queue", "event": "an event", "condition": "a condition", "process": "a process"}
+WAIT_ENDS = {
+    "": ("computes", "busy", "computes"),
+    "debugger": ("debugger", "busy", "is held by a debugger (telegrad debug)"),
+    "sleep": ("sleeps", "busy", "sleeps"),
+    "observation": ("observes", "busy", "observes the job"),
+    "window": ("window", "slow", "waits for room on the way to {name!r}, which does not read what was sent"),
+    "future": ("future", "stuck", "waits for a future that no call under way completes"),
+    "lock": ("lock", "stuck", "waits for the lock{named}, whose holder is not known"),
+    "thread": ("thread", "stuck", "waits for the end of a thread{named}"),
+    "output": ("output", "stuck", "waits to write: a pipe or a disk takes no more"),
+    "collective": ("collective", "stuck", "waits in {name} for others of its group"),
+    "socket": ("input", "stuck", "waits for input{named}"),
+    "consumer": ("generator", "stuck", "has a generator that waits until {name!r} asks for the next item"),
+    "shutdown": ("shutdown", "stuck", "waits in shutdown"),
+    "queue": ("queue", "stuck", "waits for an item of a queue{named}"),
+    "event": ("event", "stuck", "waits for an event{named}"),
+    "condition": ("condition", "stuck", "waits for a condition{named}"),
+    "process": ("process", "stuck", "waits for a process{named}"),
+}
+"""For each kind of a thread's wait, "" for none: kind, severity and text of its end. ``{named}`` is a blank and the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,33 +84,10 @@ def _thread(seen: Seen, node: WaitNode) -> End:
 
 def _doing(kind: str, name: str) -> tuple[str, str, str]:
     named = f" {name}" if name else ""
-    if not kind:
-        return "computes", "busy", "computes"
-    if kind == "debugger":
-        return "debugger", "busy", "is held by a debugger (telegrad debug)"
-    if kind == "sleep":
-        return "sleeps", "busy", "sleeps"
-    if kind == "future":
-        return "future", "stuck", "waits for a future that no call under way completes"
-    if kind == "lock":
-        return "lock", "stuck", f"waits for the lock{named}, whose holder is not known"
-    if kind == "thread":
-        return "thread", "stuck", f"waits for the end of a thread{named}"
-    if kind == "output":
-        return "output", "stuck", "waits to write: a pipe or a disk takes no more"
-    if kind == "collective":
-        return "collective", "stuck", f"waits in {name} for others of its group"
-    if kind == "socket":
-        return "input", "stuck", f"waits for input{named}"
-    if kind == "window":
-        return "window", "slow", f"waits for room on the way to {name!r}, which does not read what was sent"
-    if kind == "consumer":
-        return "generator", "stuck", f"has a generator that waits until {name!r} asks for the next item"
-    if kind == "shutdown":
-        return "shutdown", "stuck", "waits in shutdown"
-    if kind == "observation":
-        return "observes", "busy", "observes the job"
-    return kind, "stuck", f"waits for {LIBRARY_WAITS.get(kind, kind)}{named}"
+    if kind not in WAIT_ENDS:
+        return kind, "stuck", f"waits for {kind}{named}"
+    end, severity, text = WAIT_ENDS[kind]
+    return end, severity, text.format(name=name, named=named)
 
 
 def _answers_late(worker: Observation) -> str:
