@@ -4,7 +4,6 @@ The environment names the folder only: what is in the environment, or on a comma
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 VARIABLE = "TELEGRAD_CREDENTIALS"
@@ -20,25 +19,8 @@ def folder() -> Path | None:
     return Path(given) if given else None
 
 
-def write(place: Path, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Make a folder with files that only this user can read, and return the environment variable that names it.
-
-    Args:
-        place: the folder, which does not exist yet.
-        files: their contents, by name.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    place.mkdir(mode=0o700)
-    for name, content in files.items():
-        with open(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-    return {VARIABLE: str(place)}
-
-
 def remove_job(place: Path) -> None:
-    """Remove the job's folder around one that ``write`` made: the launcher is gone, and the job with it."""
+    """Remove the job's folder around the one of a worker: the launcher is gone, and the job with it."""
     import shutil  # only launchers come here, and workers import no compression for it
 
     shutil.rmtree(place.parent, ignore_errors=True)

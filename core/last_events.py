@@ -19,7 +19,7 @@ from typing import NamedTuple
 from .last_calls import LAST_CALLS_BYTES, PastCall, read_last_calls
 from .last_calls import LastCalls as LastCalls  # for those that note calls
 
-EVENTS_VARIABLE = "TELEGRAD_EVENTS"
+EVENTS_VARIABLE = "TELEGRAD_EVENTS"  # path of the launcher's memory:offset of this worker's part in bytes
 SLOT_BYTES = 256
 STATE_SLOTS = 16
 SLOTS = 64
@@ -100,16 +100,6 @@ def read_calls(memory: bytes) -> list[PastCall]:
         memory: as for ``read_last_events``.
     """
     return read_last_calls(memory[TEXTS_BYTES:LAST_EVENTS_BYTES].ljust(LAST_CALLS_BYTES, b"\0"))
-
-
-def events_variable(descriptor: int, number: int) -> dict[str, str]:
-    """Return the environment variable by which a worker finds its memory.
-
-    Args:
-        descriptor: of this process's file, which has the memory of all workers.
-        number: which part of it is the worker's.
-    """
-    return {EVENTS_VARIABLE: f"/proc/{os.getpid()}/fd/{descriptor}:{number * LAST_EVENTS_BYTES}"}
 
 
 def launched_last_events() -> LastEvents | None:

@@ -22,7 +22,7 @@ from .errors import WorkerLostError
 from .last_events import LastEvents, launched_last_events
 from .multiprocessing_children import is_multiprocessing_child
 
-VARIABLE = "TELEGRAD_REPORTS"
+VARIABLE = "TELEGRAD_REPORTS"  # descriptor of the inherited file:its inode:the worker's rank
 MOST_TRACEBACK_CHARACTERS = 1 << 22  # the end is kept
 
 
@@ -162,11 +162,6 @@ def reporter() -> Reporter | None:
     if _reporter is None and VARIABLE in os.environ and not is_multiprocessing_child():
         _attach_inherited(os.environ[VARIABLE])
     return _reporter if _reporter is not None and _reporter.is_own_process else None
-
-
-def environment_variable(descriptor: int, rank: int) -> dict[str, str]:
-    """Return the environment variable by which a worker that inherits ``descriptor`` finds it."""
-    return {VARIABLE: f"{descriptor}:{os.fstat(descriptor).st_ino}:{rank}"}
 
 
 def last_events() -> LastEvents | None:

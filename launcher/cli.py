@@ -8,7 +8,7 @@ import typer
 
 from . import torchrun
 from .checkpoints import add_checkpoint_commands
-from .clusters.command import ENGINES, EngineChoice, options_given, run_on_cluster
+from .clusters.command import ENGINES, options_given, run_on_cluster
 from .errors import NodeError
 from .job_file import read_job_file
 from .nodes.options import DEFAULT_JOIN_SECONDS, LISTEN_SECONDS, NODES_TIMEOUT
@@ -238,15 +238,14 @@ def run(
         "grace": grace,
     }
     variables = [*(env or []), *(["TELEGRAD_POST_MORTEM=1"] if post_mortem else [])]
-    request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes)
+    request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes, engine, hosts, image)
     program |= {"pin": pin, "preload": preload}
-    cluster = EngineChoice(engine, hosts, image)
     try:
-        request = torchrun.placed(request, standalone, master_addr, master_port, by_cluster=cluster.named)
+        request = torchrun.placed(request, standalone, master_addr, master_port)
     except ValueError as error:
         refuse(str(error))
-    if cluster.named:
-        run_on_cluster(cluster, request, script, tuple(args or ()), options_given(context), program, variables, dry_run)
+    if request.by_cluster:
+        run_on_cluster(request, script, tuple(args or ()), options_given(context), program, variables, dry_run)
     run_request(request, script, tuple(args or ()), program, variables, dry_run)
 
 

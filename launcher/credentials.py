@@ -53,7 +53,7 @@ class CredentialFolders:
         """
         content = {job_credentials.SECRET: self.secret.encode(), **(files or {})}
         try:
-            return job_credentials.write(self.root / worker, content)
+            return _write(self.root / worker, content)
         except OSError as error:
             raise _unusable(str(self.root.parent), error) from error
 
@@ -61,6 +61,15 @@ class CredentialFolders:
         """Remove all folders."""
         shutil.rmtree(self.root, ignore_errors=True)
         self._unlock()
+
+
+def _write(place: Path, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Make a folder with files that only this user can read, and return the environment variable that names it."""
+    place.mkdir(mode=0o700)
+    for name, content in files.items():
+        with open(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+    return {job_credentials.VARIABLE: str(place)}
 
 
 def _unusable(place: str, error: OSError) -> OSError:

@@ -43,6 +43,9 @@ class JobRequest:
         nnodes: ``--nnodes``; None without.
         endpoint: ``--rdzv-endpoint``; None without.
         nodes: further options of a job on several machines, by their names in ``NodeOptions``; None where one was not given.
+        engine: ``--engine``; None without.
+        hosts: ``--hosts``; None without.
+        image: ``--image``; None without.
     """
 
     count: str | None
@@ -51,6 +54,14 @@ class JobRequest:
     nnodes: str | None
     endpoint: str | None
     nodes: dict[str, Any]
+    engine: str | None
+    hosts: str | None
+    image: str | None
+
+    @property
+    def by_cluster(self) -> bool:
+        """Return whether an engine finds the machines: any of its options was given."""
+        return any((self.engine, self.hosts, self.image))
 
 
 def run_request(

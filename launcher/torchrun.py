@@ -85,9 +85,7 @@ def count_given(count: str | None) -> str | None:
     return count
 
 
-def placed(
-    request: JobRequest, standalone: bool, master_addr: str | None, master_port: int | None, by_cluster: bool
-) -> JobRequest:
+def placed(request: JobRequest, standalone: bool, master_addr: str | None, master_port: int | None) -> JobRequest:
     """Return the request in our words: without a rendezvous if this is the only machine, else with its endpoint.
 
     Args:
@@ -95,13 +93,12 @@ def placed(
         standalone: ``--standalone``.
         master_addr: ``--master-addr``; None without.
         master_port: ``--master-port``; None without.
-        by_cluster: ``--engine`` finds the machines.
 
     Raises:
         ValueError: the options disagree about the number of machines.
     """
     master = {"--master-addr": master_addr, "--master-port": master_port}
-    if by_cluster:
+    if request.by_cluster:
         if standalone or any(master.values()):
             raise ValueError(
                 "--standalone, --master-addr and --master-port are not for --engine, which knows the machines"

@@ -1,6 +1,5 @@
 """``telegrad run --engine``: what the options say, as a job for the cluster that they name."""
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import typer
@@ -27,26 +26,6 @@ NOT_FOR_NODES = (
 """Parameters of the command that say where the job runs, or what: launchers of single machines do not get them."""
 
 
-@dataclass(frozen=True)
-class EngineChoice:
-    """Engine that the options of ``telegrad run`` name.
-
-    Attributes:
-        name: ``--engine``; None without.
-        hosts: ``--hosts``; None without.
-        image: ``--image``; None without.
-    """
-
-    name: str | None
-    hosts: str | None
-    image: str | None
-
-    @property
-    def named(self) -> bool:
-        """Return whether any of the options was given."""
-        return any((self.name, self.hosts, self.image))
-
-
 def options_given(context: typer.Context) -> tuple[str, ...]:
     """Return the options of this command line, and of its job file, that the launcher of each machine is to get, too."""
     found: list[str] = []
@@ -64,7 +43,6 @@ def options_given(context: typer.Context) -> tuple[str, ...]:
 
 
 def run_on_cluster(
-    engine: EngineChoice,
     request: JobRequest,
     script: str,
     args: tuple[str, ...],
@@ -76,8 +54,7 @@ def run_on_cluster(
     """Run a job on the engine's machines; print what it starts instead if ``dry_run``.
 
     Args:
-        engine: the engine.
-        request: the workers.
+        request: the workers, and the engine.
         script: the program.
         args: its arguments.
         options: what ``options_given`` returned.
@@ -86,11 +63,11 @@ def run_on_cluster(
         dry_run: only print it.
     """
     try:
-        cluster = _cluster(engine)
+        cluster = _cluster(request)
         for option in ("rank", "own_host", "listen_host"):
             if request.nodes[option] is not None:
                 raise ValueError(
-                    f"--node-rank, --host and --listen-host are for machines that you start by hand: --engine {engine.name} "
+                    f"--node-rank, --host and --listen-host are for machines that you start by hand: --engine {request.engine} "
                     f"knows its own"
                 )
         job = ClusterJob(
@@ -104,8 +81,8 @@ def run_on_cluster(
             request.nnodes,
             request.endpoint,
             request.nodes["token_file"],
-            tuple(name.strip() for name in (engine.hosts or "").split(",") if name.strip()),
-            engine.image,
+            tuple(name.strip() for name in (request.hosts or "").split(",") if name.strip()),
+            request.image,
             request.nodes["timeout"],
         )
         if dry_run:
@@ -116,9 +93,9 @@ def run_on_cluster(
         refuse(str(error))
 
 
-def _cluster(engine: EngineChoice) -> Cluster:
-    found = ENGINES.get(engine.name or "")
+def _cluster(request: JobRequest) -> Cluster:
+    found = ENGINES.get(request.engine or "")
     if found is None:
-        given = "you gave --hosts or --image without it" if engine.name is None else f"you gave {engine.name!r}"
+        given = "you gave --hosts or --image without it" if request.engine is None else f"you gave {request.engine!r}"
         raise ValueError(f"--engine must be one of {', '.join(ENGINES)}; {given}")
     return found()

@@ -18,9 +18,9 @@ from ..engines.log import WorkerLog
 from ..engines.scripts import guardian, signals_to
 from ..job import JobResult, WorkerResult
 from ..progress import Progress
-from ..report_file import ReportFile
 from ..root_cause import FailureGraph, WorkerExit
 from ..supervisor import Failed, Joined, Left, Lost
+from ..worker_files import ReportFile
 from .mpi_reports import REPORT_MARK
 
 MPI_LOOK_SECONDS = 1.0

@@ -13,9 +13,8 @@ from functools import partial
 
 from ..credentials import CredentialFolders
 from ..environment import reserve_port
-from ..events_file import EventsFile
-from ..report_file import ReportFile
 from ..supervisor import Begin, Event, Exited, JobPhase, Signal, Start, Supervisor, Wake
+from ..worker_files import EventsFile, ReportFile
 
 ENGINE_LOOK_SECONDS = 1.0
 """Time after which the engine looks for reports if nothing else wakes it: a worker that failed may not end."""

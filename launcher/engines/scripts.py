@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 from ...core.job_records import LOG_VARIABLE
-from ...core.worker_reports import environment_variable
 from ..console import WorkerConsole
 from ..environment import (
     SECRET_VARIABLE,
@@ -114,9 +113,9 @@ class ScriptEngine(Engine):
                 **self.spec.variables_of(name),
                 **rank_environment(rank, name, self._node.placement if self._node else None),
                 **credentials,
-                **environment_variable(self.reports.descriptor, rank),
-                LOG_VARIABLE: os.path.abspath(self._log_dir / f"{name}.log"),
+                **self.reports.variable(rank),
                 **self.events_file.variable(rank),
+                LOG_VARIABLE: os.path.abspath(self._log_dir / f"{name}.log"),
             }
             process = self._processes[rank] = self._start_process(rank, variables, output.writing_end)
         except OSError as error:

@@ -1,6 +1,5 @@
 """Last events of a worker: what is read back, bounds, and damaged memory."""
 
-import os
 import random
 
 import pytest
@@ -11,7 +10,6 @@ from telegrad.core.last_events import (
     SLOTS,
     STATE_SLOTS,
     LastEvents,
-    events_variable,
     launched_last_events,
     read_last_events,
 )
@@ -61,20 +59,6 @@ def test_damaged_memory_is_read_without_an_error():
         data = generator.randbytes(generator.randrange(0, LAST_EVENTS_BYTES + 100, 2) // 256 * 256)
         for each in read_last_events(data):
             assert each.text.isprintable()
-
-
-def test_a_worker_finds_its_part_of_the_launchers_memory(monkeypatch):
-    descriptor = os.memfd_create("test")
-    try:
-        os.ftruncate(descriptor, 2 * LAST_EVENTS_BYTES)
-        monkeypatch.setenv(*events_variable(descriptor, 1).popitem())
-        launched_last_events().add("here")
-        assert texts(os.pread(descriptor, LAST_EVENTS_BYTES, 0)) == []
-        assert texts(os.pread(descriptor, LAST_EVENTS_BYTES, LAST_EVENTS_BYTES)) == ["here"]
-        monkeypatch.setenv(*events_variable(descriptor, 2).popitem())  # past its end
-        assert launched_last_events() is None
-    finally:
-        os.close(descriptor)
 
 
 @pytest.mark.parametrize("value", ["", ":", "/proc/1/fd/999:0", "/nowhere:0", "/nowhere:-1", "/dev/null:0", "x"])

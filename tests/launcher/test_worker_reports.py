@@ -1,13 +1,16 @@
 """Reports of a worker to its launcher, and who may write them."""
 
 import os
+import time
+from contextlib import closing
 
 import pytest
 from telegrad.core import worker_reports
 from telegrad.core.errors import WorkerLostError
-from telegrad.core.worker_reports import Reporter, environment_variable, lost_workers, reporter
-from telegrad.launcher.report_file import ReportFile
+from telegrad.core.last_events import launched_last_events
+from telegrad.core.worker_reports import Reporter, lost_workers, reporter
 from telegrad.launcher.supervisor import Failed, Joined, Left, Lost
+from telegrad.launcher.worker_files import EventsFile, ReportFile
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ def test_only_the_launchers_own_file_is_written_to(reports, monkeypatch, tmp_pat
     """A process that a worker started has the variable, and another file at that number, or none."""
     monkeypatch.setattr(worker_reports, "_reporter", None)
     with open(tmp_path / "other", "w") as other:
-        inherited = environment_variable(reports.descriptor, 0)[worker_reports.VARIABLE]
+        inherited = reports.variable(0)[worker_reports.VARIABLE]
         monkeypatch.setenv(
             worker_reports.VARIABLE, inherited.replace(f"{reports.descriptor}:", f"{other.fileno()}:", 1)
         )
@@ -106,3 +109,15 @@ def test_only_the_launchers_own_file_is_written_to(reports, monkeypatch, tmp_pat
     assert reporter() is None
     monkeypatch.setenv(worker_reports.VARIABLE, inherited)
     assert reporter() is not None
+
+
+def test_a_worker_finds_its_part_of_the_launchers_memory(monkeypatch):
+    with closing(EventsFile(2)) as file:
+        monkeypatch.setenv(*file.variable(1).popitem())
+        launched_last_events().add("here")
+        now = time.monotonic()
+        assert file.told(0, now) == ()
+        (told,) = file.told(1, now)
+        assert told.endswith(" s before: here")
+        monkeypatch.setenv(*file.variable(2).popitem())  # past its end
+        assert launched_last_events() is None
