@@ -62,7 +62,7 @@ class StreamPipe(Pipe):
         self._descriptor = connected.fileno()
         self._poller = poller
         self._flusher = Ticker(self.loop, self._flush_late)
-        self._writer = StreamWriter(connected, self._watch_room, self._flusher.start)
+        self._writer = StreamWriter(connected, self._watch_room, self._flusher.start, self._broke)
         self.deliver = deliver
         self._calls, self._requests = under_way
         self.progress = progress
@@ -89,8 +89,10 @@ class StreamPipe(Pipe):
                 sent = self._leave(parts, handle)
             else:
                 sent = self._writer.send(parts, size, handle, not crowded)
-        except OSError as error:
+        except OSError as error:  # nothing of the frame has left
             self._broke(error)
+            if handle is not None:
+                handle.given_back()
             sent = False
         finally:
             if sent is None:
@@ -140,9 +142,6 @@ class StreamPipe(Pipe):
         written = False
         try:
             self._writer.write_waiting()
-            written = True
-        except OSError as error:
-            self._broke(error)
             written = True
         finally:
             if not written:

@@ -25,6 +25,7 @@ class StreamWriter:
         target: the socket.
         watch_room: told whether something waits for room: then ``flush`` must be called when the socket has some.
         flush_soon: told that frames wait for others: then ``flush`` must be called in a moment.
+        broke: called with the error if the socket is found broken while frames that have waited are written.
 
     Attributes:
         waiting: frames that wait, to be looked at only.
@@ -35,10 +36,12 @@ class StreamWriter:
         target: StreamSocket,
         watch_room: Callable[[bool], None],
         flush_soon: Callable[[], object],
+        broke: Callable[[OSError], object],
     ) -> None:
         self._target = target
         self._watch_room = watch_room
         self._flush_soon = flush_soon
+        self._broke = broke
         self._watches = False  # for room
         self._lock = threading.Lock()
         # Held by a thread that sends, which looks at ``waiting`` afterwards. Others do not wait for it: the one that got it
@@ -61,7 +64,7 @@ class StreamWriter:
             False if this writer is closed.
 
         Raises:
-            OSError: the socket is broken.
+            OSError: the socket is broken, and nothing of the frame has left.
         """
         if not at_once or self.waiting:
             return self._add(parts, handle, at_once)
@@ -131,19 +134,21 @@ class StreamWriter:
     def write_waiting(self) -> None:
         """Write what waits, unless another thread writes, which then does so. Any thread.
 
-        Raises:
-            OSError: the socket is broken.
+        An error of the socket is not raised: it says nothing of the frame that this thread sends, which may have left.
         """
-        while self.waiting:
-            if not self._turn.acquire(blocking=False):
-                return
-            try:
-                full = self.flush()
-            finally:
-                self._turn.release()
-            if full:
-                self._leave_to_loop()
-                return
+        try:
+            while self.waiting:
+                if not self._turn.acquire(blocking=False):
+                    return
+                try:
+                    full = self.flush()
+                finally:
+                    self._turn.release()
+                if full:
+                    self._leave_to_loop()
+                    return
+        except OSError as error:
+            self._broke(error)
 
     def _leave_to_loop(self) -> None:
         """Have the loop write what has no room. It may have done so already, and others have left frames since."""

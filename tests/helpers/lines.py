@@ -12,6 +12,11 @@ from telegrad.rpc.lanes.stream_socket import PlainSocket
 from telegrad.rpc.lanes.stream_writer import StreamWriter
 
 
+def stop(error):
+    """Raise the error of a socket, where a pipe would break."""
+    raise error
+
+
 class Line:
     """A stream without a loop: frames name the future that they complete."""
 
@@ -19,7 +24,7 @@ class Line:
         self.near, self.far = map(PlainSocket.of, socket.socketpair())
         self.futures = [Future() for _ in range(4)]
         self.readers, self.watched, self.ended = [], [], []
-        self.writer = StreamWriter(self.far, lambda wanted: None, int)
+        self.writer = StreamWriter(self.far, lambda wanted: None, int, stop)
         self.unsent, self.watch_input, self.end = self.writer.waiting, self.watched.append, self.ended.append
         self.flush_waiting = self.progress = int
         self.crowded = bool

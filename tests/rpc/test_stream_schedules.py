@@ -5,6 +5,7 @@ import threading
 from itertools import count
 
 import pytest
+from helpers.lines import stop
 from telegrad.rpc.lanes import stream_writer
 from telegrad.rpc.lanes.stream_writer import FRAME_LENGTH, StreamWriter
 
@@ -23,7 +24,7 @@ class Line:
         self.room = room
         self.sent = b""
         self.watches = False
-        self.writer = StreamWriter(self, self._watch, int)
+        self.writer = StreamWriter(self, self._watch, int, stop)
 
     def send(self, data):
         taken = bytes(data[: self.room])

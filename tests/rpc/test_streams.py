@@ -8,9 +8,10 @@ import threading
 from contextlib import suppress
 
 import pytest
+from helpers.lines import stop
 from telegrad.core.errors import SerializationError
-from telegrad.rpc.call_states import ADMITTED
-from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle
+from telegrad.rpc.call_states import ADMITTED, WRITTEN
+from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle, WaitingFrame
 from telegrad.rpc.lanes.poller import Poller
 from telegrad.rpc.lanes.stream_pipe import StreamPipe
 from telegrad.rpc.lanes.stream_reader import READ_BYTES, WIDE_BYTES, StreamReader
@@ -82,7 +83,7 @@ def test_frames_that_follow_a_longer_one_take_one_read_each_until_small_ones_com
 
 def test_the_end_of_the_peer_is_told_after_its_last_frame(ends):
     near, far = ends
-    StreamWriter(near, lambda wanted: None, int).send([b"last"], 4, None)
+    StreamWriter(near, lambda wanted: None, int, stop).send([b"last"], 4, None)
     near.close()
     reader = StreamReader(far)
     assert list(map(bytes, reader.read())) == [b"last"]
@@ -94,7 +95,7 @@ def test_what_has_no_room_waits_in_order(ends):
     near, far = ends
     small_buffer(near)
     told = []
-    writer, reader = StreamWriter(near, told.append, int), StreamReader(far)
+    writer, reader = StreamWriter(near, told.append, int, stop), StreamReader(far)
     frames = [bytes([number]) * 3000 for number in range(50)]
     for frame in frames:
         assert writer.send([frame[:10], frame[10:]], len(frame), None)
@@ -108,7 +109,7 @@ def test_what_has_no_room_waits_in_order(ends):
 def test_a_frame_that_waits_can_be_withdrawn_and_one_that_left_cannot(ends):
     near, far = ends
     small_buffer(near)
-    writer, reader = StreamWriter(near, lambda wanted: None, int), StreamReader(far)
+    writer, reader = StreamWriter(near, lambda wanted: None, int, stop), StreamReader(far)
     handles = [Handle() for _ in range(40)]
     for number, handle in enumerate(handles):
         writer.send([bytes([number]) * 3000], 3000, handle)
@@ -139,7 +140,7 @@ def test_a_frame_sent_by_a_signal_handler_waits_for_the_one_under_way():
             return self.sendmsg([data])
 
     target = Interrupted()
-    writer = StreamWriter(target, lambda wanted: None, int)
+    writer = StreamWriter(target, lambda wanted: None, int, stop)
     writer.send([b"first"], 5, None)
     assert not writer.flush()
     assert target.data == b"\5\0\0\0first" + b"\6\0\0\0second"
@@ -148,7 +149,7 @@ def test_a_frame_sent_by_a_signal_handler_waits_for_the_one_under_way():
 def test_a_frame_of_very_many_parts_is_one_frame(ends):
     near, far = ends
     parts = [b"%d" % (number % 10) for number in range(5 * MOST_PARTS)]
-    StreamWriter(near, lambda wanted: None, int).send(parts, len(parts), None)
+    StreamWriter(near, lambda wanted: None, int, stop).send(parts, len(parts), None)
     assert read_all(StreamReader(far)) == [b"".join(parts)]
 
 
@@ -160,7 +161,7 @@ def test_a_late_frame_gets_a_new_header(ends, monkeypatch):
     near, far = ends
     small_buffer(near)
     monkeypatch.setattr("telegrad.rpc.lanes.frame.LATE_SECONDS", -1.0)
-    writer, reader = StreamWriter(near, lambda wanted: None, int), StreamReader(far)
+    writer, reader = StreamWriter(near, lambda wanted: None, int, stop), StreamReader(far)
     for _ in range(20):
         writer.send([b"o" * HEAD_BYTES, b"body" * 1000], HEAD_BYTES + 4000, Stamped())
     got = []
@@ -182,7 +183,7 @@ def test_frames_that_may_wait_are_written_together(ends):
             return self.sendmsg([data])
 
     soon = []
-    writer, reader = StreamWriter(Counted(), told.append, lambda: soon.append(1)), StreamReader(far)
+    writer, reader = StreamWriter(Counted(), told.append, lambda: soon.append(1), stop), StreamReader(far)
     frames = [b"%d" % number for number in range(TOGETHER + 3)]
     for frame in frames:
         writer.send([frame], len(frame), None, False)
@@ -212,7 +213,7 @@ def test_a_thread_that_sends_does_not_wait_for_one_that_writes(ends):
                 assert not other.is_alive() and len(writer.waiting) == 1
             return near.send(data)
 
-    writer, reader = StreamWriter(Slow(), lambda wanted: None, int), StreamReader(far)
+    writer, reader = StreamWriter(Slow(), lambda wanted: None, int, stop), StreamReader(far)
     assert writer.send([b"first"], 5, None)
     assert read_all(reader) == [b"first", b"second"]
     assert writers == [threading.current_thread()] * 2 and not writer.waiting
@@ -221,7 +222,7 @@ def test_a_thread_that_sends_does_not_wait_for_one_that_writes(ends):
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_frame_that_comes_after_the_end_while_others_wait_is_given_back(ends, at_once):
     near, _ = ends
-    writer, handle = StreamWriter(near, lambda wanted: None, int), Handle()
+    writer, handle = StreamWriter(near, lambda wanted: None, int, stop), Handle()
     writer.send([b"waits"], 5, None, False)
     writer.close()
     assert not writer.send([b"late"], 4, handle, at_once)
@@ -244,3 +245,46 @@ def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):
         return sent
 
     assert asyncio.run(end()) == (False, False)
+
+
+class Breaks:
+    """Socket that takes everything until it breaks, and whose first write another thread's frame comes into."""
+
+    def __init__(self, socket, broken_by):
+        self.stream, self.socket, self.left, self._broken_by = None, socket, [], broken_by
+
+    def __getattr__(self, name):
+        return getattr(self.socket, name)
+
+    def send(self, data):
+        data = bytes(data)
+        if self._broken_by in data:
+            raise ConnectionResetError("it broke")
+        self.left.append(data)
+        if len(self.left) == 1:
+            self.stream.unsent.append(WaitingFrame(b"other", None))
+        return len(data)
+
+
+@pytest.mark.parametrize(
+    ("broken_by", "taken", "left"),
+    [(b"first", False, []), (b"other", True, [b"\5\0\0\0first"])],
+    ids=["its write", "the write after it"],
+)
+def test_a_frame_that_has_left_is_not_refused_because_the_next_one_found_the_socket_broken(
+    ends, broken_by, taken, left
+):
+    """Its request may have been read: it would run twice if it went by another session."""
+
+    async def send():
+        poller, target, handle = Poller(asyncio.get_running_loop()), Breaks(ends[0], broken_by), Handle()
+        target.stream = stream = StreamPipe(target, poller, lambda frame: None, ((), ()), lambda: 0)
+        handle.state = ADMITTED
+        assert stream.send([b"first"], 5, handle) is taken
+        assert handle.state is (WRITTEN if taken else ADMITTED) and target.left == left
+        assert isinstance(await stream.over, ConnectionResetError)
+        assert not stream.send([b"late"], 4, None)
+        stream.close()
+        poller.close()
+
+    asyncio.run(send())
