@@ -35,11 +35,11 @@ CALLING: dict[tuple[CallState, str], CallState] = {
     (NEW, "fail"): FAILED,
     (QUEUED, "admit"): ADMITTED,
     (QUEUED, "withdraw"): WITHDRAWN,
-    (QUEUED, "refuse"): NEW,
+    (QUEUED, "refuse"): NEW,  # the session has ended
     (ADMITTED, "write"): WRITTEN,
     (ADMITTED, "refuse"): NEW,
     (ADMITTED, "withdraw"): WITHDRAWN,
-    (WRITTEN, "refuse"): ADMITTED,
+    (WRITTEN, "refuse"): ADMITTED,  # the lane gives it back, with its room
     (WRITTEN, "write"): WRITTEN,
     (WRITTEN, "withdraw"): WITHDRAWN,
     (WRITTEN, "answer"): ANSWERED_CALL,
@@ -57,7 +57,7 @@ class ServingState:
         stream: it opens a stream of items.
         park: its handler has returned, and the answer comes later.
         answer: it is answered, with a value or an exception; in a stream, with the first item.
-        drop: it gets no answer any more: its caller has given up, it was answered, or no answer could be sent.
+        drop: it is over: its caller gave up before it ran, no answer could be sent, or it was answered before.
         end: the generator of its stream has ended.
     """
 
@@ -92,7 +92,7 @@ SERVING: dict[tuple[ServingState, str], ServingState] = {
     (RUNNING, "park"): PARKED,
     (RUNNING, "answer"): ENDED,
     (RUNNING, "drop"): ENDED,
-    (RUNNING, "end"): RUNNING,
+    (RUNNING, "end"): RUNNING,  # told again: the stream was closed before its first item
     (PARKED, "park"): PARKED,
     (PARKED, "answer"): ENDED,
     (PARKED, "drop"): ENDED,

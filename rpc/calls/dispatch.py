@@ -19,7 +19,7 @@ DEADLINE_LOOK_SECONDS = 1e-5  # for each call, between two looks at all deadline
 
 
 class PendingCall(Outgoing):
-    """Request that was sent and not answered, or another wait (``to`` is -1).
+    """Request, from when it is made until it is answered, or another wait (``to`` is -1).
 
     The thread that takes it out of the table completes its future, once.
 

@@ -58,7 +58,7 @@ class Flow:
     # -- sending
 
     def send(self, message: Outgoing, parts: list[Any], unsent: Callable[[Outgoing], None], waits: bool = True) -> bool:
-        """Send a message for which ``take`` had no room: now, or when there is room.
+        """Send a message for which ``admit`` had no room: now, or when there is room.
 
         Args:
             message: the message, with its ``size``.

@@ -1,4 +1,4 @@
-"""``Pipe``: one way for frames to a peer: a socket, a gRPC stream, or a call in the same process."""
+"""``Pipe``: one means to send frames to a peer: a socket, a gRPC stream, or a call in the same process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reading(Driver, Protocol):
 
 
 class Pipe(ABC):
-    """One way for the frames of a session. ``session.py`` says which frames go by which pipe.
+    """One means by which an end of a session sends frames. ``session.py`` says which frames go by which pipe.
 
     Attributes:
         least: for a pipe of large frames, the bytes of the smallest frame that goes by it.

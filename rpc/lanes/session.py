@@ -27,7 +27,7 @@ class Session(ABC):
         number: number of the peer (``WorkerRecord.number``); -1 until the peer has proven which worker it is.
         scheme: name of the transport that carries its small frames now.
         lane_note: text for users: why there is no faster transport; empty if there is no reason to tell.
-        opened: the handshake is over, and frames may have left. Until then they wait here.
+        opened: the handshake is over, and frames may leave. Until then they wait here.
         closed: it takes no more frames.
         reading: lets threads of the agent read what arrives; ``None`` while only the lane's own thread can read.
         small: pipe of small frames.

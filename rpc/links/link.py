@@ -3,7 +3,7 @@
 ``LINK_TRANSITIONS`` is the whole behaviour of a link. ``docs/design/rpc.md`` has the same table, and a test compares the two.
 Three things are tried again, and nothing else is:
 
-* A session that ended is dialed again after a pause (``Link.redial_at``), which grows with each failure.
+* A session that ended is dialed again: at once, then after pauses that grow with each failure (``Link.redial_at``).
 * Calls on a session that ended before it was open were never sent. They go by the next one (``Link.kept``).
 * A call that finds its session closed goes by another one, up to ``ROUTES`` times in all (``Link.found_closed``).
 """
@@ -29,7 +29,7 @@ class LinkState(Enum):
 
     UNDIALED = "undialed"  # no session was dialed, or a call found it closed; nothing is due
     DIALING = "dialing"  # a session is being made; calls wait in it
-    OPEN = "open"  # the session has proven itself
+    OPEN = "open"  # the dialed session is open
     BROKEN = "broken"  # the session ended, and is dialed again at a given time or by the next message
     CUT = "cut"  # the worker stays in the job, and calls to it fail; the redials go on
     GONE = "gone"  # the worker is lost or has left, for good
@@ -39,11 +39,11 @@ class LinkEvent(Enum):
     """Event that changes the state of a link."""
 
     DIAL = "dial"  # there is no session, and a message is to leave or a redial is due
-    OPENED = "opened"  # the handshake of the dialed session is over
+    OPENED = "opened"  # the dialed session is open
     ENDED = "ended"  # the dialed session ended, or could not be made
     FOUND_CLOSED = "found closed"  # a message could not go by the dialed session; its end is told later
     OTHER_ENDED = "other ended"  # a session that the worker dialed ended, or one that was found closed
-    CUT_OFF = "cut off"  # the worker could not be dialed for long, and stays in the job
+    CUT_OFF = "cut off"  # the worker could not be dialed (``Losses._update_cut``), and stays in the job
     LOST = "lost"  # the worker is lost or has left
 
 
@@ -51,11 +51,11 @@ class LinkAction(Enum):
     """Instruction that a transition gives."""
 
     START = "start"  # start a new session; what was kept goes by it
-    ANNOUNCE = "announce"  # the link works: count redials anew, forget evidence, send what waits
+    ANNOUNCE = "announce"  # count redials anew, forget evidence, send what waits; calls on former sessions fail
     KEEP = "keep"  # if the session never was open, its calls go by the next one
-    REDIAL = "redial"  # dial again after a pause, unless that is due already
-    FAIL = "fail"  # calls fail, and control messages go through a third worker
-    DROP = "drop"  # close every session, and drop what was kept
+    REDIAL = "redial"  # dial again after a pause, at first of no length, unless that is due already
+    FAIL = "fail"  # all calls fail, and control messages go through a third worker
+    DROP = "drop"  # close every session, and drop what was kept; all calls fail
 
 
 START, ANNOUNCE, KEEP = LinkAction.START, LinkAction.ANNOUNCE, LinkAction.KEEP
