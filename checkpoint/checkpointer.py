@@ -12,7 +12,7 @@ from ..core.errors import CheckpointError
 from ..core.futures import Future, in_thread
 from ..data import DataLoader
 from .folder import INDEX, Entry
-from .index import Index, ShardFile
+from .index import SHARD_NAME, Index, ShardFile
 from .job import Job
 from .lock import NoLock, WriterLock
 from .parts import RandomNumbers, is_own, is_sharded, load_part, stateful
@@ -20,8 +20,6 @@ from .reading import newest
 from .remote import open_folder
 from .retention import Measured, ranked, superfluous
 from .snapshot import Buffers, Snapshot
-
-FILE = "worker{}.safetensors"
 
 
 class Checkpointer:
@@ -214,7 +212,7 @@ class Checkpointer:
                     self._folder.remove(entry)
 
     def _write_file(self, entry: Entry, states: dict[str, Any]) -> ShardFile:
-        name = FILE.format(self._job.rank)
+        name = SHARD_NAME.format(self._job.rank)
         checksum = self._folder.save(entry, name, states)
         return ShardFile(name, self._folder.size(entry, name), checksum, [*states])
 

@@ -21,6 +21,7 @@ from .index import Index
 from .lock import NoLock, WriterLock
 
 INDEX = "index.json"
+_LARGEST_INDEX = 64 << 20  # bytes; each worker's file takes about 300
 _NAME = re.compile(r"(\d{8,})-step-(\d+)")
 
 
@@ -83,6 +84,8 @@ class Folder:
             CheckpointError: it is damaged.
             OSError: it cannot be read.
         """
+        if (size := self.size(entry, INDEX)) > _LARGEST_INDEX:
+            raise CheckpointError(f"its index has {size:,} bytes, and none has more than {_LARGEST_INDEX:,}")
         return Index.from_json(self._read(entry, INDEX).decode(errors="replace"))
 
     def commit(self, entry: Entry, index: Index) -> None:
@@ -150,10 +153,14 @@ class Folder:
         return load(self._place(entry, name)), checksum  # load() compares the contents with it
 
     def remove(self, entry: Entry) -> None:
-        """Remove a checkpoint: its index first, so that no half one counts."""
-        with suppress(FileNotFoundError):
+        """Remove a checkpoint: its index first, so that no half one counts. Of a link, only the link is removed."""
+        place = os.path.join(self.path, entry.name)
+        if os.path.islink(place):
+            os.remove(place)
+            return
+        with suppress(FileNotFoundError, NotADirectoryError):
             os.remove(self._place(entry, INDEX))
-        shutil.rmtree(self._place(entry), ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def checksum_of(path: str) -> str:

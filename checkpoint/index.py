@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..core.errors import CheckpointError
 
 FORMAT = 1
+SHARD_NAME = "worker{}.safetensors"  # with the rank of its writer: an index that names another file is not one of ours
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,39 @@ class Index:
         """
         try:
             whole = json.loads(text)
-            body = whole["checkpoint"]
+            body = dict(whole["checkpoint"])
             intact = _text(_digest(body), body) == text
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise CheckpointError(f"its index is damaged: {str(error)[:200]}") from error
         if not intact:
             raise CheckpointError("its index is damaged: it does not have the checksum that it was written with")
-        if body["format"] != FORMAT:
-            raise CheckpointError(f"its index has format {body['format']}; this version of Telegrad reads {FORMAT}")
+        return _index(body)
+
+
+def _index(body: dict[str, Any]) -> Index:
+    if (version := body.get("format")) != FORMAT:
+        raise CheckpointError(f"its index has format {version!r}; this version of Telegrad reads {FORMAT}")
+    try:
         files = [ShardFile(**each) for each in body["files"]]
-        return Index(body["step"], body["metric"], body["saved_at"], files)
+        index = Index(body["step"], body["metric"], body["saved_at"], files)
+    except (LookupError, TypeError) as error:
+        raise CheckpointError(f"its index is not one that Telegrad writes: {str(error)[:200]}") from error
+    for what, right in _checks(index):
+        if not right:
+            raise CheckpointError(f"its index is not one that Telegrad writes: {what}")
+    return index
+
+
+def _checks(index: Index) -> Iterator[tuple[str, bool]]:
+    """Yield what can be wrong with an index, and whether it is right."""
+    yield "its step is not a number", type(index.step) is int
+    yield "its metric is not a number", index.metric is None or type(index.metric) in (int, float)
+    yield "its time is not a text", type(index.saved_at) is str
+    yield "it has no files", bool(index.files)
+    for rank, file in enumerate(index.files):
+        yield f"file {rank} is named {str(file.name)[:100]!r}", file.name == SHARD_NAME.format(rank)
+        yield f"the size of file {rank} is not a number", type(file.size) is int and file.size > 0
+        yield f"the checksum of file {rank} is not a text", type(file.sha256) is str
 
 
 def _text(digest: str, body: dict[str, Any]) -> str:

@@ -54,8 +54,9 @@ class Job:
         result, problem = None, None
         try:
             result = do()
-        except (CheckpointError, OSError, TypeError, ValueError) as error:
-            problem = str(error)
+        except Exception as error:  # any: the others wait for this worker
+            known = isinstance(error, (CheckpointError, OSError, TypeError, ValueError))
+            problem = str(error) if known else f"{type(error).__name__}: {error}"
         if found := [(rank, text) for rank, text in enumerate(self.share(problem)) if text is not None]:
             raise CheckpointError("; ".join(f"worker {rank}: {text}" for rank, text in found[:3]))
         return result  # type: ignore[return-value]

@@ -36,6 +36,7 @@ class WriterLock:
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
         self.close = weakref.finalize(self, os.close, self._file)
+        self.close.atexit = False  # the end of the program still waits for a checkpoint that is being written
         _held.add(self)
 
 

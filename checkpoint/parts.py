@@ -75,6 +75,8 @@ class _Values:
         return dict(self._values)
 
     def load_state_dict(self, state_dict: Mapping[Any, Any]) -> None:
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"it is a dict here, and was a {type(state_dict).__name__} when it was saved")
         self._values.clear()
         self._values.update(state_dict)
 
