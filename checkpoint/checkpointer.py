@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Collection
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 from ..core.errors import CheckpointError
@@ -86,10 +87,11 @@ class Checkpointer:
         self._own = {name for name, part in self._parts.items() if name in own or is_own(part)}
         self._sharded = {name for name, part in self._parts.items() if is_sharded(part)} - self._own
         self._job = Job(group)
+        self._process = os.getpid()
         self._lock: WriterLock | NoLock | None = None
         self._buffers = Buffers()
         self._writing: list[Future[None]] = []
-        weakref.finalize(self, _wait_for, self._writing)  # also at the end of the process
+        weakref.finalize(self, _wait_for, self._writing, self._process)  # also at the end of the process
 
     # -- saving
 
@@ -106,7 +108,7 @@ class Checkpointer:
         """
         self._check_step(step)
         self.wait()
-        self._write(step, _number(metric), self._states())
+        self._write(step, _number(metric), self._job.all_do(self._states))
 
     def save_async(self, step: int, *, metric: float | None = None) -> Future[None]:
         """Save all parts as they are now, beside training, and return the future of the writing.
@@ -124,7 +126,12 @@ class Checkpointer:
         """
         self._check_step(step)
         self.wait()
-        snapshot = Snapshot(self._states(), self._parts.values(), self._buffers)
+        try:
+            snapshot = Snapshot(self._states(), self._parts.values(), self._buffers)
+        except Exception as error:
+            if self._job.size > 1:  # the other workers wait for this one
+                self._writing.append(in_thread(self._job.all_do, partial(_fail, error)))
+            raise
         future = in_thread(self._write_snapshot, step, _number(metric), snapshot)
         self._writing.append(future)
         return future
@@ -148,6 +155,11 @@ class Checkpointer:
                     self._writing.append(future)
 
     def _check_step(self, step: Any) -> None:
+        if os.getpid() != self._process:
+            raise CheckpointError(
+                f"this Checkpointer was made by process {self._process}, which this one was forked from, and which holds the "
+                "lock of the folder; make one for another folder here"
+            )
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise ValueError(f"step must be an integer that is not negative, and you gave {step!r}")
 
@@ -320,8 +332,12 @@ def _number(metric: float | None) -> float | None:
     return None if metric is None else float(metric)
 
 
-def _wait_for(writing: list[Future[None]]) -> None:
-    while writing:
+def _fail(error: Exception) -> None:
+    raise error
+
+
+def _wait_for(writing: list[Future[None]], process: int) -> None:
+    while writing and os.getpid() == process:  # a forked child has no thread that writes
         writing.pop().wait()
 
 

@@ -70,7 +70,8 @@ def newest(
     Raises:
         CheckpointError: there are some, and all of them are damaged.
     """
-    entries = job.share([entry for entry in folder.entries() if step is None or entry.step == step])[0]
+    found = job.all_do(lambda: [entry for entry in folder.entries() if step is None or entry.step == step])
+    entries = job.share(found)[0]
     errors = []
     for entry in reversed(entries):
         try:

@@ -115,3 +115,52 @@ checkpoints.save_async(7)
 def test_the_end_of_the_program_waits_for_it(tmp_path, run_python):
     run_python("-c", PROGRAM, tmp_path)
     assert Checkpointer(tmp_path, rng=False).restore() == 7
+
+
+FORKED = """
+import os, sys, threading
+from telegrad.checkpoint import Checkpointer, folder
+
+go, commit = threading.Event(), folder.Folder.commit
+folder.Folder.commit = lambda *arguments: (go.wait(60), commit(*arguments))
+checkpoints = Checkpointer(sys.argv[1], values={"x": 1})
+checkpoints.save_async(7)
+if child := os.fork():
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    go.set()
+"""
+
+
+@pytest.mark.processes
+def test_a_forked_child_ends_without_waiting_for_it(tmp_path, run_python):
+    assert run_python("-c", FORKED, tmp_path) == "0\n"
+    assert Checkpointer(tmp_path, rng=False).restore() == 7
+
+
+ENDING = """
+import sys, threading, weakref
+from telegrad.checkpoint import Checkpointer, CheckpointError, folder
+from telegrad.checkpoint.lock import WriterLock
+
+checkpoints = Checkpointer(sys.argv[1], values={"x": 1})
+checkpoints.save(1)
+ending, commit = threading.Event(), folder.Folder.commit
+
+def commit_at_the_end(*arguments):
+    assert ending.wait(60)
+    try:
+        WriterLock(sys.argv[1])
+    except CheckpointError:
+        print("held", flush=True)
+    commit(*arguments)
+
+folder.Folder.commit = commit_at_the_end
+checkpoints.save_async(2)
+last = weakref.finalize(checkpoints, ending.set)  # the first to be called
+"""
+
+
+@pytest.mark.processes
+def test_the_folder_is_locked_until_the_last_one_is_written(tmp_path, run_python):
+    assert run_python("-c", ENDING, tmp_path) == "held\n"
+    assert Checkpointer(tmp_path, rng=False).restore() == 2

@@ -120,6 +120,19 @@ def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path):
         os.waitpid(child, 0)
 
 
+def test_a_forked_child_does_not_save_with_its_parents_checkpointer(tmp_path):
+    with Checkpointer(tmp_path, values={}) as checkpoints:
+        checkpoints.save(1)
+        if not (child := os.fork()):
+            try:
+                checkpoints.save(2)
+            except CheckpointError as error:
+                os._exit(7 if "was forked from" in str(error) else 1)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert checkpoints.steps() == [1]
+
+
 LIMITED = """
     import resource, sys, numpy as np, telegrad as tg
     from telegrad.checkpoint import Checkpointer, CheckpointError

@@ -49,6 +49,28 @@ def test_what_one_worker_cannot_do_fails_on_all():
         job.all_do(lambda: 3)
 
 
+@pytest.mark.parametrize("how", ["save", "save_async"])
+def test_a_part_that_fails_on_one_worker_is_told_to_the_others(tmp_path, how):
+    class Part:
+        def state_dict(self):
+            raise KeyError("weight")
+
+        def load_state_dict(self, state):
+            raise NotImplementedError
+
+    told = []
+    checkpoints = Checkpointer(tmp_path, part=Part())
+    job = checkpoints._job
+    job._group, job.size = "a group", 2
+    job._gather = lambda values, value, _: (told.append(value), values.__setitem__(slice(None), [value, None]))
+    with pytest.raises((CheckpointError, KeyError), match="weight"):
+        getattr(checkpoints, how)(1)
+    if how == "save_async":
+        with pytest.raises(CheckpointError, match="worker 0: KeyError: 'weight'"):
+            checkpoints.wait(60)
+    assert told == ["KeyError: 'weight'"] and checkpoints.steps() == []
+
+
 def test_inside_an_epoch_another_number_of_workers_is_refused(tmp_path):
     loader = tg.data.DataLoader(tg.data.TensorDataset(tg.arange(10)), 2)
     checkpoints = Checkpointer(tmp_path, loader=loader)
