@@ -58,6 +58,7 @@ class LastCalls:
         # Threads may share it: each takes the next place.
         self._places = itertools.cycle(range(start, start + NAMES_START, CALL_RECORD.size))
         self._names: dict[str, int] = {}
+        self._numbers = itertools.count()  # of names; two threads never take the same one
 
     def begin(self, name: str, caller: int, call_id: int) -> None:
         """Note that a call begins.
@@ -82,7 +83,7 @@ class LastCalls:
 
     def _number(self, name: str) -> int:
         """Return the number of a name, which is new: it is written. The last number is that of all others."""
-        number = min(len(self._names), CALL_NAMES - 1)
+        number = min(next(self._numbers), CALL_NAMES - 1)
         if len(self._names) < 10 * CALL_NAMES:  # a program may make functions without end
             self._names[name] = number
         text = name if number < CALL_NAMES - 1 else OTHER_FUNCTIONS

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...core.errors import ArgumentTypeError, RpcError
 from ...core.futures import Future, wait_for_outcomes
 from ..threads.pool import ThreadPool
 from ..wire.messages import Method
@@ -121,12 +121,15 @@ def check_parts(parts: str | Iterable[str]) -> frozenset[str]:
     """Return a name of a list of an observation, or some, as a set.
 
     Raises:
+        ArgumentTypeError: it is neither.
         ValueError: an observation has no such list.
     """
-    wanted = frozenset([parts] if isinstance(parts, str) else parts)
-    if wrong := sorted(map(repr, wanted - ALL_PARTS)):
-        raise ValueError(f"an observation has no list {wrong[0]:.60}; it has {', '.join(OBSERVED_PARTS)}")
-    return wanted
+    if not isinstance(parts, Iterable) or isinstance(parts, bytes):
+        raise ArgumentTypeError(f"parts= takes a name of a list of an observation, or several; you gave {parts!r:.60}")
+    wanted = [parts] if isinstance(parts, str) else [*parts]
+    if wrong := [each for each in wanted if each not in OBSERVED_PARTS]:
+        raise ValueError(f"an observation has no list {wrong[0]!r:.60}; it has {', '.join(OBSERVED_PARTS)}")
+    return frozenset(wanted)
 
 
 def _place_of(call: ServerCall) -> str:

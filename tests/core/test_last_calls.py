@@ -47,6 +47,20 @@ def test_the_latest_calls_and_the_first_names_are_kept():
     assert len(calls._names) <= 10 * CALL_NAMES
 
 
+def test_functions_that_two_threads_name_at_the_same_time_keep_their_names():
+    class Overtaken(dict):
+        def __setitem__(self, name, number):
+            if name == "first":
+                calls.begin("second", 0, 2)
+            super().__setitem__(name, number)
+
+    memory = bytearray(LAST_CALLS_BYTES)
+    calls = LastCalls(memory)
+    calls._names = Overtaken()
+    calls.begin("first", 0, 1)
+    assert sorted(told(memory)) == [("first", 0, 1, False), ("second", 0, 2, False)]
+
+
 def test_names_are_cut_and_what_a_terminal_obeys_is_not_read():
     memory = bytearray(LAST_CALLS_BYTES)
     LastCalls(memory).begin("\x1b[2J" + "é" * 100, 0, 1)

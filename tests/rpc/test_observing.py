@@ -340,6 +340,11 @@ def test_only_the_lists_that_are_asked_for_are_told():
         assert [len(each.links) for each in rpc.observe(parts=["links", "links"])] == [1, 1]
         with pytest.raises(ValueError, match=r"no list 'stacks'; it has calls, requests"):
             rpc.observe(parts=["stacks"])
+        with pytest.raises(ValueError, match=r"no list \['calls'\]; it has calls, requests"):
+            rpc.observe(parts=[["calls"]])
+        for given in (3, b"calls"):
+            with pytest.raises(TypeError, match=r"parts= takes a name of a list .* or several; you gave"):
+                rpc.observe(parts=given)
 
 
 def test_a_call_that_waits_is_told_in_numbers():
