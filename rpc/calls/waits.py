@@ -16,7 +16,7 @@ from ...core.extend import abridged
 from ...core.futures import Future, wait_for_outcomes
 from ..threads.notices import LongWaits
 from ..threads.pool import ThreadPool
-from ..wire.messages import Method
+from ..wire.messages import QUESTIONS, Method
 
 if TYPE_CHECKING:
     from ..links.peer import Peer
@@ -161,7 +161,7 @@ class CallWaits:
 
     def _running(self) -> Iterable[ServerCall]:
         started = [call for key, call in list(self._server.serving.items()) if key not in self._server.waiting]
-        return [call for call in started if not call.parked and call.method != Method.EXPLAIN]
+        return [call for call in started if not call.parked and call.method not in QUESTIONS]
 
 
 def _said(peer: Peer, answer: Future[Any]) -> str:

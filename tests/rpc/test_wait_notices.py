@@ -12,6 +12,7 @@ from telegrad.core.errors import RpcTimeoutError
 from telegrad.core.extend import abridged
 from telegrad.rpc.calls import caller, waits
 from telegrad.rpc.group import gathering
+from telegrad.rpc.observing.observer import Observer
 from telegrad.rpc.observing.reasons import MOST_ASKED, Reasons
 from telegrad.rpc.threads.notices import LongWaits
 from telegrad.rpc.threads.timers import Timers
@@ -174,6 +175,15 @@ def test_the_error_of_a_call_that_waits_for_a_thread_names_what_runs(short, unti
             rpc.rpc_sync("b", max, args=(1, 2), timeout=0.05)
         GO_ON.set()
         assert all(each.wait(20) for each in running)
+
+
+def test_a_question_is_not_told_as_what_keeps_threads_busy(monkeypatch):
+    with in_process_cluster("a", "b") as (a, b), a.use():
+        observer, told = b.part(Observer), []
+        look = observer.here
+        monkeypatch.setattr(observer, "here", lambda parts: told.append(b.waits._busy()) or look(parts))
+        rpc.observe("b", parts=())
+        assert len(told) == 1 and told[0].endswith("busy in other work")
 
 
 def test_an_error_is_late_by_a_moment_at_most_and_few_calls_are_asked_about(short, monkeypatch):
