@@ -107,7 +107,10 @@ def _decides(frame: FrameType) -> str:
 
 
 def _interrupted_by(error: BaseException) -> list[FrameType] | None:
-    """Return the frames that a handler interrupted, from the innermost outwards; ``None`` if no handler raised the error."""
+    """Return the frames that a handler interrupted, from the innermost outwards; ``None`` if no handler raised the error.
+
+    Python's own handler is written in C and has no frame: where one is set, the innermost frame of its error was interrupted.
+    """
     inwards: list[FrameType] = []
     handlers, traceback = _handlers(), error.__traceback__
     while traceback is not None:
@@ -115,7 +118,10 @@ def _interrupted_by(error: BaseException) -> list[FrameType] | None:
             return inwards[::-1]
         inwards.append(traceback.tb_frame)
         traceback = traceback.tb_next
-    return None
+    plain = isinstance(error, KeyboardInterrupt) and any(
+        each is signal.default_int_handler for _, each in _set_handlers()
+    )
+    return inwards[::-1] if plain and inwards else None
 
 
 def _refuse(number: int, code: CodeType | None) -> NoReturn:
@@ -134,11 +140,15 @@ def _refuse(number: int, code: CodeType | None) -> NoReturn:
 def _handlers() -> dict[CodeType, int]:
     """Return the code of the handlers that are written in Python, each with the number of its signal."""
     found: dict[CodeType, int] = {}
-    for number in _signal.valid_signals():
-        handler: Any = _signal.getsignal(number)
+    for number, handler in _set_handlers():
         handler = getattr(handler, "func", handler)  # of a functools.partial
         if callable(handler):
             code = getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None)
             if code is not None:
                 found[code] = number
     return found
+
+
+def _set_handlers() -> Iterator[tuple[int, Any]]:
+    """Iterate over the signals and their handlers."""
+    return ((number, _signal.getsignal(number)) for number in _signal.valid_signals())

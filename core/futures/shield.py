@@ -21,7 +21,7 @@ import time
 from types import CodeType, FrameType
 from typing import Any
 
-from .protection import is_protected
+from .protection import is_protected, opens
 
 PATIENCE = 1.0
 BEFORE_CELL = "pre_run_cell"  # IPython's event
@@ -75,6 +75,7 @@ class Shield:
         if self.noted and threading.get_ident() == threading.main_thread().ident:
             self._raise(sys._getframe(1))
 
+    @opens
     def _raise(self, frame: FrameType | None) -> None:
         self.noted = 0.0
         while _RUNNER is not None and frame is not None:

@@ -209,12 +209,18 @@ class SharedReading:
                 self._read_once()
                 found = True
         finally:
-            looker = self._looker
-            keeps = self.policy.end(monotonic(), found, awaited is None, bool(self.followers), looker.ticking)
-            if not (keeps or (found and self._stream.crowded())) or not (looker.ticking or looker.start()):
-                self._let_loop_watch(not self._ended)
-            role.blocker, role.awaited, self._led = blocker, None, False
-            turn.release()
+            left = False
+            try:
+                looker = self._looker
+                keeps = self.policy.end(monotonic(), found, awaited is None, bool(self.followers), looker.ticking)
+                if not (keeps or (found and self._stream.crowded())) or not (looker.ticking or looker.start()):
+                    self._let_loop_watch(not self._ended)
+                left = True
+            finally:
+                role.blocker, role.awaited, self._led = blocker, None, False
+                turn.release()
+                if not left:  # a signal handler has raised something, and no thread may watch the socket
+                    self._stream.end(ConnectionResetError("the thread that read the socket was interrupted"))
             if self._closing or self.followers or self._unsent or role.task is not None:
                 self._after_turn()
         return True

@@ -12,12 +12,13 @@ from helpers.interrupts import OpcodeInterrupter, first_signal, free, interrupt_
 from helpers.interrupts import handle as handle_signal
 from telegrad import rpc
 from telegrad.core.errors import AgentClosedError, RpcCancelledError, RpcError
-from telegrad.core.futures import Waiter, raised_by_handler
+from telegrad.core.futures import Waiter, broke_protected, raised_by_handler, shield
 from telegrad.rpc import receiver
 from telegrad.rpc.lanes.frame import HEAD_BYTES
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.lanes.outbox import Outbox
 from telegrad.rpc.lanes.sleeping import Sleeper
+from telegrad.rpc.lanes.spinning import SpinPolicy
 from telegrad.testing.cluster import in_process_cluster
 
 MIB = 1 << 20
@@ -66,8 +67,9 @@ def answers():
         (lambda stream: receiver, "decode"),
         (lambda stream: stream.reading, "_read"),
         (lambda stream: stream._writer, "_write"),
+        (lambda stream: SpinPolicy, "end"),
     ],
-    ids=["delivers", "reads", "writes"],
+    ids=["delivers", "reads", "writes", "leaves"],
 )
 def test_what_a_handler_raises_while_frames_are_moved_reaches_the_user(
     caller, handle, owner, name, monkeypatch, until, caplog
@@ -234,6 +236,28 @@ def test_an_error_of_a_handler_is_known_by_its_traceback(handle, handler):
     assert raised_by_handler(caught.value)
     handle(signal.SIG_IGN)
     assert not raised_by_handler(caught.value)
+
+
+@pytest.mark.parametrize("caller", [("unix",)], indirect=True)
+@pytest.mark.parametrize(("raised", "handler"), [(TimeoutError, late), (KeyboardInterrupt, signal.default_int_handler)])
+def test_a_session_that_was_left_in_the_middle_of_a_call_is_closed(caller, handle, raised, handler, monkeypatch):
+    """Python's own handler, which may be that of any signal, is no function of Python: its error has no frame of it."""
+    handle(handler)
+    session = caller.peers.find("b").link.dialed
+    interrupt_once(monkeypatch, session, "send")
+    with pytest.raises(raised):
+        rpc.rpc_sync("b", abs, (-1,), timeout=SECONDS)
+    assert session.closed and not shield.noted
+    assert rpc.rpc_sync("b", abs, (-7,), timeout=SECONDS) == 7
+
+
+def test_ctrl_c_that_a_wait_raises_breaks_nothing(handle):
+    """Ctrl-C came in the middle of protected code, and was noted until that had ended."""
+    handle(signal.default_int_handler)
+    shield.noted = 1.0
+    with pytest.raises(KeyboardInterrupt) as caught:
+        shield.deliver()
+    assert not broke_protected(caught.value)
 
 
 @pytest.mark.parametrize("caller", [()], ids=["grpc"], indirect=True)
