@@ -159,12 +159,15 @@ class GrpcBulkPipe(Pipe):
         self._stream.outbox.break_off()
 
     def take_unsent(self) -> Unsent:
+        self._stop_writing()  # the session may have been found closed, and not have ended yet
         unsent, self._unsent = self._unsent, []
         return unsent
 
     def close(self) -> None:
-        waited = self._writer.take_waiting()
+        self._stop_writing()
         self._stream.outbox.take_all()
+
+    def _stop_writing(self) -> None:
+        taken = self._writer.take_unsent()
         if not self._begun:
-            taken = [item.take_unsent() for item in waited]
-            self._unsent = [(data, handle) for data, handle in filter(None, taken) if handle is not None]
+            self._unsent += [(data, handle) for data, handle in filter(None, taken) if handle is not None]

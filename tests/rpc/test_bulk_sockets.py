@@ -4,9 +4,12 @@ import os
 import socket
 import threading
 import weakref
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from helpers.interrupts import OpcodeInterrupter, interrupt
+from helpers.programs import ending_within
 from telegrad.rpc.lanes.frame import FrameHandle
 from telegrad.rpc.lanes.large import reader, starter
 from telegrad.rpc.lanes.large.incoming import TransferAssembly
@@ -294,3 +297,28 @@ def test_a_frame_that_is_cut_by_the_end_of_its_session_keeps_no_memory(loop, unt
     assert ends == [None]
     until(lambda: memories[0]() is None)
     loop.run(close())
+
+
+class Roomy:
+    """Target that takes whatever it gets."""
+
+    full = False
+
+    def sendmsg(self, parts, *rest):
+        return sum(map(len, parts))
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_handler_that_raises_anywhere_in_a_write_leaves_the_turn_to_others(loop, thread, begun):
+    """The loop may have begun the frame: then the thread that was interrupted must get the turn again, to cut it."""
+    interrupter, place, broken = OpcodeInterrupter(action=lambda frame: interrupt()), "", []
+    while place is not None:
+        writer, frame = BulkWriter(Roomy(), loop.loop, broken.append), Transfer([bytes(30)], [bytes(UNIT_BYTES)], None)
+        if begun:
+            frame.write(Roomy())
+        with ending_within(60):
+            place = interrupter.run(partial(writer.send, frame, True))
+        other = thread(partial(writer.send, Transfer([bytes(30)], [], None), True))
+        other.join(20)
+        assert not other.is_alive(), place
+    assert len(interrupter) > 20

@@ -162,3 +162,18 @@ def test_a_call_that_was_given_up_meanwhile_never_runs(size, monkeypatch, until)
         gate.set()
         assert calls[0].wait() == calls[2].wait() == "x" * size
         assert ran == ["x" * size] * 2
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+def test_frames_of_a_session_that_is_closed_before_it_opens_go_by_the_next_one_only(size, monkeypatch, until):
+    """A thread that was interrupted closes it, and it may still open: what it then sends would not be counted there."""
+    with by_grpc("unix") as (a, b), a.use(), slow_to_connect(monkeypatch, 0) as (gate, attempts):
+        calls = [rpc.rpc_async("b", note, ("x" * size,))]
+        until(lambda: attempts)
+        a.peers.find("b").link.dialed.close()
+        calls.append(rpc.rpc_async("b", note, ("x" * size,)))
+        until(lambda: len(attempts) == 2)
+        gate.set()
+        assert [call.wait() for call in calls] == ["x" * size] * 2 and ran == ["x" * size] * 2
+        near, accepted = a.peers.find("b").link.dialed.flow, b.peers.find("a").link.accepted
+        until(lambda: near.traffic()[0] in [each.flow.traffic()[1] for each in accepted if each.flow is not None])

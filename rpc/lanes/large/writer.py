@@ -10,13 +10,14 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ....core.futures import raised_by_handler, shield
 from ...threads.ioloop import call_on_loop
 from .transfer import UnitTarget
 
 if TYPE_CHECKING:
+    from ..frame import FrameHandle
     from .transfer import Offer, Transfer
 
 LOOK_SECONDS = 0.05  # a thread that waits checks so often whether it must still wait
@@ -61,7 +62,7 @@ class BulkWriter:
         self._target = target
         self._loop = loop
         self._broken = broken
-        self._turn = threading.Lock()  # held by the thread that writes
+        self._turn = threading.RLock()  # held by the thread that writes; only that one can release it
         self._writes_here = (
             0  # the thread that is in the middle of a write, or was when a signal handler interrupted it
         )
@@ -100,11 +101,20 @@ class BulkWriter:
         while not (item.released or self._closed):
             if shield.noted:
                 shield.deliver()
+            self._in_turn(self._write, item)
+
+    def _in_turn(self, action: Callable[..., object], *args: Any) -> None:
+        """Call ``action(*args)`` with the turn, if this thread gets it in a moment."""
+        try:
             if self._turn.acquire(timeout=LOOK_SECONDS):
-                try:
-                    self._write(item)
-                finally:
-                    self._turn.release()
+                action(*args)
+        finally:
+            # A signal handler may raise something just after this thread has got the turn, which all others wait for.
+            try:
+                self._turn.release()
+            except RuntimeError as error:  # it has not got it
+                if raised_by_handler(error):
+                    raise
 
     def _abandon(self, item: Transfer | Offer) -> None:
         """Send no more of an item, and release its memory, after waiting until no thread writes from it."""
@@ -114,20 +124,14 @@ class BulkWriter:
             self._broken(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
         item.abandon()
         while not (item.released or self._closed):
-            if self._turn.acquire(timeout=LOOK_SECONDS):
-                try:
-                    item.release()
-                finally:
-                    self._turn.release()
+            self._in_turn(item.release)
 
     def _take_back(self, item: Transfer | Offer) -> bool:
         """Count an item as not sent, after the end; return False if all of it has left, or it was withdrawn."""
-        while not self._turn.acquire(timeout=LOOK_SECONDS):
-            pass  # a thread is in its last write, which may be the item's last one too
-        try:
-            return item.take_back()
-        finally:
-            self._turn.release()
+        taken: list[bool] = []
+        while not taken:  # a thread may be in its last write, which may be the item's last one too
+            self._in_turn(lambda: taken.append(item.take_back()))
+        return taken[0]
 
     def _write(self, last: Transfer | Offer) -> None:
         # turn held
@@ -217,3 +221,9 @@ class BulkWriter:
             item.released = True
         self._queue.clear()
         return items
+
+    def take_unsent(self) -> list[tuple[bytes, FrameHandle | None] | None]:
+        """Close, and return the frames that waited (``Transfer.take_unsent``)."""
+        items = self.take_waiting()
+        with self._turn:  # a thread may be writing one of them
+            return [item.take_unsent() for item in items]
