@@ -28,6 +28,11 @@ class LinearIndex:
         self.indices = indices
 
 
+def model_of(array: Array) -> Array | None:
+    """Return what NumPy's ``like`` takes: the gradient of one element may be a NumPy scalar, which ``like`` refuses."""
+    return None if isinstance(array, np.generic) else array
+
+
 def read_at(x: Array, where: Any) -> Array:
     """Return a C-contiguous copy of the elements at ``where``."""
     if type(where) is LinearIndex:

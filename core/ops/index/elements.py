@@ -19,15 +19,15 @@ from ..table.linear_map import LinearMap
 from ..table.nodes import OpNode
 from ..table.rows import Row
 from .array_elements import FULL as FULL
-from .array_elements import add_at, read_at, without, write_at
+from .array_elements import add_at, model_of, read_at, without, write_at
 
 
 def _scattered(g: Array, shape: tuple[int, ...], where: Any) -> Array:
-    return add_at(np.zeros(shape, g.dtype, like=g), where, g)
+    return add_at(np.zeros(shape, g.dtype, like=model_of(g)), where, g)
 
 
 def _placed(g: Array, shape: tuple[int, ...], where: Any) -> Array:
-    result = np.zeros(shape, g.dtype, like=g)
+    result = np.zeros(shape, g.dtype, like=model_of(g))
     result[where] = g
     return result
 

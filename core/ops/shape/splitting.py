@@ -15,6 +15,7 @@ import numpy as np
 from ...autograd.edges import gradient_edge
 from ...autograd.node import Edges
 from ...tensors import Tensor
+from ..index.array_elements import model_of
 from ..index.elements import FULL, PART
 from ..index.indexing import part
 from ..table.dims import one_dim
@@ -29,7 +30,7 @@ def _together(xp: Any, grads: Sequence[Any], arguments: Sequence[Any], edges: Ed
     """Return the joined gradients of the parts; those of unused parts are zeros."""
     regions, shape, dtype = arguments
     if xp is ARRAYS:
-        result = np.empty(shape, dtype, like=next(grad for grad in grads if grad is not None))
+        result = np.empty(shape, dtype, like=model_of(next(grad for grad in grads if grad is not None)))
         for region, grad in zip(regions, grads):
             result[region] = 0 if grad is None else grad
         return (result,)
