@@ -45,10 +45,12 @@ from .profiler.scope import profiles, recorded_by
 from .random import Generator
 from .tensors import Tensor
 from .tensors.copying import rebuild
+from .thread_frames import thread_frames
 from .types import Array
 from .words import abridged
 
 __all__ = [
+    "thread_frames",
     "Layout",
     "ARRAYS",
     "OPERATIONS",

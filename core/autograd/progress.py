@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
+from ..thread_frames import thread_frames
 from .engine import LEFT, NODE, GraphTask
 from .node import Node
 
@@ -41,7 +41,7 @@ def progress_of(task: GraphTask) -> Progress:
 
 def running_node(task: GraphTask) -> Node | None:
     """Return the node that a thread runs for a pass; None if none does."""
-    for frame in list(sys._current_frames().values()):
+    for frame in thread_frames().values():
         for _ in range(MOST_FRAMES_ABOVE):
             if frame.f_code is TASK_CODE and (found := frame.f_locals).get("self") is task:
                 return found.get("node")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 
+from ...core.extend import thread_frames
 from .records import MOST_CHARACTERS, ObservedFrame
 from .thread_waits import is_programs
 
@@ -97,7 +97,7 @@ class _Sampler:
         """Note the stacks of now."""
         number = len(self.times)
         self.times.append(round(passed, 6))
-        for ident, frame in sys._current_frames().items():
+        for ident, frame in thread_frames().items():
             if ident != self._own and (codes := self._stack(frame, ident == self._main)):
                 stack = tuple(self.codes.setdefault(code, len(self.codes)) for code in codes)
                 self._note(ident, self.stacks.setdefault(stack, len(self.stacks)), number)

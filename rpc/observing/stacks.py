@@ -7,13 +7,13 @@ A thread that waits has the frame of ``Future.wait`` on its stack, with the futu
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
+from ...core.extend import thread_frames
 from ...core.futures import Future
 from ..calls.serving import SERVE_CODE
 from ..functions.producing import Producers
@@ -56,7 +56,7 @@ def observe_threads(
         layers: as for ``wait_of``.
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    stacks = [(ident, list(_frames(frame))) for ident, frame in list(sys._current_frames().items())[:MOST_ROWS]]
+    stacks = [(ident, list(_frames(frame))) for ident, frame in list(thread_frames().items())[:MOST_ROWS]]
     found = [
         (_thread(ident, names.get(ident, "not of Python"), each, awaited, agent, layers), each)
         for ident, each in stacks
@@ -94,7 +94,7 @@ def _thread(
 
 def place_of_call(call: ServerCall) -> str:
     """Return words for the line of the program that a request runs: `` in train at train.py:12``; empty if it is not known."""
-    for innermost in list(sys._current_frames().values()):
+    for innermost in thread_frames().values():
         frames = list(_frames(innermost))
         if any(each is call for each in _locals(frames, SERVE_CODE)):
             at = place_of_frames(frames)

@@ -1,8 +1,10 @@
 """``rpc.observe``: what workers do, as they answer it while they are busy; and answers that must be refused."""
 
+import gc
 import os
 import sys
 import threading
+import weakref
 from collections import Counter
 
 import numpy as np
@@ -34,6 +36,36 @@ def relay():
 
 def running(agent, count=1):
     until(lambda: agent.threads.functions.counts()["running"] >= count)
+
+
+class Held:
+    """Object in a local variable of a thread that is observed."""
+
+
+def test_an_observation_keeps_no_frames():
+    """Frames keep what local variables refer to, such as references: these would never be deleted."""
+    begun, go_on, held = threading.Event(), threading.Event(), []
+
+    def work():
+        local = Held()
+        held.append(weakref.ref(local))
+        begun.set()
+        go_on.wait(20)
+
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        worker = threading.Thread(target=work)
+        worker.start()
+        assert begun.wait(20)
+        gc.collect()
+        gc.disable()
+        try:
+            assert any("work" in str(each.stack) for each in rpc.observe("a")[0].threads)
+            go_on.set()
+            worker.join(20)
+            assert held[0]() is None
+        finally:
+            go_on.set()
+            gc.enable()
 
 
 def test_a_chain_of_calls_is_seen_from_thread_to_thread():

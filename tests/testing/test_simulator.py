@@ -166,7 +166,9 @@ def hangs_on_lost_answers(monkeypatch):
 
 
 def answers_with_the_wrong_error(monkeypatch):
-    monkeypatch.setattr(Caller, "_timeout_error", lambda self, call: RpcError("something went wrong"))
+    monkeypatch.setattr(
+        Caller, "fail_expired", lambda self, call, where="": self.fail(call, RpcError("something went wrong"))
+    )
 
 
 def never_answers_failures(monkeypatch):
