@@ -15,6 +15,7 @@ from .index import Index, ShardFile
 from .job import Job
 from .remote import open_folder
 
+_LISTINGS = 10
 NO_INDEX = "it has no index: it is being written, or its writer was killed"
 
 
@@ -70,19 +71,23 @@ def newest(
     Raises:
         CheckpointError: there are some, and all of them are damaged.
     """
-    found = job.all_do(lambda: [entry for entry in folder.entries() if step is None or entry.step == step])
-    entries = job.share(found)[0]
-    errors = []
-    for entry in reversed(entries):
-        try:
-            index, states = job.all_do(partial(read, folder, entry, ranks))
-            return entry, len(index.files), states
-        except CheckpointError as error:
-            errors.append(str(error))
-            warnings.warn(f"{error}; the one before is used, if there is one", CheckpointWarning, stacklevel=4)
+    errors: dict[Entry, str] = {}
+    for _ in range(_LISTINGS):  # a writer may remove those that were listed; then there are newer ones
+        found = job.all_do(lambda: [entry for entry in folder.entries() if step is None or entry.step == step])
+        entries = [entry for entry in job.share(found)[0] if entry not in errors]
+        for entry in reversed(entries):
+            try:
+                index, states = job.all_do(partial(read, folder, entry, ranks))
+                return entry, len(index.files), states
+            except CheckpointError as error:
+                errors[entry] = str(error)
+                warnings.warn(f"{error}; the one before is used, if there is one", CheckpointWarning, stacklevel=4)
+        if not entries:
+            break
     if errors:
         raise CheckpointError(
-            f"none of the {len(errors)} checkpoints in {folder} can be used: {errors[0]}. To begin anew, use another folder"
+            f"none of the {len(errors)} checkpoints in {folder} can be used: {next(iter(errors.values()))}. "
+            "To begin anew, use another folder"
         )
     return None
 

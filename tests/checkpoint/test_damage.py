@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad.checkpoint import Checkpointer, CheckpointError, CheckpointWarning, verify
+from telegrad.checkpoint.folder import Folder
 from telegrad.checkpoint.lock import WriterLock
 
 
@@ -118,6 +119,25 @@ def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path):
         for descriptor in (told, tell, ended, end):
             os.close(descriptor)
         os.waitpid(child, 0)
+
+
+def test_a_reader_goes_on_with_a_newer_one_where_the_writer_removed_the_listed_one(tmp_path, monkeypatch):
+    writer = Checkpointer(tmp_path, values={"x": 2}, keep=1)
+    writer.save(1)
+    entries, listed = Folder.entries, []
+
+    def list_then_save(self, **options):
+        found = entries(self, **options)
+        if not listed:
+            listed.append(found)
+            writer.save(2)
+        return found
+
+    monkeypatch.setattr(Folder, "entries", list_then_save)
+    values = {}
+    with pytest.warns(CheckpointWarning, match="00000001-step-1.*cannot be read"):
+        assert Checkpointer(tmp_path, values=values).restore() == 2
+    assert values == {"x": 2}
 
 
 def test_a_forked_child_does_not_save_with_its_parents_checkpointer(tmp_path):
