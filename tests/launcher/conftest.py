@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
+from helpers.browser import chromium, leave
 from helpers.launched import LAUNCHER, LIMIT
 from helpers.programs import ending_within
 from telegrad.core.job_folder import new_records_folder
@@ -35,6 +36,20 @@ def job(tmp_path, monkeypatch):
         with process:
             if process.poll() is None:
                 process.kill()  # its guardian ends the rest
+
+
+@pytest.fixture(scope="module")
+def driver():
+    """Return Chromium, which a module's tests share."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def browser(driver):
+    """Return the driver, for one test."""
+    yield driver
+    leave(driver)
 
 
 @contextmanager

@@ -6,10 +6,8 @@ from functools import partial
 
 import pytest
 from helpers.browser import (
-    chromium,
     count_of,
     fits,
-    leave,
     looks_at,
     no_errors,
     observed,
@@ -34,18 +32,6 @@ from telegrad.rpc.observing.records import (
 )
 
 MARKUP = "<img src=x onerror=document.title='attacked'><script>document.title='attacked'</script>"
-
-
-@pytest.fixture(scope="module")
-def driver():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def browser(driver):
-    yield driver
-    leave(driver)
 
 
 @pytest.fixture

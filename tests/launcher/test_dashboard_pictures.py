@@ -10,10 +10,8 @@ import sys
 
 import pytest
 from helpers.browser import (
-    chromium,
     count_of,
     fits,
-    leave,
     looks_at,
     no_errors,
     observed,
@@ -119,18 +117,6 @@ if rpc.get_worker_info().id == 0:
         each.wait()
 rpc.shutdown()
 """
-
-
-@pytest.fixture(scope="module")
-def driver():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def browser(driver):
-    yield driver
-    leave(driver)
 
 
 def pictures(browser, folder, name, screens=SCREENS):

@@ -11,7 +11,6 @@ from helpers.browser import (
     chromium,
     count_of,
     fits,
-    leave,
     no_errors,
     open_view,
     picture,
@@ -90,12 +89,6 @@ def driver(perfetto):
     rules = f"--host-resolver-rules=MAP ui.perfetto.dev:443 127.0.0.1:{perfetto}"
     with chromium(rules, "--ignore-certificate-errors") as found:
         yield found
-
-
-@pytest.fixture
-def browser(driver):
-    yield driver
-    leave(driver)
 
 
 def look_at_tab(browser, number):

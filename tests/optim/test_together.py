@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,13 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Together, "can_step", staticmethod(lambda count, update: False))
 
 
+def both_ways(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run a loop's body as users do, and once more with a step for each parameter."""
+    yield
+    one_by_one(monkeypatch)
+    yield
+
+
 def bits(tensors: Any) -> list[bytes]:
     return [each.detach().numpy().tobytes() for each in tensors]
 
@@ -75,9 +83,7 @@ def test_the_bits_are_those_of_a_step_for_each(
 ) -> None:
     kind, options = OPTIMIZERS[name]
     results = []
-    for apart in (False, True):
-        if apart:
-            one_by_one(monkeypatch)
+    for _ in both_ways(monkeypatch):
         params = parameters()
         opt = kind(params, **options)
         for step in range(5):
@@ -145,9 +151,7 @@ def test_a_copy_goes_on_by_itself(copied: Any) -> None:
 
 def test_a_loaded_state_is_gathered_again(flat_steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
-    for apart in (False, True):
-        if apart:
-            one_by_one(monkeypatch)
+    for _ in both_ways(monkeypatch):
         params = parameters()
         opt = tg.optim.Adam(params)
         give_gradients(params, 1)
@@ -171,9 +175,7 @@ def test_a_loaded_state_is_gathered_again(flat_steps: list[int], monkeypatch: py
 def test_changed_entries_of_a_state_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that a program sets, or writes to, between steps; and views of them that it holds."""
     results = []
-    for apart in (False, True):
-        if apart:
-            one_by_one(monkeypatch)
+    for _ in both_ways(monkeypatch):
         params = parameters()
         opt = tg.optim.Adam(params)
         for step in range(6):
@@ -195,9 +197,7 @@ def test_changed_entries_of_a_state_count(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_gradients_that_come_and_go(monkeypatch: pytest.MonkeyPatch, flat_steps: list[int]) -> None:
     results = []
-    for apart in (False, True):
-        if apart:
-            one_by_one(monkeypatch)
+    for _ in both_ways(monkeypatch):
         params = parameters()
         opt = tg.optim.Adam(params)
         for step in range(30):

@@ -1,4 +1,4 @@
-"""Flow control when calls, sessions and threads end between two steps: nobody waits for room that will not come."""
+"""Flow control when calls, sessions and threads end between two steps: no thread waits for room that will not come."""
 
 import threading
 from functools import partial
