@@ -178,10 +178,11 @@ def _has_ended(watched):
 
 @pytest.fixture
 def observe(monkeypatch):
-    def names(job, *given):
-        return [Observation(each.record.worker, 0, 0) for each in job.workers]
+    def answer(job, timeout, names=(), *_):
+        asked = [each.record.worker for each in job.workers if not names or each.record.worker in names]
+        return [Observation(worker, 0, 0) for worker in asked]
 
-    monkeypatch.setattr(watched_job, "observe_job", names)
+    monkeypatch.setattr(watched_job, "observe_job", answer)
 
 
 def test_a_job_is_followed_to_the_id_that_it_gets_when_it_has_come_together(record, observe):
