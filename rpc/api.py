@@ -190,6 +190,7 @@ def observe(
 
     Raises:
         UnknownWorkerError: there is no such worker.
+        ArgumentKindError: ``workers`` names none.
         ValueError: the time-out is not above 0, or an observation has no such list.
 
     Example:
@@ -209,8 +210,8 @@ def observe(
 
 
 def _chosen(agent: Agent, workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo]) -> list[Peer]:
-    one = isinstance(workers, (str, int, WorkerInfo))
-    return [agent.peers.find(each) for each in cast("list[Any]", [workers] if one else workers)]
+    some = isinstance(workers, Iterable) and not isinstance(workers, (str, WorkerInfo))
+    return [agent.peers.find(each) for each in cast("list[Any]", workers if some else [workers])]
 
 
 def why(

@@ -29,7 +29,7 @@ class Descriptor:
     An ``except`` clause that closes it would close it twice, or what has its number by then, if Ctrl-C came late.
     """
 
-    __slots__ = ("number",)
+    number = -1  # of one whose making Ctrl-C ended
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 from telegrad.core.shared_memory import create_segment, open_segment
+from telegrad.core.shared_memory.segments import Descriptor
 
 # Tests fork, whatever threads other tests have left in this process.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -91,3 +92,9 @@ def test_a_forked_child_sees_it():
         os._exit(0)
     os.waitpid(child, 0)
     assert array[0] == 42 and isinstance(segment, mmap.mmap)
+
+
+def test_a_descriptor_whose_making_was_interrupted_closes_nothing():
+    descriptor = Descriptor.__new__(Descriptor)  # as Ctrl-C before its number is kept leaves it
+    descriptor.close()
+    assert descriptor.number == -1

@@ -206,6 +206,8 @@ def test_a_worker_is_named_as_in_a_call():
     with in_process_cluster("a", "b") as (a, _), a.use():
         infos = rpc.get_worker_infos()
         assert [each.worker for each in rpc.observe(infos[1])] == [each.worker for each in rpc.observe(1)] == ["b"]
+        with pytest.raises(TypeError, match="you named a worker by <object"):
+            rpc.observe(object())
         with pytest.raises(LookupError, match="no worker 'x'"):
             rpc.observe("x")
         with pytest.raises(ValueError, match="timeout=0"):
