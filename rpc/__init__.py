@@ -26,6 +26,8 @@ from .group.gathering import _all_gather, _all_gather_async, _barrier, _barrier_
 from .group.membership import on_worker_joined, on_worker_lost, wait_for_workers, wait_for_workers_async
 from .links.worker_info import WorkerInfo
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
+from .retries.marks import idempotent
+from .retries.policy import RetryPolicy
 from .security.tls import TlsFiles
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ __all__ = [
     "CurrentCall",
     "GrpcRpcBackendOptions",
     "RRef",
+    "RetryPolicy",
     "RpcBackendOptions",
     "Stream",
     "TlsFiles",
@@ -66,6 +69,7 @@ __all__ = [
     "get_rpc_timeout",
     "get_worker_info",
     "get_worker_infos",
+    "idempotent",
     "init_rpc",
     "init_rpc_async",
     "metrics",

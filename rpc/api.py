@@ -16,12 +16,14 @@ from .links.worker_info import WorkerInfo
 from .observing.observer import Observer, check_parts
 from .observing.records import ALL_PARTS
 from .options import UNSET_RPC_TIMEOUT, check_timeout
+from .retries.retrying import call_with_retries
 
 if TYPE_CHECKING:
     from .agent import Agent
     from .links.peer import Peer
     from .observing.explanation import Explanation
     from .observing.records import Observation
+    from .retries.policy import RetryPolicy
 
 T = TypeVar("T")
 
@@ -55,6 +57,7 @@ def rpc_async(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    retry: RetryPolicy | None = ...,
 ) -> Future[T]: ...
 
 
@@ -65,6 +68,7 @@ def rpc_async(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    retry: RetryPolicy | None = ...,
 ) -> Future[T]: ...
 
 
@@ -74,6 +78,7 @@ def rpc_async(
     args: tuple[Any, ...] | list[Any] | None = None,
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
+    retry: RetryPolicy | None = None,
 ) -> Future[Any]:
     """Run ``func(*args, **kwargs)`` on the worker ``to`` and return a future of its result, at once.
 
@@ -86,14 +91,21 @@ def rpc_async(
         args: positional arguments.
         kwargs: keyword arguments.
         timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever.
+        retry: send the call again, within its time-out, when its worker is lost, to the worker that joins in its place. Only
+            for functions that ``rpc.idempotent`` marks. The arguments are read again by each attempt: do not change them
+            before the future is complete.
 
     Raises:
         UnknownWorkerError: there is no worker ``to``.
         SerializationError: an argument cannot be sent; the message names it.
+        ArgumentValueError: ``retry`` is given, and ``func`` is not marked.
 
     The future raises what ``func`` raised (the callee's traceback is its cause), ``RpcTimeoutError`` or ``WorkerLostError``.
     """
-    future = call_function(current_agent(), to, func, args, kwargs, timeout)
+    if retry is None:
+        future = call_function(current_agent(), to, func, args, kwargs, timeout)
+    else:
+        future = call_with_retries(current_agent(), to, func, args, kwargs, timeout, retry, "rpc_async")
     if (futures := collected.get()) is not None:
         futures.append(future)
     return future
@@ -106,6 +118,7 @@ def rpc_sync(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    retry: RetryPolicy | None = ...,
 ) -> T: ...
 
 
@@ -116,6 +129,7 @@ def rpc_sync(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    retry: RetryPolicy | None = ...,
 ) -> T: ...
 
 
@@ -125,12 +139,15 @@ def rpc_sync(
     args: tuple[Any, ...] | list[Any] | None = None,
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
+    retry: RetryPolicy | None = None,
 ) -> Any:
     """Run a function on another worker and return its result: ``rpc_async(...).wait()``.
 
     Args:
-        to, func, args, kwargs, timeout: as for ``rpc_async``.
+        to, func, args, kwargs, timeout, retry: as for ``rpc_async``.
     """
+    if retry is not None:
+        return call_with_retries(current_agent(), to, func, args, kwargs, timeout, retry, "rpc_sync").wait()
     return call_function(current_agent(), to, func, args, kwargs, timeout, "rpc_sync").wait()
 
 

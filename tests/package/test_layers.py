@@ -61,6 +61,7 @@ LAYERS_OF_RPC = {
     "functions": 11,
     "group": 12,
     "observing": 13,
+    "retries": 13,
     "debugging": 14,
     "api": 15,
     "backend_registry": 15,

@@ -1,0 +1,1 @@
+"""Calls that are sent again after a worker was lost."""
