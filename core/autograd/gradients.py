@@ -12,6 +12,7 @@ from ..tensors import Tensor
 from .accumulate import accumulate_grad
 from .edges import gradient_edge
 from .engine import GraphTask
+from .leaf_gradient import lend
 from .node import Node
 
 Tensors = Tensor | Sequence[Tensor]
@@ -143,8 +144,7 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, create_graph: bool) 
         raise TypeError(f"a gradient must be a tensor or None, not {type(gradient).__name__}")
     if gradient._array.shape != array.shape:
         raise AutogradError(f"a tensor of shape {array.shape} needs a gradient of that shape, not {gradient.shape}")
-    # A copy: the array may become some leaf's .grad, and the user may change the original.
-    return gradient if create_graph else gradient._array.astype(array.dtype)
+    return gradient if create_graph else lend(gradient._array, array.dtype)
 
 
 def _own(gradient: Any) -> Tensor:

@@ -1,6 +1,9 @@
 """Storage of a leaf's first gradient: an array that may have other holders, copied when a program reads ``.grad``.
 
 ``a + b`` gives the same array to both inputs, and an optimizer only reads gradients: for those no copy is needed.
+
+A large array that a program gives to ``backward()`` is *lent*: most operations compute new gradients from it. If it reaches a
+leaf all the same, as through ``reshape``, it is copied there at once, because the program may change it afterwards.
 """
 
 from __future__ import annotations
@@ -8,11 +11,16 @@ from __future__ import annotations
 import sys
 import threading
 
-from ..types import Array
+import numpy as np
+
+from ..array_memory import storage
+from ..types import Array, DType
 
 # Held while a leaf's gradient is replaced or added to in place: backward passes in several threads may reach one leaf.
 # No tensor operation runs under it. Reentrant, because NumPy may run a finalizer, and that a backward pass of its own.
 grad_lock = threading.RLock()
+
+_LENT = 1 << 12  # elements; smaller ones are copied: gradients that are broadcast from them need no second copy
 
 
 class BorrowedGradient:
@@ -28,3 +36,27 @@ class BorrowedGradient:
         # Two references: this object's, and the argument of getrefcount.
         alone = sys.getrefcount(self._array) == 2 and self._array.base is None and self._array.flags.c_contiguous
         return self._array if alone else self._array.copy()
+
+
+def lend(array: Array, dtype: DType) -> Array:
+    """Return a program's array, in a dtype, as the gradient that a backward pass starts with.
+
+    Args:
+        array: the program's, which it may change after the pass. Large ones are returned as views that cannot be written to.
+        dtype: of the result.
+    """
+    if type(array) is not np.ndarray or array.size < _LENT or array.dtype != dtype:
+        return array.astype(dtype)
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def borrow(grad: Array) -> BorrowedGradient:
+    """Return a leaf's first gradient: of a copy, if the array may be one that a program has lent.
+
+    Args:
+        grad: the gradient that arrived.
+    """
+    lent = not grad.flags.writeable and storage(grad).size >= _LENT
+    return BorrowedGradient(grad.copy() if lent else grad)

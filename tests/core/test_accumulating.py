@@ -105,3 +105,49 @@ def test_what_is_replaced_dies_without_a_lock():
     accumulate_grad(leaf, tg.ones(2))
     assert leaf.grad.tolist() == [2.0, 2.0]
     assert other.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("size", [4, 1 << 13])
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x,
+        lambda x: x + 0,
+        lambda x: -x,
+        lambda x: x.reshape(2, -1),
+        lambda x: x.flip(0),
+        lambda x: x.double(),
+        lambda x: x[1:],
+        lambda x: x.expand(3, -1).sum(0),
+        lambda x: x.reshape(-1, 2).sum(1),
+        lambda x: x.clone().reshape(2, -1).t(),
+    ],
+)
+def test_a_program_may_change_the_gradient_that_it_gave(operation, size):
+    leaf = tg.ones(size, requires_grad=True)
+    result = operation(leaf)
+    given = tg.ones(result.shape, dtype=result.dtype)
+    operation(leaf).backward(given.clone())
+    wanted, leaf.grad = leaf.grad.tolist(), None
+    result.backward(given)
+    given.fill_(7)
+    assert leaf.grad.tolist() == wanted
+    leaf.grad.fill_(2)
+    assert given.unique().tolist() == [7]
+
+
+def test_a_large_gradient_that_a_program_gave_is_not_copied():
+    leaf, given, arrived = tg.ones(1 << 13, requires_grad=True), tg.ones(1 << 13), []
+
+    class Doubled(tg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            arrived.append(np.shares_memory(gradient.numpy(), given.numpy()))
+            return gradient * 2
+
+    Doubled.apply(leaf).backward(given)
+    assert arrived == [True]
