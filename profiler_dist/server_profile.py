@@ -39,7 +39,7 @@ class _server_process_global_profile(profile):  # noqa: N801 - PyTorch's name
             self._agent = current_agent()
             self.at_worker(self._agent.number, self._agent.name)
             super().__enter__()
-            self._agent.on_context.append(self._watch_context)
+            self._agent.threads.prepare_contexts(self._watch_context)
         return self
 
     def watch_here(self) -> None:
@@ -50,7 +50,7 @@ class _server_process_global_profile(profile):  # noqa: N801 - PyTorch's name
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._agent is not None:
-            self._agent.on_context.remove(self._watch_context)
+            self._agent.threads.unprepare_contexts(self._watch_context)
             self._agent = None
             super().__exit__(kind, error, tb)
 

@@ -79,7 +79,6 @@ class Agent:
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
         debug_counts: functions whose results, PyTorch's counts by their names, ``debug_info`` includes.
         debug_sections: by name, functions whose results ``debug_info`` includes.
-        on_context: called in each new context, in which user code will run.
         on_close: called when the agent is closed.
         on_leave: called when a graceful shutdown has found that nothing is under way, before the agent is closed.
         on_expelled: called with the reason, when the job counts this worker as lost.
@@ -109,10 +108,9 @@ class Agent:
         self.rpc_timeout = options.rpc_timeout
         self.debug_counts: list[Callable[[], dict[str, int]]] = [self._counts]
         self.debug_sections: dict[str, Callable[[], Any]] = {}
-        self.on_context: list[Callable[[], None]] = []
-        self._context = contextvars.Context()  # copied for each call
+        context = contextvars.Context()
         if not private:
-            self._context.run(agent_variable.set, self)
+            context.run(agent_variable.set, self)
         self.on_close: list[Callable[[], None]] = []
         self.on_leave: list[Callable[[], None]] = []
         self.on_expelled: list[Callable[[str], None]] = []
@@ -134,7 +132,7 @@ class Agent:
         self.credentials = Credentials(self.record, secret, tls)
         self.peers = Peers(self.record)
         self.timers = Timers(now)
-        self.threads = AgentThreads(name, options.num_worker_threads, executor, loop, self.new_context, self.timers)
+        self.threads = AgentThreads(name, options.num_worker_threads, executor, loop, context, self.timers)
         self._make_components(lanes, options)
         self._connect_components()
 
@@ -258,10 +256,7 @@ class Agent:
 
     def new_context(self) -> contextvars.Context:
         """Return an empty context in which this agent is the current one."""
-        context = self._context.copy()
-        for enter in self.on_context:
-            context.run(enter)
-        return context
+        return self.threads.new_context()
 
     # -- parts of higher layers
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from ..core.futures import Future, in_thread
 from .current import current_agent
 from .debugging.debugger import Debugger
-from .functions.calling import Later, call_function
+from .functions.calling import Later, call_peer
 from .group.gathering import collected
 from .group.shutdown import shut_down
 from .links.worker_info import WorkerInfo
@@ -103,7 +103,8 @@ def rpc_async(
     The future raises what ``func`` raised (the callee's traceback is its cause), ``RpcTimeoutError`` or ``WorkerLostError``.
     """
     if retry is None:
-        future = call_function(current_agent(), to, func, args, kwargs, timeout)
+        agent = current_agent()
+        future = call_peer(agent, agent.peers.find(to), func, args, kwargs, timeout, "rpc_async")
     else:
         future = call_with_retries(current_agent(), to, func, args, kwargs, timeout, retry, "rpc_async")
     if (futures := collected.get()) is not None:
@@ -148,7 +149,8 @@ def rpc_sync(
     """
     if retry is not None:
         return call_with_retries(current_agent(), to, func, args, kwargs, timeout, retry, "rpc_sync").wait()
-    return call_function(current_agent(), to, func, args, kwargs, timeout, "rpc_sync").wait()
+    agent = current_agent()
+    return call_peer(agent, agent.peers.find(to), func, args, kwargs, timeout, "rpc_sync").wait()
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:

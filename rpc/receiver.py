@@ -99,7 +99,7 @@ class Receiver:
         link = peer.link
         link.latest = session
         flow: Flow = session.flow or self._flows.of(session)
-        call = decode(frame, owned, ServerCall(self._server, session, peer))
+        call = decode(frame, owned, ServerCall(self._server, peer), session)
         if (call.extras and not self._codec.arrived(call)) or (link.state is GONE and not call.must_run):
             flow.used(call.size)
         else:
@@ -107,7 +107,7 @@ class Receiver:
 
     def _reply(self, session: Session, frame: Any, owned: bool) -> None:
         flow: Flow = session.flow or self._flows.of(session)
-        reply = decode(frame, owned, Incoming(session))
+        reply = decode(frame, owned, Incoming(), session)
         if reply.extras and not self._codec.arrived(reply):
             flow.used(reply.size)
         else:

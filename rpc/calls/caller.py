@@ -242,7 +242,12 @@ class Caller:
         one and the waiting caller. Other answers are opened by the thread that waits for them, if that is the reader, or else
         in a thread made for it, like all callbacks.
         """
-        call = self.table.take(message.call_id)
+        calls = self.table.calls
+        call = calls.get(message.call_id)
+        try:
+            del calls[message.call_id]  # ``CallTable.take``, without a call
+        except KeyError:
+            call = None
         if call is None:
             message.session.flow.used(message.size)
             return  # it timed out or failed before; references in the answer are dropped with the message

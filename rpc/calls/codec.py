@@ -1,20 +1,35 @@
-"""Codec of one agent: turns bodies of messages into pickles and tables and back, and shows messages to the interceptors."""
+"""Codec of one agent: turns bodies of messages into pickles and tables and back, and shows messages to the interceptors.
+
+Calls by name, and results, all of whose parts are tensors or plain values, need no pickler of ours (``wire/payload.py``). Most
+small calls have only tensors as arguments. They have no pickle: the name of the function is in its place, and the
+arguments are the tensors of the table. Plain values are pickled by C code alone; beside tensors, with the places of these. A
+body of ``None`` has no bytes.
+"""
 
 from __future__ import annotations
 
+import pickle
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.errors import SerializationError
-from ..wire.bare import pack_bare
+from ...core.extend import Tensor
 from ..wire.failures import describe_failure
 from ..wire.header import Flag
-from ..wire.messages import Incoming, Interceptor, Outgoing
-from ..wire.payload import Labels, make_tensors, pack, pack_pickled, unpack
+from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Interceptor, Outgoing
+from ..wire.payload import Labels, Opener, pack_pickled
+from ..wire.users_code import users_error
 
 if TYPE_CHECKING:
     from ..links.peer import Peer
+
+
+BARE_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
+LONGEST_BARE = 4096  # characters or bytes of a plain value; longer ones are not copied
+MOST_BARE = 64  # parts of a body or of a list in it; one with more is left to the pickler
+PICKLE = 0x80  # first byte of a pickle, and of no name
+Content: TypeAlias = tuple[bytes, "tuple[Any, ...] | None"]
 
 
 def _too_large(kind: str) -> SerializationError:
@@ -99,7 +114,8 @@ class Codec:
         if sum(len(part) for part in description if part) > self.limit:
             description = describe_failure(_too_large(description[1]), self._worker)
         # Without a limit, because an exception that is too large was replaced above.
-        pack(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
+        if not pack_bare(reply, description, sys.maxsize):
+            pack_pickled(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
         reply.flags &= ~Flag.PLAIN
 
     def is_plain(self, message: Incoming) -> bool:
@@ -110,16 +126,27 @@ class Codec:
         """Return the body of a message that arrived, unpickled.
 
         Raises:
-            SerializationError: it cannot be opened here.
+            SerializationError: it cannot be opened here; the message names the module or attribute that is missing.
         """
-        if message.attached.problem:
-            raise SerializationError(message.attached.problem)
-        if message.flags & Flag.TABLES:
-            make_tensors(message)
+        attached, flags = message.attached, message.flags
+        if attached.problem:
+            raise SerializationError(attached.problem)
+        if flags & Flag.TABLES:  # the tensors are leaves until an interceptor says otherwise
+            attached.tensors = list(map(Tensor, attached.arrays, attached.requires_grad))
         for number in message.extras:
             if opening := self._opening.get(number):
                 opening(message)
-        return unpack(message, self._worker)
+        try:
+            if flags & Flag.BARE:
+                return open_bare(message)
+            if flags & Flag.PLAIN and not flags & Flag.TABLES:
+                return pickle.loads(message.pickled)
+            return Opener(message).load()
+        except (ImportError, AttributeError) as error:
+            raise SerializationError(
+                f"worker {self._worker!r} cannot find what a message names: {error}; define it in a module that every worker "
+                f"can import"
+            ) from users_error(error)
 
     # -- hooks of the interceptors, in the order of a message's life
 
@@ -174,3 +201,98 @@ class Codec:
         for number in message.attached.extras:
             if not_delivered := self._not_delivered.get(number):
                 not_delivered(message)
+
+
+# -- bodies that need no pickler of ours
+
+
+def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
+    """Put a body into a message, if it needs no pickler of ours.
+
+    Args:
+        message: gets the body.
+        body: the name, arguments and keyword arguments of a call, or a result.
+        limit: bytes of the largest message.
+
+    Returns:
+        False if the body needs the pickler, or may be too large.
+    """
+    if body is None:
+        content: Content | None = (b"", ())
+    elif type(body) is Tensor:
+        content = (b"", (body,))
+    elif type(body) is tuple and len(body) == 3 and type(body[0]) is str:
+        content = _call(*body)
+    else:
+        content = (pickle.dumps(body, 5), None) if _are_plain((body,)) else None
+    if content is None:
+        return False
+    pickled, tensors = content
+    if len(pickled) > limit or (tensors and not _pack_tensors(message, tensors, limit - len(pickled))):
+        return False
+    message.pickled = (pickled,)
+    message.flags |= Flag.PLAIN if tensors is None else Flag.BARE | Flag.PLAIN
+    return True
+
+
+def open_bare(message: Incoming) -> Any:
+    """Return the body of a message with ``Flag.BARE``, whose tensors are in place."""
+    pickled, tensors = message.pickled, message.attached.tensors
+    if not pickled:
+        return tensors[0] if tensors else None
+    if pickled[0] != PICKLE:
+        return str(pickled, "ascii"), tuple(tensors), {}
+    name, arguments, named, places = pickle.loads(pickled)
+    for place, tensor in zip(places, tensors):
+        arguments[place] = tensor
+    return name, tuple(arguments), named
+
+
+def _call(name: str, arguments: Any, named: Any) -> Content | None:
+    """Return the content of a call, if it has one: its name or pickle, and its tensors (``None`` if it is a plain body)."""
+    if type(arguments) is not tuple or type(named) is not dict:
+        return None
+    places = []  # of tensors
+    for place, argument in enumerate(arguments):  # not a comprehension, which costs more than most of these loops
+        if type(argument) is Tensor:
+            places.append(place)
+    if len(places) == len(arguments) and not named and name and name.isascii():
+        return name.encode(), arguments
+    rest = list(arguments)
+    for place in places:
+        rest[place] = None
+    if not _are_plain((name, *rest, *named.values())):
+        return None
+    if not places:
+        return pickle.dumps((name, arguments, named), 5), None
+    return pickle.dumps((name, rest, named, places), 5), tuple([arguments[place] for place in places])
+
+
+def _pack_tensors(message: Outgoing, tensors: tuple[Any, ...], limit: int) -> bool:
+    size = 0
+    if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
+        return False  # one object twice: only a pickle keeps it one
+    for tensor in tensors:
+        if type(tensor) is not Tensor or tensor.is_sparse or tensor.__dict__:
+            return False
+        size += tensor._array.nbytes
+    if size > limit:
+        return False
+    if (attached := message.attached) is NO_ATTACHMENTS:  # else it has notes
+        message.attached = attached = Attachments()
+    attached.tensors = tensors
+    return True
+
+
+def _are_plain(values: Sequence[Any], lists: bool = True) -> bool:
+    """Return whether all are plain: of ``BARE_TYPES``, or lists or tuples of such, and neither long nor many."""
+    if len(values) > MOST_BARE:
+        return False
+    for value in values:
+        kind = type(value)
+        if kind in BARE_TYPES:
+            if (kind is str or kind is bytes) and len(value) > LONGEST_BARE:
+                return False
+        elif not (lists and (kind is list or kind is tuple) and _are_plain(value, False)):
+            return False
+    return True

@@ -20,12 +20,11 @@ from ..links.link import LinkState
 from ..wire.control import decode_ids
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
-from ..wire.messages import NO_ATTACHMENTS, NONE_YET, QUESTIONS, Incoming, Method, Topic
-from .replies import DoneAnswers, Replies, Reply, label_result
+from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Incoming, Method, Topic
+from .replies import DoneAnswers, Replies, Reply
 
 if TYPE_CHECKING:
     from ..flow.flows import Flows
-    from ..lanes.session import Session
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
     from ..links.peers import Peers
@@ -55,21 +54,21 @@ class ServerCall(Incoming):
         state: where it is in its life (``call_states.py``).
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
+        peer: its caller.
         warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
         profiles: for a request of an item: the profiles that record the step which makes the item.
 
     Args:
         server: the server.
-        session: the session on which it came and its answer goes.
         peer: its caller.
     """
 
     __slots__ = (
         "_cancellation",
-        "_peer",
         "_server",
         "cancelled",
         "deadline",
+        "peer",
         "profiles",
         "state",
         "warnings",
@@ -79,14 +78,9 @@ class ServerCall(Incoming):
     kind = FrameKind.REQUEST
     _cancellation: Future[bool] | None
 
-    def __init__(self, server: Server, session: Session, peer: Peer) -> None:
-        self.session = session
-        self.size = 0
-        self.pickled: Any = b""
-        self.attached = NO_ATTACHMENTS
-        self.extras = NONE_YET
+    def __init__(self, server: Server, peer: Peer) -> None:
         self._server = server
-        self._peer = peer
+        self.peer = peer
         self.deadline = 0.0
         self.state = WAITING
         self.cancelled = False
@@ -116,7 +110,7 @@ class ServerCall(Incoming):
 
         It need not if the call asks for a later item of a stream, or is parked and its caller is gone or its deadline over.
         """
-        return self.method == Method.PULL or (self.state is PARKED and (self._expired() or bool(self._peer.gone)))
+        return self.method == Method.PULL or (self.state is PARKED and (self._expired() or bool(self.peer.gone)))
 
     def run(self) -> Idle | None:
         """Serve it, unless its caller has given up meanwhile. Runs in a thread for user functions.
@@ -131,7 +125,7 @@ class ServerCall(Incoming):
         if not self.claim():
             return None
         late = 0.0 < self.deadline < server.clock.now()  # ``_expired``, without a call
-        if server.state.closed or ((self._peer.link.state is GONE or late) and not self.must_run):
+        if server.state.closed or ((self.peer.link.state is GONE or late) and not self.must_run):
             self.finish()
             return None
         self.state = self.state.start
@@ -181,7 +175,7 @@ class ServerCall(Incoming):
     @property
     def caller(self) -> WorkerInfo:
         """The worker that made the call."""
-        return self._peer.info
+        return self.peer.info
 
     @property
     def left(self) -> float:
@@ -251,25 +245,36 @@ class ServerCall(Incoming):
         if problem is not None:
             self.fail(problem)
 
-    def reply(self, value: Any) -> None:
-        """Answer with a value.
+    def reply(self, value: Any, error: BaseException | None = None) -> None:
+        """Answer with a value, or with an exception.
 
         Raises:
             SerializationError: it cannot be sent; nothing was.
         """
-        codec, reply = self._server.codec, None
-        if value is not None or self.warnings or codec.speaks():
-            reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
-            reply.deadline = self.deadline
-            codec.pack(reply, value, self._peer, label_result)
-        self._send(reply)
+        if self.state is ANSWERED or self.state is ENDED:
+            logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
+            return
+        server = self._server
+        late = 0.0 < self.deadline < server.clock.now()
+        if not late or self.must_run:  # else its caller has given up
+            if value is None and error is None and not self.warnings and not server.codec.speaks():
+                server.done.send(self.session, self.call_id)  # ``None`` needs no message of its own
+            else:
+                reply = Reply(self.method, self.call_id, 0.0, self.peer.number)
+                reply.deadline = self.deadline
+                if self.warnings:
+                    reply.tell(WARNINGS, json.dumps(self.warnings).encode())
+                    self.warnings = ()
+                server.replies.send(reply, self.session, self.peer, value, error)
+        self.state = self.state.answer
+        self.finish()
 
     def done_soon(self) -> None:
         """Answer with ``None`` later, by a control message with others: no thread waits for the answer."""
         if not self._server.codec.answering.isdisjoint(self.extras):
             self.reply(None)  # may be lost with its session; the control message cannot
         self.state = self.state.answer
-        self._server.done.send_soon(self._peer, self.call_id)
+        self._server.done.send_soon(self.peer, self.call_id)
         self.finish()
 
     def park(self) -> None:
@@ -280,36 +285,16 @@ class ServerCall(Incoming):
         """Answer with an exception. If even that fails, the request still counts as served."""
         self.note(error)
         try:
-            reply = Reply(self.method, self.call_id, 0.0, self._peer.number)
-            reply.deadline = self.deadline
-            self._server.codec.pack_failure(reply, error, self._peer)
-            self._send(reply)
+            self.reply(None, error)
         finally:
             self.finish()
 
     def note(self, error: BaseException) -> None:
         """Log an exception of the function: at level INFO, because the caller gets it too, or as a warning if it is gone."""
-        level = logging.WARNING if self._peer.gone else logging.INFO
+        level = logging.WARNING if self.peer.gone else logging.INFO
         if logger.isEnabledFor(level):
-            what, caller = self.what or "a request", self._peer.info.name
+            what, caller = self.what or "a request", self.peer.info.name
             logger.log(level, "%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
-
-    def _send(self, reply: Reply | None) -> None:
-        """Send an answer; ``None`` stands for the answer ``None``, which needs no message of its own."""
-        if self.state is ANSWERED or self.state is ENDED:
-            logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
-            return
-        if self.warnings and reply is not None:
-            reply.tell(WARNINGS, json.dumps(self.warnings).encode())
-            self.warnings = ()
-        late = 0.0 < self.deadline < self._server.clock.now()
-        if not late or self.must_run:  # else its caller has given up
-            if reply is None:
-                self._server.done.send(self.session, self.call_id)
-            else:
-                self._server.replies.send(reply, self.session)
-        self.state = self.state.answer
-        self.finish()
 
 
 # A thread that serves a request has a frame of it, whose ``self`` is the request.

@@ -56,7 +56,15 @@ def call_function(
         timeout: seconds; 0 for none.
         api: the function that the user called, for profiles.
     """
-    peer = agent.peers.find(to)
+    return call_peer(agent, agent.peers.find(to), function, args, kwargs, timeout, api)
+
+
+def call_peer(agent: Agent, peer: Peer, function: Any, args: Any, kwargs: Any, timeout: float, api: str) -> Future[Any]:
+    """Do what ``call_function`` does, for a worker that is found already.
+
+    Args:
+        agent, peer, function, args, kwargs, timeout, api: as for ``call_function``.
+    """
     body, name = request_body(peer, function, args, kwargs)
     what = text_of(name, peer.info.name)
     seconds = agent.rpc_timeout if timeout == UNSET_RPC_TIMEOUT else check_timeout("timeout", timeout)

@@ -10,7 +10,7 @@ from select import EPOLLIN, EPOLLOUT
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import raised_by_handler
-from ..threads.pool_policy import MANY_REQUESTS
+from ..threads.pool import MANY_REQUESTS
 from ..threads.timers import Ticker
 from .pipe import Pipe
 from .reading import SharedReading

@@ -28,9 +28,14 @@ class AgentThreads:
         size: how many user functions run at a time.
         executor: runs user functions and callbacks; ``None`` makes thread pools.
         loop: runs coroutines; ``None`` makes a thread with an event loop. A loop that is given is not stopped.
-        new_context: returns an empty context in which the agent is the current one, for user code.
+        context: copied for each call of user code: in it the agent is the current one.
         timers: the agent's timers.
+
+    Attributes:
+        new_context: returns such a copy, prepared.
     """
+
+    new_context: Callable[[], contextvars.Context]
 
     def __init__(
         self,
@@ -38,14 +43,33 @@ class AgentThreads:
         size: int,
         executor: Executor | None,
         loop: asyncio.AbstractEventLoop | None,
-        new_context: Callable[[], contextvars.Context],
+        context: contextvars.Context,
         timers: Timers,
     ) -> None:
-        self.new_context = new_context
+        self._context = context
+        self.new_context = context.copy
+        self._prepared: list[Callable[[], None]] = []
         self.size = size
         self.functions = executor or ThreadPool(size, f"telegrad-{name}", call_later=timers.after)
         self._callbacks = executor or ThreadPool(CALLBACK_THREADS, f"telegrad-{name}-callbacks")
         self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
+
+    def prepare_contexts(self, prepare: Callable[[], None]) -> None:
+        """Call a function in each new context, until ``unprepare_contexts``."""
+        self._prepared.append(prepare)
+        self.new_context = self._prepared_context
+
+    def unprepare_contexts(self, prepare: Callable[[], None]) -> None:
+        """Call a function in new contexts no longer."""
+        self._prepared.remove(prepare)
+        if not self._prepared:
+            self.new_context = self._context.copy
+
+    def _prepared_context(self) -> contextvars.Context:
+        context = self._context.copy()
+        for prepare in self._prepared:
+            context.run(prepare)
+        return context
 
     def run_later(self, task: Callable[[], None]) -> None:
         """Run a task that may call user code (callbacks, destructors, unpickling) in a thread for callbacks."""

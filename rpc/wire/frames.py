@@ -19,7 +19,7 @@ from ...core.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
 from .header import FRAME_HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
-from .messages import QUESTIONS, Attachments, Incoming, Outgoing
+from .messages import NO_ATTACHMENTS, NONE_YET, QUESTIONS, Attachments, Incoming, Outgoing
 from .tables import TABLE_ALIGNMENT, TABLE_LENGTH, Row, encode_row, read_tables, with_place
 
 # Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle
@@ -64,7 +64,7 @@ def encode(message: Outgoing) -> Parts:
     return parts
 
 
-def decode(frame: Any, owned: bool, message: M) -> M:
+def decode(frame: Any, owned: bool, message: M, session: Any = None) -> M:
     """Parse a frame into a message that is new, and return the message.
 
     Args:
@@ -72,7 +72,9 @@ def decode(frame: Any, owned: bool, message: M) -> M:
         owned: the frame's memory is writable and nothing else uses it, so arrays may use it; otherwise they are copied.
             Arrays always use the pieces of a scattered frame.
         message: the message.
+        session: the session on which it came.
     """
+    message.session, message.attached, message.extras = session, NO_ATTACHMENTS, NONE_YET
     scattered = type(frame) is ScatteredFrame
     front = frame.front if scattered else frame
     _, message.flags, message.method, message.call_id, message.timeout = FRAME_HEAD.unpack_from(front)
@@ -82,8 +84,11 @@ def decode(frame: Any, owned: bool, message: M) -> M:
         message.attached = attached = Attachments()
         attached.problem = problem
     if message.flags & Flag.TABLES:
+        message.pickled = b""
         _decode_tables(message, attached, frame, memoryview(front), owned)
-    elif not problem:
+    elif problem:
+        message.pickled = b""
+    else:
         message.pickled = frame.read(BODY, len(frame) - BODY) if scattered else frame[BODY:]
     return message
 

@@ -30,7 +30,9 @@ class Flag:
     TABLES = 4  # tensors, references, buffers or extras follow the header
     KEEP = 16  # a request that runs even if its caller has given up, because other workers rely on it
     AGREED = 32  # a goodbye of a worker that leaves because all do
-    BARE = 64  # the body is None, one tensor, or a call by name with tensors, and maybe plain values (``bare.py``)
+    BARE = (
+        64  # the body is None, one tensor, or a call by name with tensors, and maybe plain values (``calls/codec.py``)
+    )
 
 
 def restamp(head: bytes, seconds: float) -> bytes:

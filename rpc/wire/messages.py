@@ -202,23 +202,20 @@ class Incoming:
     __slots__ = ("attached", "call_id", "extras", "flags", "method", "pickled", "session", "size", "timeout")
 
     kind = FrameKind.REPLY
+    session: Session
     flags: int
     method: int
     call_id: int
     timeout: float
-
-    def __init__(self, session: Any) -> None:
-        self.session = session
-        self.size = 0
-        self.pickled: Any = b""
-        self.attached = NO_ATTACHMENTS
-        self.extras: dict[int, bytes] = NONE_YET
+    pickled: Any
+    attached: Attachments
+    extras: dict[int, bytes]
+    size: int
 
     @property
     def sender(self) -> int:
         """Number of the worker that sent it."""
-        number: int = self.session.number
-        return number
+        return self.session.number
 
     def drop_content(self) -> None:
         """Drop the body and everything that came with it."""

@@ -22,14 +22,12 @@ import numpy as np
 from ...core.errors import SerializationError
 from ...core.extend import Tensor, abridged
 from ...core.futures import raised_by_handler
-from .bare import open_bare, pack_bare
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .python_versions import ADVICE, OtherVersionError
 from .unpicklable import find_unpicklable
-from .users_code import users_error
 
 HERE = __name__
 KEEP_IT = "leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
@@ -196,8 +194,14 @@ def _reachable(obj: Any) -> bool:
     return found is obj
 
 
-def pack(
-    message: Outgoing, body: Any, reference_types: tuple[type, ...], same_main: bool, labels: Labels, limit: int
+def pack_pickled(
+    message: Outgoing,
+    body: Any,
+    reference_types: tuple[type, ...],
+    same_main: bool,
+    labels: Labels,
+    limit: int,
+    versions: str = "",
 ) -> None:
     """Put ``body`` into ``message``: its pickle, tensors, references, buffers and flags.
 
@@ -208,27 +212,6 @@ def pack(
         same_main: the receiver runs the same main script.
         labels: names the parts of the body for an error message.
         limit: most bytes of pickle, tensors and buffers.
-
-    Raises:
-        SerializationError: a part of it cannot be pickled, and the message says which; or it is too large.
-    """
-    if not pack_bare(message, body, limit):
-        pack_pickled(message, body, reference_types, same_main, labels, limit)
-
-
-def pack_pickled(
-    message: Outgoing,
-    body: Any,
-    reference_types: tuple[type, ...],
-    same_main: bool,
-    labels: Labels,
-    limit: int,
-    versions: str = "",
-) -> None:
-    """Pickle ``body`` into ``message``, as ``pack`` does if ``pack_bare`` cannot.
-
-    Args:
-        message, body, reference_types, same_main, labels, limit: as for ``pack``.
         versions: not empty if code cannot travel by value: both workers and their Python versions.
     """
 
@@ -307,31 +290,3 @@ def _rebuild(tensors: Sequence[Tensor], kind: type[Tensor], index: int) -> Tenso
     if kind._takes_over:
         tensor.__class__ = kind
     return tensor
-
-
-def make_tensors(message: Incoming) -> None:
-    """Fill the table of tensors from the arrays that arrived. They are leaves until an interceptor says otherwise."""
-    tables = message.attached
-    tables.tensors = list(map(Tensor, tables.arrays, tables.requires_grad))
-
-
-def unpack(message: Incoming, worker: str) -> Any:
-    """Return the body of a message whose tensors and references are in place.
-
-    Args:
-        message: the message.
-        worker: name of this worker, for errors.
-
-    Raises:
-        SerializationError: it does not unpickle here; the message names the module or attribute that is missing.
-    """
-    if message.flags & Flag.BARE:
-        return open_bare(message)
-    try:
-        if message.flags & Flag.PLAIN and not message.flags & Flag.TABLES:
-            return pickle.loads(message.pickled)
-        return Opener(message).load()
-    except (ImportError, AttributeError) as error:
-        raise SerializationError(
-            f"worker {worker!r} cannot find what a message names: {error}; define it in a module that every worker can import"
-        ) from users_error(error)

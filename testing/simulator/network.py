@@ -195,5 +195,5 @@ def carries_references(frame: bytearray) -> bool:
     """Return whether a request or a reply carries references; its receiver refuses a repetition of such a message."""
     return (
         frame[0] in (FrameKind.REQUEST, FrameKind.REPLY)
-        and REFERENCES in decode(bytearray(frame), True, Incoming(None)).extras
+        and REFERENCES in decode(bytearray(frame), True, Incoming()).extras
     )

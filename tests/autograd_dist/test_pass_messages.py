@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from telegrad.autograd_dist.local_pass import PassKind, Unfed
 from telegrad.autograd_dist.pass_messages import PassRequest, open_answer, open_request, pack_answer, pack_request
-from telegrad.rpc.wire.bare import pack_bare
+from telegrad.rpc.calls.codec import pack_bare
 from telegrad.rpc.wire.messages import Outgoing
 
 

@@ -13,6 +13,7 @@ from telegrad.rpc.calls.serving import ServerCall
 from telegrad.rpc.lanes.reading import READER
 from telegrad.rpc.wire.control import ControlMessage, encode_control
 from telegrad.rpc.wire.header import Flag
+from telegrad.rpc.wire.messages import NO_ATTACHMENTS
 
 TOPIC = 200
 ran: list[object] = []
@@ -73,7 +74,8 @@ def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, kee
     session.flow = workers[1].flows.of(session)
     places = [""]
     while places[-1] is not None:
-        call = ServerCall(server, session, peer)
+        call = ServerCall(server, peer)
+        call.session, call.attached, call.extras = session, NO_ATTACHMENTS, {}
         call.flags, call.method, call.call_id, call.timeout, call.size = keep, 200, len(places), 0.0, 10
         places.append(interrupter.run(partial(server.accept, call)))
         until(lambda: not server.waiting and not server.serving)

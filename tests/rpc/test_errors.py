@@ -21,10 +21,10 @@ from telegrad.core.errors import (
     original_error,
 )
 from telegrad.core.futures import Future, copy_error
+from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.functions import calling
 from telegrad.rpc.wire.failures import RemoteTraceback
-from telegrad.rpc.wire.messages import Incoming
-from telegrad.rpc.wire.payload import unpack
+from telegrad.rpc.wire.messages import NO_ATTACHMENTS, Incoming
 
 
 class Custom(Exception):
@@ -212,13 +212,13 @@ def test_a_module_that_the_callee_cannot_import_shows_its_line(workers, monkeypa
 
 
 def test_a_class_that_the_receiver_cannot_find_is_named():
-    message = Incoming(None)
-    message.flags = 0
+    message = Incoming()
+    message.flags, message.attached, message.extras = 0, NO_ATTACHMENTS, {}
     message.pickled = b"cno_such_module_xyz\nC\n."
     with pytest.raises(
         SerializationError, match=r"worker 'b' cannot find what a message names: No mod.*_xyz"
     ) as received:
-        unpack(message, "b")
+        Codec(1 << 20, "b").open(message)
     assert received.value.__cause__ is None and received.value.__suppress_context__
 
 

@@ -100,13 +100,13 @@ def extent(array):
 def read(frame, chance):
     """Read a frame in each of the ways in which it may arrive."""
     for owned in (True, False):
-        arrived = decode(bytearray(frame), owned, Incoming(None))
+        arrived = decode(bytearray(frame), owned, Incoming())
         for array in arrived.attached.arrays:
             assert extent(array) <= len(frame), (array.shape, array.strides)
     at = chance.randrange(len(frame) + 1)
     size = chance.randrange(64)
     piece = memoryview(bytearray(size))
-    decode(ScatteredFrame(memoryview(bytearray(frame)), [at], [piece]), True, Incoming(None))
+    decode(ScatteredFrame(memoryview(bytearray(frame)), [at], [piece]), True, Incoming())
 
 
 def refused(function, *args):

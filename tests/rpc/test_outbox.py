@@ -33,7 +33,7 @@ def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
     for late, seconds in ((-1.0, 0.25), (1000.0, 5.0)):
         monkeypatch.setattr(frame, "LATE_SECONDS", late)
         small = WaitingFrame(b"".join(request(10)), Stamp()).take()
-        assert decode(small, False, Incoming(None)).timeout == seconds and len(small) == FRAME_HEAD.size + 10
+        assert decode(small, False, Incoming()).timeout == seconds and len(small) == FRAME_HEAD.size + 10
 
 
 def test_no_deadline_stays_no_deadline():

@@ -244,7 +244,7 @@ def test_a_task_that_lingering_threads_do_not_take_gets_another(pool):
 def test_tasks_that_come_together_share_a_thread_and_a_long_one_does_not_hold_the_others_up(
     patient, later, until, monkeypatch
 ):
-    monkeypatch.setattr("telegrad.rpc.threads.pool_policy.RECENT_SECONDS", 60.0)
+    monkeypatch.setattr("telegrad.rpc.threads.pool.RECENT_SECONDS", 60.0)
     gate, begun, done = threading.Event(), threading.Event(), threading.Event()
 
     def long():
@@ -257,14 +257,14 @@ def test_tasks_that_come_together_share_a_thread_and_a_long_one_does_not_hold_th
     assert patient.counts()["waiting"] == 1
     later.run()  # still patient
     assert patient.counts()["waiting"] == 1 and later.actions
-    monkeypatch.setattr("telegrad.rpc.threads.pool_policy.RECENT_SECONDS", 0.0)
+    monkeypatch.setattr("telegrad.rpc.threads.pool.RECENT_SECONDS", 0.0)
     later.run()
     assert done.wait(5)
     gate.set()
 
 
 def test_a_task_that_blocks_gives_its_place_to_those_that_wait_for_its_thread(patient, until, monkeypatch):
-    monkeypatch.setattr("telegrad.rpc.threads.pool_policy.RECENT_SECONDS", 60.0)
+    monkeypatch.setattr("telegrad.rpc.threads.pool.RECENT_SECONDS", 60.0)
     future, begun = Future(), threading.Event()
 
     def waits():
@@ -278,7 +278,7 @@ def test_a_task_that_blocks_gives_its_place_to_those_that_wait_for_its_thread(pa
 
 
 def test_a_task_that_a_thread_leaves_to_another_gets_a_third_if_that_takes_long(patient, later, until, monkeypatch):
-    monkeypatch.setattr("telegrad.rpc.threads.pool_policy.QUICK_TASK_SECONDS", 60.0)
+    monkeypatch.setattr("telegrad.rpc.threads.pool.QUICK_TASK_SECONDS", 60.0)
     first, gate = threading.Event(), threading.Event()
     lingers, begun, done = threading.Event(), threading.Event(), threading.Event()
 
@@ -295,7 +295,7 @@ def test_a_task_that_a_thread_leaves_to_another_gets_a_third_if_that_takes_long(
 
     patient.submit(quick)
     until(lambda: patient._policy.tasks == 1)
-    monkeypatch.setattr("telegrad.rpc.threads.pool_policy.RECENT_SECONDS", 0.0)
+    monkeypatch.setattr("telegrad.rpc.threads.pool.RECENT_SECONDS", 0.0)
     patient.submit(lambda: linger)
     assert lingers.wait(60)
     with patient._lock:  # both come before the lingering thread looks

@@ -1,7 +1,7 @@
 """Decisions of a thread pool, as a table of situations: whether a task waits for a thread that runs already."""
 
 import pytest
-from telegrad.rpc.threads.pool_policy import FEW_TASKS, QUICK_TASK_SECONDS, RECENT_SECONDS, PoolPolicy
+from telegrad.rpc.threads.pool import FEW_TASKS, QUICK_TASK_SECONDS, RECENT_SECONDS, PoolPolicy
 
 NOW, LONG = 100.0, 1.0
 SOON = RECENT_SECONDS / 2

@@ -71,7 +71,7 @@ def test_messages_decode_from_scattered_frames():
     parts = [bytes(part) for part in encode(out)]
     large = [index for index, part in enumerate(parts) if len(part) >= 500 and index]
     assert len(large) == 3
-    read = decode(scatter(parts, large), False, Incoming(None))
+    read = decode(scatter(parts, large), False, Incoming())
     assert bytes(read.pickled) == b"pick" + b"l" * 500 + b"e"
     assert [bytes(buffer) for buffer in read.attached.buffers] == [b"raw"]
     for array, tensor in zip(read.attached.arrays, tensors, strict=True):
@@ -84,4 +84,4 @@ def test_a_message_whose_pieces_could_not_be_received_says_why():
     parts = [bytes(part) for part in encode(message(pickled=[b"pickle"], tensors=tensors))]
     frame = ScatteredFrame(memoryview(parts[0]), [], [], "there was no room", missing=4000)
     assert len(frame) == len(parts[0]) + 4000
-    assert decode(frame, True, Incoming(None)).attached.problem == "there was no room"
+    assert decode(frame, True, Incoming()).attached.problem == "there was no room"

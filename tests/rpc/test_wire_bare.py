@@ -1,18 +1,20 @@
 """Bodies without a pickle of ours: what is bare, what is not, and that both open to the same."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
+from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import Flag
 from telegrad.rpc.wire.messages import Incoming, Outgoing
-from telegrad.rpc.wire.payload import make_tensors, pack, unpack
 
 LIMIT = 100_000
+PEER = SimpleNamespace(same_main=True, versions="")
 
 
 class Marked(tg.Tensor):
@@ -25,15 +27,13 @@ class Text(str):
 
 def packed(body, limit=LIMIT):
     message = Outgoing(1, 1, 0.0, 0)
-    pack(message, body, (), True, lambda body: [("the body", body)], limit)
+    Codec(limit, "a").pack(message, body, PEER, lambda body: [("the body", body)])
     return message
 
 
 def there_and_back(message):
-    arrived = decode(bytearray(b"".join(encode(message))), True, Incoming(None))
-    if arrived.flags & Flag.TABLES:
-        make_tensors(arrived)
-    return unpack(arrived, "b")
+    arrived = decode(bytearray(b"".join(encode(message))), True, Incoming())
+    return Codec(LIMIT, "b").open(arrived)
 
 
 def marked_tensor():

@@ -38,7 +38,7 @@ def test_a_frame_is_read_as_it_was_written():
         pickled=[b"pick", b"le"], tensors=tensors, extras={1: b"one", 2: b""}, buffers=[memoryview(b"raw")], flags=2
     )
     for owned in (True, False):
-        read = decode(bytearray(frame_of(*encode(out))), owned, Incoming(None))
+        read = decode(bytearray(frame_of(*encode(out))), owned, Incoming())
         assert (read.method, read.call_id, read.timeout) == (1, 7, 2.5)
         assert bytes(read.pickled) == b"pickle"
         assert read.extras == {1: b"one", 2: b""}
@@ -55,7 +55,7 @@ def test_arrays_of_one_kind_are_found_in_every_frame_that_has_them(count):
     for length in (1, 7, 30, 7):
         tensors = [tg.full((2, 3), float(length * number)) for number in range(count)]
         out = message(pickled=[b"x" * length], tensors=tensors, extras={length: b"e"}, buffers=[bytes(length)])
-        read = decode(bytearray(frame_of(*encode(out))), True, Incoming(None))
+        read = decode(bytearray(frame_of(*encode(out))), True, Incoming())
         assert [array.tolist() for array in read.attached.arrays] == [tensor.tolist() for tensor in tensors]
         assert bytes(read.pickled) == b"x" * length and bytes(read.attached.buffers[0]) == bytes(length)
         assert read.extras == {length: b"e"}

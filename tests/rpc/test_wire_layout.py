@@ -1,28 +1,28 @@
 """Layout of arrays in messages: strides arrive, memory that arrays share is sent once and still shared, dtypes, subclasses."""
 
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn, rpc
+from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.messages import Incoming, Outgoing
-from telegrad.rpc.wire.payload import make_tensors, pack, unpack
 from telegrad.testing import in_process_cluster, replayable, seeds
 
-LIMIT = 1 << 30
+CODEC = Codec(1 << 30, "b")
+PEER = SimpleNamespace(same_main=True, versions="")
 
 
 def travel(body):
     """Return what arrives of a body, and the size of its frame."""
     message = Outgoing(1, 1, 0.0, 1)
-    pack(message, body, (), True, lambda body: [("it", body)], LIMIT)
+    CODEC.pack(message, body, PEER, lambda body: [("it", body)])
     frame = bytearray().join(map(bytes, encode(message)))
-    arrived = decode(frame, True, Incoming(None))
-    if arrived.attached.arrays:
-        make_tensors(arrived)
-    return unpack(arrived, "b"), len(frame)
+    arrived = decode(frame, True, Incoming())
+    return CODEC.open(arrived), len(frame)
 
 
 def arrives(body):
@@ -200,12 +200,12 @@ def test_subclasses_sparse_tensors_modules_and_generators():
 
 def test_a_place_outside_its_memory_is_refused():
     message = Outgoing(1, 1, 0.0, 1)
-    pack(message, matrix().t(), (), True, lambda body: [], LIMIT)
+    CODEC.pack(message, matrix().t(), PEER, lambda body: [])
     frame = bytearray().join(map(bytes, encode(message)))
     at = frame.index(np.array([4, 12], "<i8").tobytes())
     frame[at : at + 8] = np.array([4000], "<i8").tobytes()
     with pytest.raises((ValueError, TypeError)):
-        decode(frame, True, Incoming(None))
+        decode(frame, True, Incoming())
 
 
 def test_sums_of_two_numbers_are_tensors():

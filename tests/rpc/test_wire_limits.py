@@ -115,7 +115,7 @@ def test_more_references_and_buffers_than_16_bits_count():
     out.pickled, out.attached = [b"pickle"], frames.Attachments()
     out.attached.references, out.attached.buffers = [None] * 70_000, [memoryview(b"abc")] * 70_000
     out.attached.extras = {1: b"e" * 70_000}
-    message = frames.decode(bytearray(b"".join(frames.encode(out))), True, frames.Incoming(None))
+    message = frames.decode(bytearray(b"".join(frames.encode(out))), True, frames.Incoming())
     assert (len(message.attached.references), len(message.attached.buffers), len(message.extras[1])) == (70_000,) * 3
     assert bytes(message.attached.buffers[-1]) == b"abc" and bytes(message.pickled) == b"pickle"
 

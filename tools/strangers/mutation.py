@@ -110,9 +110,9 @@ class Mutations:
         batch = b"".join(FRAME_LENGTH.pack(len(frame)) + frame for frame in (plain, full, control))
         units = UNIT_HEAD.pack(Kind.BEGIN, len(full)) + UNIT_HEAD.pack(Kind.CHUNK, len(full)) + full
         return [
-            (plain, lambda text: decode(text, False, Incoming(None))),
-            (full, lambda text: decode(text, False, Incoming(None))),
-            (full, lambda text: decode(bytearray(text), True, Incoming(None))),
+            (plain, lambda text: decode(text, False, Incoming())),
+            (full, lambda text: decode(text, False, Incoming())),
+            (full, lambda text: decode(bytearray(text), True, Incoming())),
             (control, lambda text: list(decode_control(text))),
             (control, decode_acknowledgement),
             (batch, lambda text: list(split_batch(text))),
