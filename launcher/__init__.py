@@ -6,6 +6,7 @@ from ..core.late_imports import late_imports
 from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
 from .job import JobResult, WorkerResult, launch
 from .place import launched
+from .restarts.rules import RestartPolicy, RestartRules
 from .spawn import ProcessContext, spawn
 from .spec import JobSpec
 
@@ -31,4 +32,6 @@ __all__ = [
     "JobSpec",
     "JobResult",
     "WorkerResult",
+    "RestartPolicy",
+    "RestartRules",
 ]

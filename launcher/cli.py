@@ -14,6 +14,8 @@ from .job_file import read_job_file
 from .nodes.options import DEFAULT_JOIN_SECONDS, LISTEN_SECONDS, NODES_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
 from .progress import report
+from .restarts import options as restart_options
+from .restarts.rules import parse_restarts
 from .run_command import BAD_INPUT, JobRequest, open_standard_files, refuse, run_here, run_request
 from .spec import MOST_SECONDS, JobSpec, parse_roles
 from .watching.commands import add_commands
@@ -123,6 +125,9 @@ def run(
             help="Fork the workers from one process that has imported Telegrad, NumPy and gRPC; without, each imports them.",
         ),
     ] = True,
+    restart: restart_options.Restart = None,
+    max_restarts: restart_options.MaxRestarts = None,
+    within: restart_options.Within = None,
     post_mortem: Annotated[
         bool,
         typer.Option(
@@ -192,7 +197,6 @@ def run(
     standalone: torchrun.Standalone = False,
     master_addr: torchrun.MasterAddr = None,
     master_port: torchrun.MasterPort = None,
-    max_restarts: torchrun.MaxRestarts = 0,
     monitor_interval: torchrun.MonitorInterval = None,
     start_method: torchrun.StartMethod = None,
     run_path: torchrun.RunPath = False,
@@ -216,7 +220,7 @@ def run(
     to the script.
 
     The output of each worker is shown behind its name, and written to its log. The first worker that fails ends the others;
-    the summary names it, and its exit code is that of `telegrad run`.
+    the summary names it, and its exit code is that of `telegrad run`. With --restart it is started again.
 
     Each worker finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER (its name) and
     TELEGRAD_CREDENTIALS (a folder with the secret of the job) in its environment, so that `init_rpc` needs no arguments.
@@ -241,6 +245,7 @@ def run(
     request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes, engine, hosts, image)
     program |= {"pin": pin, "preload": preload}
     try:
+        program["restarts"] = parse_restarts(restart, max_restarts, within)
         request = torchrun.placed(request, standalone, master_addr, master_port)
     except ValueError as error:
         refuse(str(error))

@@ -65,6 +65,7 @@ class CredentialFolders:
 
 def _write(place: Path, files: Mapping[str, bytes]) -> dict[str, str]:
     """Make a folder with files that only this user can read, and return the environment variable that names it."""
+    shutil.rmtree(place, ignore_errors=True)  # of a worker that is started again
     place.mkdir(mode=0o700)
     for name, content in files.items():
         with open(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -7,6 +7,7 @@ from itertools import groupby
 from .environment import helpful_defaults, rank_environment, shared_cores
 from .nodes.options import NodeOptions
 from .progress import counted, listed
+from .restarts.rules import RestartPolicy
 from .spec import JobSpec
 
 
@@ -18,7 +19,8 @@ def describe(spec: JobSpec, nodes: NodeOptions | None, roles: str | None) -> str
         nodes: options of a job on several machines; None for one.
         roles: ``--roles``; None without.
     """
-    return "\n".join(_job(spec) if nodes is None else _node(spec, nodes, roles))
+    restarts = [] if spec.restarts.widest is RestartPolicy.NEVER else [f"restarts: {spec.restarts}"]
+    return "\n".join([*(_job(spec) if nodes is None else _node(spec, nodes, roles)), *restarts])
 
 
 def _job(spec: JobSpec) -> list[str]:

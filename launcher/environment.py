@@ -11,10 +11,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ..core import allocator, job_secrets
 from .credentials import CredentialFolders
 from .nodes.assignment import Placement
+from .restarts.rules import RestartPolicy, RestartRules
 
 LOOPBACK_ADDRESS = "127.0.0.1"
 WORKER_VARIABLE = "TELEGRAD_WORKER"
 SECRET_VARIABLE = "TELEGRAD_SECRET"
+RESTART_VARIABLE = "TELEGRAD_RESTART"
+"""Restarts of this job's workers: ``one`` or ``rest`` if some are started again while others go on, else ``all``."""
+RESTART_COUNT_VARIABLE = "TELEGRAD_RESTART_COUNT"
+"""Number of times that this worker has been started again."""
+INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
 
 
 def reserve_port(host: str = LOOPBACK_ADDRESS) -> socket.socket:
@@ -77,6 +83,33 @@ def rank_environment(rank: int, name: str, placement: Placement | None = None) -
     """
     first, local = (placement.first_rank, placement.local_rank) if placement else (0, 0)
     return {"RANK": str(first + rank), "LOCAL_RANK": str(local + rank), WORKER_VARIABLE: name}
+
+
+def restart_environment(rules: RestartRules, count: int) -> dict[str, str]:
+    """Return the variables that tell a worker of restarts, also by torchrun's names; none if its job has none.
+
+    Args:
+        rules: of the job.
+        count: how often the worker has been started again.
+    """
+    if rules.widest is RestartPolicy.NEVER:
+        return {}
+    most = {} if rules.most is None else {"TORCHELASTIC_MAX_RESTARTS": str(rules.most)}
+    counts = dict.fromkeys((RESTART_COUNT_VARIABLE, "TORCHELASTIC_RESTART_COUNT"), str(count))
+    return {RESTART_VARIABLE: rules.widest.value, **counts, **most}
+
+
+def next_rendezvous(init_method: str, round_number: int) -> str:
+    """Return the address of a rendezvous for a further round of a job whose workers are all started again.
+
+    In a file and in etcd a name is for one rendezvous; at a port rank 0 listens anew.
+
+    Args:
+        init_method: that of the first round.
+        round_number: 0 for the first round.
+    """
+    named = init_method.startswith(("file://", "etcd://", "etcds://"))
+    return f"{init_method}-restart{round_number}" if named and round_number else init_method
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import TextIO
 
 from .console import WorkerConsole
+from .engines.ending_signals import ending_signals
 from .engines.scripts import ScriptEngine
 from .errors import LogDirError
 from .nodes.outcome import Outcome
 from .nodes.part import JobPart
 from .progress import Progress, counted, listed
-from .spec import JobSpec
+from .restarts.history import RestartHistory
+from .restarts.words import past_line
+from .rounds import run_rounds
+from .spec import JobSpec, role_of
 
 RUNS = Path("telegrad_runs")
 Tell = Callable[[str], None]
@@ -39,6 +43,7 @@ class WorkerResult:
         lost: names of the workers whose loss caused that exception.
         ended_early: it joined the job and ended without ``rpc.shutdown``.
         last_trace: trace of the calls that it served last, if it failed and had served one.
+        restarts: how often it was started again; the other attributes are of its last process.
         last_events: what it noted before its end (joined, lost, left; what it logged, its loops), in words, the latest last.
     """
 
@@ -53,6 +58,7 @@ class WorkerResult:
     ended_early: bool = False
     last_events: tuple[str, ...] = ()
     last_trace: Path | None = None
+    restarts: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,8 @@ class JobResult:
         left_running: process ids of what the workers had left running; they have been ended.
         verdict: of a job on several nodes: number of the node that failed first, and how; None if none did.
         ended_because: why it was ended, if not because of a worker of this machine.
+        restarts: restarts of workers, in words, in order.
+        no_restart: why the cause was not followed by a restart, although its policy says so; empty if there was none.
     """
 
     exit_code: int
@@ -81,6 +89,8 @@ class JobResult:
     left_running: tuple[int, ...]
     verdict: tuple[int, Outcome] | None = None
     ended_because: str = ""
+    restarts: tuple[str, ...] = ()
+    no_restart: str = ""
 
 
 def launch(
@@ -88,8 +98,8 @@ def launch(
 ) -> JobResult:
     """Run a job and show its workers' output; return when all its processes have ended.
 
-    A worker that fails ends the others. Called in the main thread, it also takes SIGINT, SIGTERM and SIGHUP while the job runs,
-    and ends the workers with it.
+    A worker that fails ends the others, or is started again, as ``spec.restarts`` says. Called in the main thread, it also
+    takes SIGINT, SIGTERM and SIGHUP while the job runs, and ends the workers with it.
 
     Args:
         spec: the job.
@@ -99,26 +109,37 @@ def launch(
 
     Raises:
         LogDirError: the logs cannot be written.
+        ValueError: ``spec.restarts`` names a role that the job does not have.
     """
+    if node is None:
+        spec.restarts.check_roles({role_of(worker) for worker in spec.workers})
     began = time.monotonic()
     log_dir = make_log_dir(spec)
     tell = tell or (lambda _: None)
     tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
-    with _console(spec, stream or sys.stdout, log_dir, tell) as (console, told):
-        engine = ScriptEngine(spec, log_dir, console, Progress(len(spec.workers), told, began), node)
-        engine.run_to_the_end()
+    history = RestartHistory(spec.restarts, len(spec.workers))
+    with ending_signals() as signals, _console(spec, stream or sys.stdout, log_dir, tell) as (console, told):
+
+        def new_engine() -> ScriptEngine:
+            progress = Progress(len(spec.workers), told, time.monotonic())
+            return ScriptEngine(spec, log_dir, console, progress, history, node)
+
+        engine, interrupted_by = run_rounds(new_engine, history, signals, told)
     first_rank = node.placement.first_rank if node else 0
     workers = tuple(_result(engine, rank, first_rank, name, log_dir, began) for rank, name in enumerate(spec.workers))
     supervisor = engine.supervisor
+    cause = supervisor.cause if interrupted_by is None else None
     return JobResult(
-        exit_code=supervisor.exit_code,
-        cause=workers[supervisor.cause.rank] if supervisor.cause else None,
-        interrupted_by=supervisor.interrupted_by,
+        exit_code=supervisor.exit_code if interrupted_by is None else 128 + interrupted_by,
+        cause=workers[cause.rank] if cause else None,
+        interrupted_by=supervisor.interrupted_by if interrupted_by is None else interrupted_by,
         workers=workers,
         log_dir=log_dir,
         seconds=time.monotonic() - began,
         left_running=tuple(engine.left_running),
         ended_because=supervisor.abandoned,
+        restarts=tuple(past_line(restart, spec.workers, began) for restart in history.restarts),
+        no_restart=history.refusal if cause else "",
     )
 
 
@@ -168,7 +189,8 @@ def _make_new(folder: Path) -> Path:
 
 
 def _result(engine: ScriptEngine, rank: int, first_rank: int, name: str, log_dir: Path, began: float) -> WorkerResult:
-    failures = engine.supervisor.failures
+    supervisor = engine.supervisor
+    failures = supervisor.failures
     worker = failures.worker(rank)
     end = worker.exit
     return WorkerResult(
@@ -183,4 +205,5 @@ def _result(engine: ScriptEngine, rank: int, first_rank: int, name: str, log_dir
         ended_early=worker.ended_early,
         last_events=engine.last_events.get(rank, ()),
         last_trace=engine.last_traces.get(rank),
+        restarts=supervisor.restarts.history.counts[rank],
     )

@@ -11,6 +11,9 @@ DATA = "/data"
 
 [env.ps]
 OMP_NUM_THREADS = "8"
+
+[restart]
+trainer = "one"
 """
 
 import sys
@@ -74,6 +77,8 @@ def _load(file: Path) -> dict[str, Any]:
 def _value(key: str, value: Any) -> Any:
     if key == "env":
         return _variables(value) if isinstance(value, dict) else value
+    if isinstance(value, dict):  # [restart]: roles and their policies
+        return ",".join(f"{name}={inner}" for name, inner in value.items())
     if isinstance(value, bool) or key in LISTS:
         return [str(each) for each in value] if key in LISTS else value
     return str(value)

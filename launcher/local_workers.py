@@ -15,9 +15,9 @@ from ..core.errors import RpcError
 from ..core.multiprocessing_children import GUARD
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, WorkerInfo, current_agent, shut_down
 from .errors import ProcessException
+from .exit_words import describe_exit
 from .spawn import ProcessContext, check_number, spawn
 from .spawned_process import PassedDescriptor
-from .summary import describe_exit
 
 logger = logging.getLogger("telegrad.launcher")
 WORKERS_END_SECONDS = 10.0

@@ -49,16 +49,18 @@ class Progress:
     def __init__(self, workers: int, tell: Callable[[str], None], now: float) -> None:
         self._size = workers
         self._tell = tell
-        self._started = 0
+        self._started: set[int] = set()
         self._joined: dict[int, str] = {}  # names under which workers joined
         self._ended: set[int] = set()
         self._lost: dict[str, tuple[float, str]] = {}  # by name: when the first worker reported it, and why
         self._told = ""  # the last line about the start
         self._told_at = self._heard_at = now
 
-    def started(self, now: float) -> None:
-        """Note that one more worker's process has started."""
-        self._started += 1
+    def started(self, rank: int, now: float) -> None:
+        """Note that a worker's process has started, perhaps again."""
+        self._started.add(rank)
+        self._ended.discard(rank)
+        self._joined.pop(rank, None)
         self.tick(now, self._heard_at)
 
     def joined(self, rank: int, name: str) -> None:
@@ -68,6 +70,11 @@ class Progress:
     def ended(self, rank: int) -> None:
         """Note that a worker's process has ended."""
         self._ended.add(rank)
+
+    def restarting(self, ranks: Sequence[int], line: str) -> None:
+        """Tell of a restart; the loss of these workers is not told as well."""
+        self._lost |= {self._joined[rank]: (math.inf, "") for rank in ranks if rank in self._joined}
+        self._tell(line)
 
     def lost(self, worker: str, reason: str, now: float) -> None:
         """Note that a worker has lost another. Each loss is told once, and none of a process whose exit is seen here.
@@ -108,8 +115,8 @@ class Progress:
 
     def _start(self) -> str:
         """Return how far the start is; empty if all is said about it."""
-        if self._started < self._size:
-            return f"{self._started} of {counted(self._size)} have started"
+        if len(self._started) < self._size:
+            return f"{len(self._started)} of {counted(self._size)} have started"
         if len(self._joined) == self._size:
             return f"all {counted(self._size)} have joined the job" if self._told else ""
         return self._joining() if self._joined and not self._ended else ""

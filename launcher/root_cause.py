@@ -5,7 +5,7 @@ first worker that failed, and follows what each failure says of lost workers as 
 A worker that reported nothing is outranked by a death by a signal shortly after its own exit (``SAME_TIME_SECONDS``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 SAME_TIME_SECONDS = 1.0
@@ -50,7 +50,9 @@ class WorkerRecord:
         ending: it reported, unasked, that its process ends while it is in the job; that may take it long.
         raised: it reported an exception that ends its program.
         lost: names of the workers whose loss caused that exception.
+        error: last line of its traceback.
         exit: the end of its process.
+        replaces: it has taken the place of one that failed: who lost that one does not blame this one.
     """
 
     rank: int
@@ -58,7 +60,9 @@ class WorkerRecord:
     ending: bool = False
     raised: bool = False
     lost: tuple[str, ...] = ()
+    error: str = ""
     exit: WorkerExit | None = None
+    replaces: bool = False
 
     @property
     def failed(self) -> bool:
@@ -75,14 +79,20 @@ class WorkerRecord:
     @property
     def may_be_cause(self) -> bool:
         """Return whether its failure may have caused others."""
-        return self.exit is None or self.failed or self.ended_early
+        return (self.exit is None and not self.replaces) or self.failed or self.ended_early
 
 
 @dataclass
 class FailureGraph:
-    """Graph of the workers of a job: how each ended, and whose loss it reports."""
+    """Graph of the workers of a job: how each ended, and whose loss it reports.
+
+    Attributes:
+        exits: ends of processes, in order.
+        excused: ranks of workers that are started again if they fail; their failures are causes of others only.
+    """
 
     exits: list[WorkerExit] = field(default_factory=list)
+    excused: Collection[int] = frozenset()
     _workers: dict[int, WorkerRecord] = field(default_factory=dict)
     _ranks: dict[str, int] = field(default_factory=dict)  # by the name under which a worker joined
     _suspects: dict[int, None] = field(default_factory=dict)  # ranks in the order in which their end began
@@ -107,11 +117,27 @@ class FailureGraph:
         if not agreed:
             self._suspect(rank)
 
-    def raised(self, rank: int, lost: tuple[str, ...]) -> None:
-        """Record that an exception ends a worker's program, because it lost the workers of these names."""
+    def raised(self, rank: int, lost: tuple[str, ...], error: str = "") -> None:
+        """Record that an exception ends a worker's program.
+
+        Args:
+            rank: the worker.
+            lost: names of the workers whose loss caused it.
+            error: last line of its traceback.
+        """
         worker = self.worker(rank)
-        worker.raised, worker.lost = True, lost
+        worker.raised, worker.lost, worker.error = True, lost, error
         self._suspect(rank)
+
+    def replaced(self, rank: int) -> None:
+        """Record that a worker that has ended is started again: what is known of the one before counts no more."""
+        self._workers[rank] = WorkerRecord(rank, replaces=True)
+        self._suspects.pop(rank, None)
+        self.exits = [end for end in self.exits if end.rank != rank]
+
+    def failed(self) -> list[WorkerRecord]:
+        """Return the workers that have failed, in the order in which their end began."""
+        return [worker for worker in self._in_order() if worker.failed]
 
     def exited(self, end: WorkerExit) -> None:
         """Record that a worker's process ended."""
@@ -121,7 +147,7 @@ class FailureGraph:
             self._suspect(end.rank)
 
     def has_failure(self) -> bool:
-        """Return whether any worker has failed."""
+        """Return whether any worker has failed that is not to be started again."""
         return self._first() is not None
 
     def settled(self) -> bool:
@@ -159,7 +185,7 @@ class FailureGraph:
 
     def _first(self) -> WorkerRecord | None:
         """Return the worker that failed first; if it reported nothing, one that was killed at the same time."""
-        first = next((worker for worker in self._in_order() if worker.failed), None)
+        first = next((worker for worker in self.failed() if worker.rank not in self.excused), None)
         if first is None or first.raised or first.exit is None:
             return first
         since = first.exit.at

@@ -14,7 +14,8 @@ from .job import JobResult, launch
 from .nodes.conclusion import conclude, told_to_others
 from .nodes.options import NodeOptions, parse_endpoint, parse_nodes
 from .progress import report
-from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable
+from .restarts.rules import RestartPolicy, RestartRules
+from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable, role_of
 from .summary import summary
 
 NODE_OPTIONS = {
@@ -85,6 +86,9 @@ def run_request(
                 f"one worker: {' '.join(args[:2])} goes to {script}; what is for telegrad run comes before the script"
             )
         spec = JobSpec(script, args, workers, variables=tuple(map(parse_variable, env)), **program)
+        spec.restarts.check_roles({role_of(worker) for worker in workers})
+        if nodes is not None:
+            _check_restarts(spec.restarts)
         if dry_run:
             print(describe(spec, nodes, request.roles))
             raise typer.Exit
@@ -94,6 +98,13 @@ def run_request(
     except (ValueError, OSError, ImportError, NodeError) as error:
         refuse(str(error))
     finish(result)
+
+
+def _check_restarts(rules: RestartRules) -> None:
+    """Check that a job on several machines can follow the rules: each launcher restarts its own workers."""
+    for policy in (RestartPolicy.REST, RestartPolicy.ALL):
+        if policy in rules.policies:
+            raise ValueError(f"--restart {policy.value} is for a job on one machine; on several write --restart one")
 
 
 def run_here(spec: JobSpec) -> NoReturn:

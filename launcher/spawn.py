@@ -13,10 +13,10 @@ from ..core.multiprocessing_children import GUARD, imports_main
 from .engines.functions import FunctionEngine
 from .environment import WORKER_VARIABLE, given_port, own_environment
 from .errors import ProcessExitedException, ProcessRaisedException
+from .exit_words import describe_exit, signal_name
 from .root_cause import WorkerExit
 from .spawned_process import SpawnedWork
 from .spec import check_count, check_seconds
-from .summary import describe_exit, signal_name
 from .supervisor import Interrupted
 
 SPAWN_GRACE_SECONDS = 3.0
@@ -135,6 +135,7 @@ def spawn(
     Each process finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, TELEGRAD_WORKER and TELEGRAD_CREDENTIALS (a
     folder with the job's secret) in its environment. Where this process has set MASTER_ADDR, MASTER_PORT, WORLD_SIZE or
     TELEGRAD_SECRET, they stay. ``fn`` runs in a process group of its own, which ends with it, and with this process.
+    A process that fails ends the others; none is started again (``telegrad run --restart`` does that).
     Definitions of a notebook, or of a program that Python reads from standard input, are sent by value.
 
     Args:

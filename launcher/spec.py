@@ -12,6 +12,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from ..core.recording import EVENT_FILES
+from .restarts.rules import NO_RESTARTS, RestartPolicy, RestartRules
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 MOST_WORKERS = 4096
@@ -41,6 +42,7 @@ class JobSpec:
         pin: each worker has cores of its own, if there are enough.
         tensorboard: folder that receives event files of what each worker logs, in a folder of its name; None for none.
         plain: show lines only, no live view below them, also on a terminal.
+        restarts: what is started again when a worker fails; by default nothing.
         variables: environment variables: the role whose workers get one (empty: all), its name, its value.
 
     Raises:
@@ -62,6 +64,7 @@ class JobSpec:
     pin: bool = False
     tensorboard: Path | None = None
     plain: bool = False
+    restarts: RestartRules = NO_RESTARTS
     variables: tuple[tuple[str, str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -77,6 +80,11 @@ class JobSpec:
             _check_module(self.program, own_interpreter=self.interpreter == sys.executable)
         else:
             _check_script(self.program)
+
+    @property
+    def policies(self) -> list[RestartPolicy]:
+        """Restart policies of the workers, in order of rank."""
+        return [self.restarts.of(role_of(worker)) for worker in self.workers]
 
     @property
     def command(self) -> list[str]:

@@ -1,41 +1,18 @@
-"""Summary of a job that is over: the root cause first, then what followed from it; and words on how a worker ended."""
+"""Summary of a job that is over: the root cause first, then what followed from it."""
 
-import signal
 from collections.abc import Iterable, Iterator
 
+from .exit_words import describe_exit, signal_name
 from .job import JobResult, WorkerResult
 from .progress import counted
 from .tracebacks import describe_error, headline
 
-_MEANINGS = {
-    signal.SIGKILL: "killed, perhaps by the out-of-memory killer or kill -9",
-    signal.SIGSEGV: "a crash in native code",
-    signal.SIGABRT: "native code aborted, its last message is in the log",
-    signal.SIGBUS: "a crash in native code, or shared memory (/dev/shm) is full",
-    signal.SIGTERM: "somebody other than the launcher asked it to end",
-    signal.SIGPIPE: "the reader of its output went away",
-}
+MOST_TOLD_RESTARTS = 8
 
 
 def summary(result: JobResult) -> str:
     """Return the text that a user reads when the job is over."""
-    return "\n".join([*_outcome(result), *_left_running(result), f"logs: {result.log_dir}/"])
-
-
-def signal_name(signum: int) -> str:
-    """Return a signal's name and number: ``SIGKILL (9)``."""
-    try:
-        return f"{signal.Signals(signum).name} ({signum})"
-    except ValueError:  # real-time signals have no names of their own
-        return f"signal {signum}"
-
-
-def describe_exit(code: int) -> str:
-    """Return an exit code (minus the number, for a signal) in words."""
-    if code >= 0:
-        return f"exited with code {code}"
-    meaning = _MEANINGS.get(signal.Signals(-code)) if -code in signal.valid_signals() and -code < 32 else None
-    return f"died of {signal_name(-code)}" + (f": {meaning}" if meaning else "")
+    return "\n".join([*_outcome(result), *_restarts(result), *_left_running(result), f"logs: {result.log_dir}/"])
 
 
 def _outcome(result: JobResult) -> Iterable[str]:
@@ -104,6 +81,15 @@ def _worker_outcome(worker: WorkerResult) -> str:
         return _end(worker)
     words = headline(worker.log, worker.code, worker.traceback)
     return _end(worker) + (f" ({words})" if words else "")
+
+
+def _restarts(result: JobResult) -> Iterable[str]:
+    if result.no_restart:
+        yield f"not started again: {result.no_restart}"
+    if result.restarts:
+        last = len(result.restarts) > MOST_TOLD_RESTARTS
+        yield f"restarts: {len(result.restarts)}" + (f", the last {MOST_TOLD_RESTARTS}:" if last else "")
+    yield from (f"    {line}" for line in result.restarts[-MOST_TOLD_RESTARTS:])
 
 
 def _left_running(result: JobResult) -> Iterable[str]:

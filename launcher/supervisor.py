@@ -7,13 +7,18 @@
 and one of them may exit sooner because of it. *Ending* asks every running worker to end (TERM, or INT when the user pressed
 Ctrl-C); an interruption leads there at once. *Killing* sends KILL. The job is finished when every worker has ended, or when
 one survives KILL (it is stuck in the kernel, and waiting would not help).
+
+A running job may restart single workers (``restarts/workers.py``): their failures do not end it.
 """
 
 import enum
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..core.errors import IllegalEventError
+from .instructions import Instruction, Signal, Start
+from .restarts.workers import WorkerRestarts
 from .root_cause import FailureGraph, WorkerExit
 
 SETTLE_SECONDS = 5.0
@@ -56,18 +61,26 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A worker reports that its program raised an exception; ``lost`` names the workers whose loss caused that."""
+    """A worker reports that its program raised an exception; ``lost`` names the workers whose loss caused that.
+
+    ``error`` is the last line of its traceback.
+    """
 
     rank: int
     lost: tuple[str, ...] = ()
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """A worker's process ended; ``code`` is its exit code, or minus the signal's number."""
+    """A worker's process ended; ``code`` is its exit code, or minus the signal's number.
+
+    ``error`` is the exception that its log ends with, for a worker that reported none; empty if it is not known.
+    """
 
     rank: int
     code: int
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +102,8 @@ class Wake:
     """The clock reached ``Supervisor.wake_at``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Start the worker's process."""
-
-    rank: int
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """Send the worker this signal."""
-
-    rank: int
-    signum: int
-
-
 Report = Joined | Lost | Left | Failed
 Event = Begin | Report | Exited | Interrupted | Abandoned | Wake
-Instruction = Start | Signal
 
 
 class JobPhase(enum.Enum):
@@ -121,25 +118,28 @@ class JobPhase(enum.Enum):
 
 
 class Supervisor:
-    """Supervisor of workers that must all succeed.
+    """Supervisor of workers that must all succeed, some perhaps after restarts.
 
     Reports of workers must be handed in before the exits that follow from them.
 
     Args:
         size: how many workers there are.
         grace: seconds between asking workers to end and killing them.
+        restarts: of single workers while the job runs; None for none.
     """
 
-    def __init__(self, size: int, grace: float) -> None:
+    def __init__(self, size: int, grace: float, restarts: WorkerRestarts | None = None) -> None:
         self.size = size
         self.grace = grace
         self.phase = JobPhase.NEW
-        self.wake_at: float | None = None  # when to send Wake, at the latest
+        self.restarts = restarts or WorkerRestarts.never(size)
         self.failures = FailureGraph()
         self.interrupted_by: int | None = None  # set only if no worker had failed before
+        self.told_to_end = False  # by the user, also after a failure
         self.abandoned = ""  # why the job ends, if no worker of this node had failed before
         self._running: set[int] = set()
         self._sent: set[tuple[int, int]] = set()  # (rank, signal)
+        self._phase_ends_at: float | None = None
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """Return what to do about an event at the time ``now`` (monotonic seconds).
@@ -151,8 +151,8 @@ class Supervisor:
         self._check(event)
         match event:
             case Begin():
-                self.phase, self._running = JobPhase.RUNNING, set(range(self.size))
-                return [Start(rank) for rank in range(self.size)]
+                self.phase = JobPhase.RUNNING
+                return self._start(range(self.size), now)
             case Interrupted(signum):
                 return self._interrupted(signum, now)
             case Abandoned(reason):
@@ -162,6 +162,16 @@ class Supervisor:
             case _:
                 self._record(event, now)
                 return self._proceed(now)
+
+    @property
+    def wake_at(self) -> float | None:
+        """Time at which to send ``Wake``, at the latest; None if nothing waits for it."""
+        return self.restarts.wake_at if self.phase is JobPhase.RUNNING else self._phase_ends_at
+
+    @property
+    def survivors(self) -> bool:
+        """Return whether workers run: of a finished job, those that outlived KILL."""
+        return bool(self._running)
 
     @property
     def cause(self) -> WorkerExit | None:
@@ -187,34 +197,60 @@ class Supervisor:
 
     def _record(self, event: Report | Exited, now: float) -> None:
         match event:
-            case Exited(rank, code):
+            case Exited(rank, code, error):
                 self._running.discard(rank)
+                self.failures.worker(rank).error = self.failures.worker(rank).error or error
                 self.failures.exited(WorkerExit(rank, code, now, by_launcher=(rank, -code) in self._sent))
             case Joined(rank, name):
                 self.failures.joined(rank, name)
             case Left(rank, shut_down, agreed):
                 self.failures.left(rank, shut_down, agreed, self._was_asked(rank))
-            case Failed(rank, lost):
+            case Failed(rank, lost, error):
                 if not self._was_asked(rank):  # else it fails because it was asked to end
-                    self.failures.raised(rank, lost)
+                    self.failures.raised(rank, lost, error)
 
     def _was_asked(self, rank: int) -> bool:
         return any(rank == asked for asked, _ in self._sent)
 
     def _proceed(self, now: float) -> list[Instruction]:
-        """Go to the phase that follows from a report or an exit."""
-        if not self._running:
+        """Go to the phase that follows from a report, an exit, or the time."""
+        if self.phase is JobPhase.SETTLING and not self.failures.has_failure():
+            self.phase = JobPhase.RUNNING  # a worker that reported a failure has succeeded after all
+        told = self._restart_workers(now) if self.phase is JobPhase.RUNNING else []
+        if not self._running and not self._waits_for_restart():
             self._finish()
         elif self.phase is JobPhase.RUNNING and self.failures.has_failure():
-            self.phase, self.wake_at = JobPhase.SETTLING, now + SETTLE_SECONDS
-        if self.phase is not JobPhase.SETTLING:
-            return []
-        if not self.failures.has_failure():  # a worker that reported a failure has succeeded after all
-            self.phase, self.wake_at = JobPhase.RUNNING, None
-            return []
-        return self._end(signal.SIGTERM, now) if self.failures.settled() else []
+            self.phase, self._phase_ends_at = JobPhase.SETTLING, now + SETTLE_SECONDS
+        if self.phase is JobPhase.SETTLING and self.failures.settled():
+            told += self._end(signal.SIGTERM, now)
+        return told
+
+    def _restart_workers(self, now: float) -> list[Instruction]:
+        """End and start workers of a running job by their policies."""
+        told = list(self.restarts.look(self.failures, self._running, now))
+        self._sent |= {(each.rank, each.signum) for each in told if isinstance(each, Signal)}
+        self.failures.excused = self.restarts.excused
+        if self.restarts.stuck is not None:
+            return told + self._abandon(f"rank {self.restarts.stuck} was to be started again, and outlived KILL", now)
+        if not self.failures.has_failure():
+            ranks = self.restarts.due(now)
+            for rank in ranks:
+                self.failures.replaced(rank)
+            self._sent = {(rank, signum) for rank, signum in self._sent if rank not in ranks}
+            told += self._start(ranks, now)
+        return told
+
+    def _waits_for_restart(self) -> bool:
+        return self.phase is JobPhase.RUNNING and self.restarts.waits and not self.failures.has_failure()
+
+    def _start(self, ranks: Iterable[int], now: float) -> list[Instruction]:
+        self._running |= set(ranks)
+        for rank in ranks:
+            self.restarts.started(rank, now)
+        return [Start(rank) for rank in ranks]
 
     def _interrupted(self, signum: int, now: float) -> list[Instruction]:
+        self.told_to_end = True
         if self.phase in (JobPhase.RUNNING, JobPhase.SETTLING):
             if self.phase is JobPhase.RUNNING:
                 self.interrupted_by = signum
@@ -231,6 +267,8 @@ class Supervisor:
     def _time_passed(self, now: float) -> list[Instruction]:
         if self.wake_at is None or now < self.wake_at:
             return []
+        if self.phase is JobPhase.RUNNING:
+            return self._proceed(now)
         if self.phase is JobPhase.SETTLING:
             return self._end(signal.SIGTERM, now)
         if self.phase is JobPhase.ENDING:
@@ -239,15 +277,18 @@ class Supervisor:
         return []
 
     def _end(self, signum: int, now: float) -> list[Instruction]:
-        self.phase, self.wake_at = JobPhase.ENDING, now + self.grace
+        if not self._running:  # all that has ended was to be started again
+            self._finish()
+            return []
+        self.phase, self._phase_ends_at = JobPhase.ENDING, now + self.grace
         return self._signal_all(signum)
 
     def _kill(self, now: float) -> list[Instruction]:
-        self.phase, self.wake_at = JobPhase.KILLING, now + UNKILLABLE_SECONDS
+        self.phase, self._phase_ends_at = JobPhase.KILLING, now + UNKILLABLE_SECONDS
         return self._signal_all(signal.SIGKILL)
 
     def _finish(self) -> None:
-        self.phase, self.wake_at = JobPhase.FINISHED, None
+        self.phase, self._phase_ends_at = JobPhase.FINISHED, None
 
     def _signal_all(self, signum: int) -> list[Instruction]:
         self._sent |= {(rank, signum) for rank in self._running}

@@ -33,10 +33,8 @@ def _accepted(*names: str, why: str) -> Any:
 
 _LOGS = "a worker's output is always shown, and written to its log"
 _TOKEN = "the launchers of a job find one another by its token"
-_RESTARTS = "a job whose worker fails ends; start it again, from a checkpoint"
 _WATCHED = "the launcher is told of an exit at once"
 
-MaxRestarts = Annotated[int, _accepted("--max-restarts", why=_RESTARTS)]
 MonitorInterval = Annotated[str | None, _accepted("--monitor-interval", why=_WATCHED)]
 StartMethod = Annotated[
     str | None, _accepted("--start-method", why="workers are forked; with --no-preload each starts an interpreter")

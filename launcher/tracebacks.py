@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from .engines.log import earlier
+from .engines.log import RESTART_LINE, earlier
 
 TAIL_BYTES = 1 << 16  # of a log
 MOST_LINES = 12
@@ -91,7 +91,8 @@ def _tail(log: Path) -> list[str]:
         with suppress(OSError), path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL_BYTES + len(text)))
             text = file.read() + text
-    return _printable(text.decode(errors="replace")) if text else []
+    own = text.decode(errors="replace").rpartition(RESTART_LINE)[2]  # not what came before a restart
+    return _printable(own) if own else []
 
 
 def _printable(text: str) -> list[str]:

@@ -64,7 +64,7 @@ class ReportFile:
                 return Left(rank, shut_down=how is not Leaving.EXIT, agreed=how is Leaving.AGREED)
             case _:
                 self.tracebacks[rank] = facts["traceback"]
-                return Failed(rank, tuple(facts["lost"]))
+                return Failed(rank, tuple(facts["lost"]), facts["traceback"].rstrip().rpartition("\n")[2])
 
 
 class EventsFile:

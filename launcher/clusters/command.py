@@ -64,6 +64,7 @@ def run_on_cluster(
     """
     try:
         cluster = _cluster(request)
+        cluster.check_restarts(program["restarts"], str(request.engine))
         for option in ("rank", "own_host", "listen_host"):
             if request.nodes[option] is not None:
                 raise ValueError(

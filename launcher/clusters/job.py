@@ -3,13 +3,14 @@
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..nodes.options import parse_nodes
 from ..nodes.token import TOKEN_VARIABLE, new_token, read_token
+from ..restarts.rules import RestartPolicy, RestartRules
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,23 @@ class ClusterJob:
 
 
 class Cluster(ABC):
-    """One kind of cluster."""
+    """One kind of cluster.
+
+    Attributes:
+        policies: of restarts that what runs on its machines can follow.
+    """
+
+    policies: Collection[RestartPolicy] = (RestartPolicy.NEVER, RestartPolicy.ONE)
+
+    def check_restarts(self, rules: RestartRules, engine: str) -> None:
+        """Check that the machines' launchers can follow the rules.
+
+        Raises:
+            ValueError: a policy is not for this cluster.
+        """
+        for policy in sorted(rules.policies - set(self.policies), key=lambda each: each.value):
+            allowed = ", ".join(each.value for each in self.policies)
+            raise ValueError(f"--restart {policy.value} is not for --engine {engine}, which can follow {allowed}")
 
     @abstractmethod
     def describe(self, job: ClusterJob) -> str:

@@ -16,6 +16,7 @@ import typer
 from ..environment import WORKER_VARIABLE, helpful_defaults, own_environment
 from ..job import make_log_dir
 from ..progress import counted, listed, report
+from ..restarts.rules import RestartPolicy
 from ..run_command import finish
 from ..spec import JobSpec
 from .job import Cluster, ClusterJob, become
@@ -27,6 +28,8 @@ WORKER = "telegrad.launcher.clusters.mpi_worker"
 
 class MpiCluster(Cluster):
     """Machines that ``mpiexec`` of MPICH, or of a relative of it, reaches."""
+
+    policies = (RestartPolicy.NEVER,)
 
     def describe(self, job: ClusterJob) -> str:
         return shlex.join(command(job, "mpiexec"))

@@ -14,8 +14,9 @@ from typing import TextIO
 
 from ..console import WorkerConsole
 from ..engines import job_processes
+from ..engines.ending_signals import ending_signals
 from ..engines.log import WorkerLog
-from ..engines.scripts import guardian, signals_to
+from ..engines.scripts import guardian
 from ..job import JobResult, WorkerResult
 from ..progress import Progress
 from ..root_cause import FailureGraph, WorkerExit
@@ -90,7 +91,8 @@ class MpiJob:
         assert mpiexec.stdout is not None
         output = mpiexec.stdout.fileno()
         selector = stack.enter_context(selectors.DefaultSelector())
-        stack.enter_context(signals_to(selector, lambda signum: self._signalled(mpiexec, signum)))
+        signals = stack.enter_context(ending_signals())
+        stack.enter_context(signals.to(selector, lambda signum: self._signalled(mpiexec, signum)))
         selector.register(output, selectors.EVENT_READ)
         while True:
             ready = {key.fd: key.data for key, _ in selector.select(MPI_LOOK_SECONDS)}
@@ -127,7 +129,7 @@ class MpiJob:
         facts = json.loads(line)
         if facts["kind"] == "began":
             self._ranks[facts["pid"]] = rank
-            self._progress.started(now)
+            self._progress.started(rank, now)
         elif facts["kind"] == "ended":
             self._exited(rank, facts["code"], now)
         else:

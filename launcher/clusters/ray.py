@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..job import log_folder
 from ..nodes.options import NODES_TIMEOUT
 from ..progress import report
+from ..restarts.rules import RestartPolicy
 from ..run_command import INTERRUPTED_CODE
 from ..spec import JobSpec
 from .job import Cluster, ClusterJob
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 class RayCluster(Cluster):
     """Machines of a Ray cluster."""
+
+    policies = (RestartPolicy.NEVER,)
 
     def describe(self, job: ClusterJob) -> str:
         spec = _spec(job)

@@ -13,7 +13,10 @@ from functools import partial
 
 from ..credentials import CredentialFolders
 from ..environment import reserve_port
-from ..supervisor import Begin, Event, Exited, JobPhase, Signal, Start, Supervisor, Wake
+from ..instructions import Restarting, Signal, Start
+from ..restarts.history import PastRestart
+from ..restarts.workers import WorkerRestarts
+from ..supervisor import Begin, Event, Exited, JobPhase, Supervisor, Wake
 from ..worker_files import EventsFile, ReportFile
 
 ENGINE_LOOK_SECONDS = 1.0
@@ -27,13 +30,20 @@ class Engine(ABC):
         size: how many workers there are.
         grace: seconds between asking workers to end and killing them.
         credentials: folders for the workers' credentials; None makes some, with a new secret.
+        restarts: of single workers while the job runs; None for none.
 
     Attributes:
         last_events: by rank, of workers that have ended: what they noted last, in words.
     """
 
-    def __init__(self, size: int, grace: float, credentials: CredentialFolders | None = None) -> None:
-        self.supervisor = Supervisor(size, grace)
+    def __init__(
+        self,
+        size: int,
+        grace: float,
+        credentials: CredentialFolders | None = None,
+        restarts: WorkerRestarts | None = None,
+    ) -> None:
+        self.supervisor = Supervisor(size, grace, restarts)
         self.resources = ExitStack()
         self.reports = self.resources.enter_context(closing(ReportFile()))
         self.events_file = self.resources.enter_context(closing(EventsFile(size)))
@@ -57,6 +67,10 @@ class Engine(ABC):
     @abstractmethod
     def reap(self, rank: int) -> int:
         """Return the exit code of the worker's process, which has ended; minus the number, for a signal."""
+
+    def tell_restart(self, restart: PastRestart) -> None:
+        """Tell the user of a restart that was decided."""
+        raise NotImplementedError("this engine restarts no workers")
 
     def refresh(self) -> float | None:
         """Do what is due by the clock, in every turn of the loop; return when to be called next, at the latest."""
@@ -99,6 +113,8 @@ class Engine(ABC):
                     self._start(rank)
                 case Signal(rank, signum):
                     self.signal(rank, signum)
+                case Restarting(restart):
+                    self.tell_restart(restart)
 
     def close(self) -> None:
         """Free the port, the files and the watches; processes go on."""

@@ -31,17 +31,17 @@ def mark(job: str) -> dict[str, str]:
     return {JOB_MARK: f"{outer}/{job}" if outer else job}
 
 
-def find(job: str, sessions: Collection[int]) -> list[int]:
+def find(job: str | None, sessions: Collection[int]) -> list[int]:
     """Return the ids of the job's processes, without this process."""
     pids = (int(name) for name in os.listdir("/proc") if name.isdecimal())
     return [pid for pid in pids if pid != os.getpid() and _belongs(pid, job, sessions)]
 
 
-def end(job: str, sessions: Collection[int]) -> list[int]:
+def end(job: str | None, sessions: Collection[int]) -> list[int]:
     """End every process of the job, with TERM and then KILL.
 
     Args:
-        job: the job's mark.
+        job: the job's mark; None ends the sessions only.
         sessions: sessions of its workers.
 
     Returns:
@@ -69,12 +69,12 @@ def _is_helper(pid: int) -> bool:
     return not command or any(argument.startswith(HELPERS) for argument in command.split(b"\0"))
 
 
-def _belongs(pid: int, job: str, sessions: Collection[int]) -> bool:
+def _belongs(pid: int, job: str | None, sessions: Collection[int]) -> bool:
     try:
         state, _parent, _group, session = _read(pid, "stat").rpartition(b")")[2].split()[:4]
         if state in b"ZX":
             return False
-        return int(session) in sessions or _is_marked(pid, job)
+        return int(session) in sessions or (job is not None and _is_marked(pid, job))
     except OSError:  # gone, or another user's
         return False
 
@@ -92,7 +92,7 @@ def _read(pid: int, file: str) -> bytes:
         return opened.read()
 
 
-def _signal_and_wait(pids: list[int], job: str, sessions: Collection[int], signum: int, seconds: float) -> None:
+def _signal_and_wait(pids: list[int], job: str | None, sessions: Collection[int], signum: int, seconds: float) -> None:
     descriptors = []
     for pid in pids:
         with suppress(OSError):

@@ -8,6 +8,8 @@ from ..progress import report
 
 MOST_LOG_BYTES = 128 << 20  # of each of the two files
 MIB = 1 << 20
+RESTART_LINE = "--- telegrad: restart "
+"""Beginning of the line in a log after which a restarted worker writes."""
 
 
 def earlier(path: Path) -> Path:
@@ -20,20 +22,24 @@ class WorkerLog:
 
     Args:
         path: its file; when it is full it takes the place of the one before it, and a new one begins.
+        restart: how often the worker has been started again; if it was, the file goes on after a line that says so.
 
     Raises:
         LogDirError: it cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, restart: int = 0) -> None:
         self._path = path
         self._file: int | None = None
         self._files = 1
         try:
-            earlier(path).unlink(missing_ok=True)  # of another job
-            self._open()
+            if not restart:
+                earlier(path).unlink(missing_ok=True)  # of another job
+            self._open(os.O_APPEND if restart else os.O_TRUNC)
         except OSError as error:
             raise LogDirError(f"the log {str(path)!r} cannot be written: {error.strerror}") from error
+        if restart:
+            self.write(f"{RESTART_LINE}{restart} of {path.stem} ---\n".encode())
 
     def write(self, data: bytes) -> None:
         """Write ``data``. A disk that is full ends the log and not the job."""
@@ -55,9 +61,9 @@ class WorkerLog:
             os.close(self._file)
             self._file = None
 
-    def _open(self) -> None:
-        self._size = 0
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    def _open(self, how: int = os.O_TRUNC) -> None:
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | how, 0o666)
+        self._size = os.fstat(self._file).st_size
 
     def _turn(self) -> None:
         self.close()

@@ -20,16 +20,19 @@ class WorkerOutput:
         log: file that receives the output.
         console: shows the output.
         selector: tells when there is some.
+        restart: how often the worker has been started again; then the log goes on.
 
     Raises:
         LogDirError: the log cannot be written.
     """
 
-    def __init__(self, rank: int, log: Path, console: WorkerConsole, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self, rank: int, log: Path, console: WorkerConsole, selector: selectors.BaseSelector, restart: int = 0
+    ) -> None:
         self._rank = rank
         self._console = console
         self._selector = selector
-        self._log = WorkerLog(log)
+        self._log = WorkerLog(log, restart)
         self._pipe: int | None
         self._pipe, self.writing_end = os.pipe()
         os.set_blocking(self._pipe, False)

@@ -7,40 +7,58 @@ outlives the launcher and ends the workers if the launcher is killed.
 import os
 import selectors
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from ...core.job_records import LOG_VARIABLE
 from ..console import WorkerConsole
 from ..environment import (
+    INIT_METHOD_VARIABLE,
     SECRET_VARIABLE,
     helpful_defaults,
+    next_rendezvous,
     on_cores,
     own_environment,
     placement_environment,
     rank_environment,
     rendezvous_environment,
+    restart_environment,
     shared_cores,
 )
 from ..nodes.part import JobPart
 from ..nodes.token import TOKEN_VARIABLE
 from ..progress import Progress
+from ..restarts.history import PastRestart, RestartHistory
+from ..restarts.rules import RestartPolicy
+from ..restarts.words import restart_line
+from ..restarts.workers import WorkerRestarts
 from ..spec import JobSpec
-from ..supervisor import Abandoned, Event, Exited, Failed, Interrupted, Joined, Lost
+from ..supervisor import (
+    SETTLE_SECONDS,
+    UNKILLABLE_SECONDS,
+    Abandoned,
+    Event,
+    Exited,
+    Failed,
+    Interrupted,
+    Joined,
+    Lost,
+)
+from ..tracebacks import headline
 from . import job_processes
+from .ending_signals import EndingSignals
 from .engine import Engine
 from .forked import ForkedProcess, ForkServer
 from .output import WorkerOutput
 
 SECRETS = (SECRET_VARIABLE, TOKEN_VARIABLE)  # of other jobs, and for launchers only
 COULD_NOT_START = 127  # what a shell exits with
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ScriptEngine(Engine):
@@ -51,13 +69,22 @@ class ScriptEngine(Engine):
         log_dir: existing folder that receives ``<worker>.log`` of each worker.
         console: shows the workers' output.
         progress: tells how far the start is, and that a silent job runs.
+        history: of the job's restarts; rounds before this one are in it.
         node: part of a job on several machines; None if this launcher runs all of it.
     """
 
     def __init__(
-        self, spec: JobSpec, log_dir: Path, console: WorkerConsole, progress: Progress, node: JobPart | None = None
+        self,
+        spec: JobSpec,
+        log_dir: Path,
+        console: WorkerConsole,
+        progress: Progress,
+        history: RestartHistory,
+        node: JobPart | None = None,
     ) -> None:
-        super().__init__(len(spec.workers), spec.grace, node.folders if node else None)
+        restarts = WorkerRestarts(spec.policies, history, SETTLE_SECONDS, spec.grace, UNKILLABLE_SECONDS)
+        super().__init__(len(spec.workers), spec.grace, node.folders if node else None, restarts)
+        self._history = history
         self._node = node
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
         self.last_traces: dict[int, Path] = {}  # by rank, of workers that failed
@@ -85,15 +112,18 @@ class ScriptEngine(Engine):
         if self.events_file.write_trace(rank, name, first + rank, path):
             self.last_traces[rank] = path
 
-    def run_to_the_end(self) -> None:
+    def run_to_the_end(self, signals: EndingSignals) -> None:
         """Run the job, end what it leaves running, and free all resources.
+
+        Args:
+            signals: by which the user ends the job.
 
         Raises:
             LogDirError: a log cannot be written.
         """
         with self.resources as stack:
             stack.callback(self._close_outputs)
-            stack.enter_context(signals_to(self.selector, lambda signum: self.post(Interrupted(signum))))
+            stack.enter_context(signals.to(self.selector, lambda signum: self.post(Interrupted(signum))))
             self._guardian = stack.enter_context(guardian(self._job, str(self.credentials.root)))
             stack.callback(self._end_leftovers)
             if self.spec.forks:
@@ -106,11 +136,11 @@ class ScriptEngine(Engine):
     def start(self, rank: int) -> int | None:
         name = self.spec.workers[rank]
         credentials = self.credentials.add(name, self._node.files(rank) if self._node else {})
-        output = WorkerOutput(rank, self._log_dir / f"{name}.log", self._console, self.selector)
-        self._outputs[rank] = output
+        output = self._new_output(rank)
         try:
             variables = {
-                **self.spec.variables_of(name),
+                **self._own_variables(name),
+                **restart_environment(self.spec.restarts, self._history.counts[rank]),
                 **rank_environment(rank, name, self._node.placement if self._node else None),
                 **credentials,
                 **self.reports.variable(rank),
@@ -125,8 +155,25 @@ class ScriptEngine(Engine):
         finally:
             os.close(output.writing_end)
         self._tell_guardian(process.pid)
-        self._progress.started(time.monotonic())
+        self._progress.started(rank, time.monotonic())
         return process.pid
+
+    def _new_output(self, rank: int) -> WorkerOutput:
+        """Return the output for a new process; what the one before it left running is ended."""
+        if (before := self._processes.pop(rank, None)) is not None:
+            job_processes.end(None, {before.pid})
+        if rank in self._outputs:
+            self._outputs[rank].close()
+        log = self._log_dir / f"{self.spec.workers[rank]}.log"
+        output = WorkerOutput(rank, log, self._console, self.selector, self._history.counts[rank])
+        self._outputs[rank] = output
+        return output
+
+    def _own_variables(self, name: str) -> dict[str, str]:
+        """Return what the options set for a worker, and where the workers of this round of the job find one another."""
+        own = self.spec.variables_of(name)
+        init_method = own.get(INIT_METHOD_VARIABLE) or self._environment.get(INIT_METHOD_VARIABLE)
+        return own | ({INIT_METHOD_VARIABLE: next_rendezvous(init_method, self._history.rounds)} if init_method else {})
 
     def _start_process(
         self, rank: int, variables: dict[str, str], output: int
@@ -168,6 +215,8 @@ class ScriptEngine(Engine):
     def handle(self, event: Event) -> None:
         if isinstance(event, Failed):  # its traceback is shown, those that follow from it are only logged
             self._outputs[event.rank].drain()
+        if isinstance(event, Exited):
+            event = self._with_error(event)
         super().handle(event)
         self._console.quiet = not self._running
         match event:
@@ -178,6 +227,17 @@ class ScriptEngine(Engine):
             case Exited(rank):
                 self._progress.ended(rank)
                 self._write_last_trace(rank)
+
+    def _with_error(self, event: Exited) -> Exited:
+        """Return the event with the exception in the worker's log, where restarts depend on it."""
+        if event.code <= 0 or self.spec.restarts.widest is RestartPolicy.NEVER:
+            return event
+        return replace(event, error=headline(self._log_dir / f"{self.spec.workers[event.rank]}.log", event.code))
+
+    def tell_restart(self, restart: PastRestart) -> None:
+        self._outputs[restart.failure.rank].drain()
+        line = restart_line(restart, self.spec.workers, self._history.counts[restart.failure.rank] + 1)
+        self._progress.restarting(restart.ranks, line)
 
     def refresh(self) -> float | None:
         now = time.monotonic()
@@ -245,36 +305,3 @@ def guardian(job: str, credentials: str) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
-
-
-@contextmanager
-def signals_to(selector: selectors.BaseSelector, tell: Callable[[int], None]) -> Iterator[None]:
-    """Call ``tell`` from the selector's loop for each signal that asks this process to end.
-
-    Ignored signals (``nohup``) stay ignored. Outside the main thread, which alone receives signals, nothing changes.
-    """
-    caught = [signum for signum in ENDING_SIGNALS if signal.getsignal(signum) is not signal.SIG_IGN]
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.setblocking(False)
-        theirs.setblocking(False)
-        try:
-            handlers = {signum: signal.signal(signum, lambda *_: None) for signum in caught}
-            previous = signal.set_wakeup_fd(theirs.fileno())
-        except ValueError:  # not the main thread
-            yield
-            return
-
-        def pass_on() -> None:
-            for signum in ours.recv(64):
-                if signum in caught:
-                    tell(signum)
-
-        selector.register(ours, selectors.EVENT_READ, pass_on)
-        try:
-            yield
-        finally:
-            selector.unregister(ours)
-            signal.set_wakeup_fd(previous)
-            for signum, handler in handlers.items():
-                signal.signal(signum, handler)

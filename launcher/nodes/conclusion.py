@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..exit_words import signal_name
 from ..job import JobResult
-from ..summary import root_cause_lines, signal_name
+from ..summary import root_cause_lines
 from .outcome import Outcome
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ def told():
 def test_a_job_that_writes_is_not_spoken_of(told):
     progress = Progress(2, told.append, 0.0)
     for rank in range(2):
-        progress.started(0.1)
+        progress.started(rank, 0.1)
         progress.joined(rank, f"w{rank}")
     for second in range(1000):
         progress.tick(second, second - SILENT_SECONDS / 2)
@@ -21,8 +21,8 @@ def test_a_job_that_writes_is_not_spoken_of(told):
 
 def test_each_minute_of_silence_has_a_line(told):
     progress = Progress(3, told.append, 0.0)
-    for _ in range(3):
-        progress.started(0.1)
+    for rank in range(3):
+        progress.started(rank, 0.1)
     for second in range(200):
         progress.tick(second, 10.0)
     progress.ended(0)
@@ -39,7 +39,7 @@ def test_each_minute_of_silence_has_a_line(told):
 def test_a_start_that_takes_long_is_counted(told):
     progress = Progress(100, told.append, 0.0)
     for number in range(1, 101):
-        progress.started(number * 0.11)
+        progress.started(number, number * 0.11)
     for rank in range(100):
         progress.joined(rank, f"w{rank}")
         progress.tick(11 + rank * 0.11, 0.0)
@@ -55,8 +55,8 @@ def test_a_start_that_takes_long_is_counted(told):
 
 def test_a_worker_that_does_not_join_is_told_once_and_then_each_minute(told):
     progress = Progress(2, told.append, 0.0)
-    for _ in range(2):
-        progress.started(0.0)
+    for rank in range(2):
+        progress.started(rank, 0.0)
     progress.joined(0, "w0")
     for second in range(70):
         progress.tick(second, 0.0)
@@ -72,7 +72,7 @@ def test_a_worker_that_does_not_join_is_told_once_and_then_each_minute(told):
 def test_a_loss_is_told_once_and_not_if_the_workers_exit_is_seen(told):
     progress = Progress(3, told.append, 0.0)
     for rank in range(3):
-        progress.started(0.0)
+        progress.started(rank, 0.0)
         progress.joined(rank, f"w{rank}")
     for worker in ("w1", "w2", "elsewhere", "w1", "w2", "elsewhere"):  # as two survivors report them
         progress.lost(worker, f"because, says {len(worker)}", 1.0)

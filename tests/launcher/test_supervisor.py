@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from telegrad.core.errors import IllegalEventError
+from telegrad.launcher.instructions import Signal, Start
 from telegrad.launcher.root_cause import SAME_TIME_SECONDS
 from telegrad.launcher.supervisor import (
     SETTLE_SECONDS,
@@ -18,8 +19,6 @@ from telegrad.launcher.supervisor import (
     JobPhase,
     Joined,
     Left,
-    Signal,
-    Start,
     Supervisor,
     Wake,
 )

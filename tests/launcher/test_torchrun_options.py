@@ -76,7 +76,7 @@ def test_a_role_names_the_workers_and_a_shutdown_timeout_is_the_grace(told):
 @pytest.mark.parametrize(
     "option",
     [
-        *("--max-restarts=3", "--monitor-interval=5", "--start-method=fork", "--run-path", "--rdzv-id=7"),
+        *("--monitor-interval=5", "--start-method=fork", "--run-path", "--rdzv-id=7"),
         *("--rdzv-backend=c10d", "--rdzv_conf=timeout=3", "-t 3", "--tee=3", "-r 3", "--redirects=0:1"),
         *("--local-ranks-filter=0", "--logs-specs=x", "--event-log-handler=null", "--numa-binding=node"),
         *("--signals-to-handle=SIGUSR1", "--virtual-local-rank", "--duplicate_stdout_filters=a"),

@@ -1,0 +1,154 @@
+"""Restarts of single workers while others go on: the policies ``one`` and ``rest``. A pure state machine, times are given.
+
+    runs --reports its failure--> lingers --time is over--> asked (TERM) --grace is over--> killed (KILL)
+    runs, lingers, asked, killed --its process has ended--> waits --its time has come, none of higher rank is asked--> runs
+
+A worker of higher rank under ``rest`` goes from *runs* to *asked* at once, and is started again however it ends. All others are
+started again only if they failed, and the history allows it. One that was refused ends the job as under ``never``.
+"""
+
+import signal
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..instructions import Instruction, Restarting, Signal
+from ..root_cause import FailureGraph, WorkerRecord
+from .history import RestartHistory, WorkerFailure
+from .rules import RestartPolicy, RestartRules
+
+
+@dataclass(slots=True)
+class _Ending:
+    """Worker that is to end: at the time ``at`` it is sent the first of ``signals``; if none is left, it is stuck."""
+
+    at: float
+    signals: list[int]
+    restarts_at: float | None  # when it is started again, however it ends; None if it has failed by itself
+
+
+class WorkerRestarts:
+    """Workers of one job that are being ended or started again.
+
+    Args:
+        policies: of the workers, in order of rank.
+        history: of the job.
+        settle: seconds that a worker has to end by itself after it reported a failure.
+        grace: seconds between TERM and KILL.
+        unkillable: seconds after KILL at which a worker is stuck.
+
+    Attributes:
+        history: as given.
+        stuck: rank of a worker that did not end after KILL; None if there is none.
+    """
+
+    def __init__(
+        self, policies: Sequence[RestartPolicy], history: RestartHistory, settle: float, grace: float, unkillable: float
+    ) -> None:
+        self.history = history
+        self.stuck: int | None = None
+        self._policies = policies
+        self._settle, self._grace, self._unkillable = settle, grace, unkillable
+        self._replaceable = {rank for rank, policy in enumerate(policies) if policy.single}
+        self._ending: dict[int, _Ending] = {}
+        self._waiting: dict[int, float] = {}  # by rank, of workers that have ended: when they are started again
+        self._started: dict[int, float] = {}
+
+    @staticmethod
+    def never(workers: int) -> "WorkerRestarts":
+        """Return the restarts of a job that restarts none.
+
+        Args:
+            workers: how many it has.
+        """
+        return WorkerRestarts([RestartPolicy.NEVER] * workers, RestartHistory(RestartRules(), workers), 0.0, 0.0, 0.0)
+
+    @property
+    def excused(self) -> set[int]:
+        """Ranks of the workers whose failure does not end the job now."""
+        commanded = {rank for rank, ending in self._ending.items() if ending.restarts_at is not None}
+        return self._replaceable | commanded | set(self._waiting)
+
+    @property
+    def waits(self) -> bool:
+        """Return whether a worker that has ended is to be started again."""
+        return bool(self._waiting)
+
+    @property
+    def wake_at(self) -> float | None:
+        """Time of the next step that the clock brings; None if there is none."""
+        held = self._held_from()
+        times = [ending.at for ending in self._ending.values() if self.stuck is None]
+        return min([*times, *(at for rank, at in self._waiting.items() if rank >= held)], default=None)
+
+    def started(self, rank: int, now: float) -> None:
+        """Note that a worker's process is started."""
+        self._started[rank] = now
+
+    def ran(self, rank: int, until: float) -> float:
+        """Return the seconds from the start of a worker's process to a time."""
+        return until - self._started.get(rank, until)
+
+    def look(self, failures: FailureGraph, running: Collection[int], now: float) -> Iterator[Instruction]:
+        """Yield what follows from what is known of the workers, and from the time.
+
+        Args:
+            failures: what the workers reported, and how they ended.
+            running: ranks of those whose processes have not ended.
+            now: monotonic seconds.
+        """
+        self._note_ends(running)
+        for worker in failures.failed():
+            if worker.rank in running:
+                self._let_linger(worker.rank, now)
+            elif worker.rank in self._replaceable and worker.rank not in self._waiting:
+                yield from self._replace(worker, running, now)
+        yield from self._urge(now)
+
+    def due(self, now: float) -> list[int]:
+        """Return the ranks of the workers to be started now; they count as started."""
+        held = self._held_from()
+        ranks = sorted(rank for rank, at in self._waiting.items() if at <= now and rank >= held)
+        for rank in ranks:
+            del self._waiting[rank]
+            self.history.counts[rank] += 1
+        return ranks
+
+    def _held_from(self) -> int:
+        """Return the lowest rank that may be started: a worker waits until those of higher rank have ended that must."""
+        return max((rank for rank, ending in self._ending.items() if ending.restarts_at is not None), default=-1) + 1
+
+    def _note_ends(self, running: Collection[int]) -> None:
+        for rank in [rank for rank in self._ending if rank not in running]:
+            ending = self._ending.pop(rank)
+            if ending.restarts_at is not None:
+                self._waiting[rank] = ending.restarts_at
+
+    def _let_linger(self, rank: int, now: float) -> None:
+        if rank in self._replaceable and rank not in self._ending:
+            self._ending[rank] = _Ending(now + self._settle, [signal.SIGTERM, signal.SIGKILL], None)
+
+    def _replace(self, worker: WorkerRecord, running: Collection[int], now: float) -> Iterator[Instruction]:
+        rank, end = worker.rank, worker.exit
+        assert end is not None, "it does not run"
+        rest = [other for other in running if self._policies[rank] is RestartPolicy.REST and other > rank]
+        failure = WorkerFailure(rank, end.code, worker.error, worker.lost, self.ran(rank, end.at))
+        restart = self.history.decide(failure, tuple(rest), now)
+        if restart is None:
+            self._replaceable.discard(rank)
+            return
+        self._waiting[rank] = now + restart.delay
+        yield Restarting(restart)
+        for other in rest:
+            if other not in self._ending or self._ending[other].restarts_at is None:
+                self._ending[other] = _Ending(now, [signal.SIGTERM, signal.SIGKILL], now + restart.delay)
+
+    def _urge(self, now: float) -> Iterator[Signal]:
+        for rank, ending in self._ending.items():
+            if ending.at > now:
+                continue
+            if not ending.signals:
+                self.stuck = rank
+                return
+            signum = ending.signals.pop(0)
+            ending.at = now + (self._grace if ending.signals else self._unkillable)
+            yield Signal(rank, signum)
