@@ -50,21 +50,41 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 def _exponential_rule(xp: Any, g: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
     # Not from the result, which is -alpha * scale from some point on; and without overflow where a is positive.
     at_zero = alpha * scale * rate
-    below = xp.exp(xp.minimum(a, 0.0) * rate) * at_zero
+    below = xp.minimum(a, 0.0)
+    if rate != 1:
+        below = below * rate
+    slope = xp.exp(below)
+    if at_zero != 1:
+        slope = slope * at_zero
     if scale != at_zero:
-        below = below + xp.cast(a > 0, g.dtype) * (scale - at_zero)
-    return g * below
+        slope = slope + xp.cast(a > 0, g.dtype) * (scale - at_zero)
+    return g * slope
+
+
+def _softplus_rule(xp: Any, g: Any, a: Any, out: Any, beta: float, exact: bool) -> Any:
+    # The sigmoid; and 1 where the result is the input itself. The exponential may overflow: one over infinity is 0.
+    opposite = xp.exp(a * -beta)
+    return g / (1 + (opposite if exact else opposite * (a != out)))
+
+
+def _logsigmoid_rule(xp: Any, g: Any, a: Any) -> Any:
+    # As above. A recorded pass calls what has a gradient where the exponential overflows.
+    return g / (1 + np.exp(a)) if xp is ARRAYS else g * xp.sigmoid(-a)
 
 
 def _silu_rule(xp: Any, g: Any, a: Any, forward: Any) -> Any:
-    s = forward if isinstance(a, np.ndarray) else xp.sigmoid(a)
-    return g * (s * (1 + a * (1 - s)))
+    s = forward if xp is ARRAYS else xp.sigmoid(a)
+    slope = 1 - s
+    slope *= a  # in place: new memory costs more than the arithmetic
+    slope += 1
+    slope *= s
+    slope *= g
+    return slope
 
 
 _EXPONENTIAL = Row("elu", _exponential_rule)
-# The sigmoid; and 1 where the result is the input itself. The exponential may overflow: one over infinity is 0.
-_SOFTPLUS = Row("softplus", lambda xp, g, a, out, beta: g / (1 + xp.exp(a * -beta) * (a != out)))
-_LOGSIGMOID = Row("logsigmoid", lambda xp, g, a: g * xp.sigmoid(-a))
+_SOFTPLUS = Row("softplus", _softplus_rule)
+_LOGSIGMOID = Row("logsigmoid", _logsigmoid_rule)
 _SILU = Row("silu", _silu_rule)
 
 
@@ -84,7 +104,9 @@ def floats(input: Tensor) -> Array:
 
 def _softplus(x: Array) -> Any:
     # As np.logaddexp(0, x), which takes ten times as long.
-    return _positive(x) + log1p_exp(-np.abs(x))
+    values = log1p_exp(-np.abs(x))
+    values += _positive(x)
+    return values
 
 
 def _positive(x: Array) -> Any:
@@ -180,8 +202,12 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     scaled = x if beta == 1 else x * beta
     smooth = _softplus(scaled)
     smooth = smooth if beta == 1 else smooth / beta
-    result = in_dtype_of(input, smooth if threshold == math.inf else np.where(scaled > threshold, x, smooth))
-    return record(_SOFTPLUS, result, (input,), (keep(input), keep_result(result)), beta) if records(input) else result
+    # From some number on, log(1 + exp(x)) is rounded to x.
+    exact = threshold == math.inf or math.exp(-threshold) < np.finfo(x.dtype).eps / 4
+    result = in_dtype_of(input, smooth if exact else np.where(scaled > threshold, x, smooth))
+    if records(input):
+        record(_SOFTPLUS, result, (input,), (keep(input), keep_result(result)), beta, exact)
+    return result
 
 
 @operation
@@ -195,7 +221,9 @@ def logsigmoid(input: Tensor) -> Tensor:
         TypeError: the input is not floating-point.
     """
     x = floats(input)
-    result = in_dtype_of(input, _negative(x) - log1p_exp(-np.abs(x)))
+    below = _negative(x)
+    below -= log1p_exp(-np.abs(x))
+    result = in_dtype_of(input, below)
     return record(_LOGSIGMOID, result, (input,), (keep(input),)) if records(input) else result
 
 

@@ -59,7 +59,11 @@ def _share(xp: Any, x: Any, approximate: str) -> Any:
 def _rule(xp: Any, g: Any, a: Any, forward: Array) -> Any:
     slope = a * a
     slope *= -0.5
-    slope = xp.exp(slope) * math.sqrt(0.5 / math.pi)  # not in place: its gradient needs the exponential
+    if xp is ARRAYS and slope.ndim:
+        slope = np.exp(slope, out=slope)
+        slope *= math.sqrt(0.5 / math.pi)
+    else:
+        slope = xp.exp(slope) * math.sqrt(0.5 / math.pi)  # its gradient needs the exponential
     slope *= a
     slope += forward if xp is ARRAYS else _share(xp, a, "none")
     slope *= g

@@ -36,7 +36,14 @@ def _leaky_rule(xp: Any, g: Any, a: Any, slope: float) -> Any:
     factor = xp.cast(a > 0, g.dtype)
     factor *= 1 - slope
     factor += slope
-    return g * factor
+    factor *= g
+    return factor
+
+
+def _hardsigmoid_rule(xp: Any, g: Any, a: Any) -> Any:
+    inside = ~((a <= -3) | (a >= 3))
+    scaled = g * (1 / 6)
+    return xp.chosen(inside, scaled, out=scaled) if xp is ARRAYS and scaled.ndim else xp.chosen(inside, scaled)
 
 
 def _hardswish_rule(xp: Any, g: Any, a: Any) -> Any:
@@ -64,7 +71,7 @@ def _hardswish_array_rule(g: Array, a: Array) -> Any:
 
 _LEAKY = Row("leaky_relu", _leaky_rule)
 _HARDTANH = Row("hardtanh", lambda xp, g, a, low, high: xp.chosen(~((a <= low) | (a >= high)), g))  # nan lets it pass
-_HARDSIGMOID = Row("hardsigmoid", lambda xp, g, a: xp.chosen(~((a <= -3) | (a >= 3)), g * (1 / 6)))
+_HARDSIGMOID = Row("hardsigmoid", _hardsigmoid_rule)
 _HARDSWISH = Row("hardswish", _hardswish_rule)
 
 
@@ -209,7 +216,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     if inplace:
         return _hardsigmoid_(input)
     values = _six_sigmoids(floats(input))
-    values /= 6
+    values *= 1 / 6
     result = in_dtype_of(input, values)
     return record(_HARDSIGMOID, result, (input,), (keep(input),)) if records(input) else result
 

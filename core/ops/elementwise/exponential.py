@@ -20,7 +20,7 @@ from ..table.factories import binary, same_dtype, unary
 from ..table.nodes import keep, record
 from ..table.operands import check_tensor, real_only
 from ..table.operation import operation
-from ..table.rows import Row
+from ..table.rows import ARRAYS, Row
 from . import operators
 from .comparison import eq
 from .conversion import to
@@ -68,10 +68,19 @@ sqrt = unary(
     method=True,
     in_place=True,
 )
+
+
+def _sigmoid_rule(xp: Any, g: Any, out: Any) -> Any:
+    slope = 1 - out
+    slope *= out  # in place: new memory costs more than the arithmetic
+    slope *= g
+    return slope
+
+
 sigmoid = unary(
     "sigmoid",
     logistic,
-    lambda xp, g, out: g * (out * (1 - out)),
+    _sigmoid_rule,
     saves="o",
     doc="Return ``1 / (1 + exp(-input))``.",
     method=True,
@@ -266,7 +275,11 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
 
 def _logit_rule(xp: Any, g: Any, a: Any, eps: float | None) -> Any:
     low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
-    return xp.where((a < low) | (a > 1 - low), beyond, g / xp.abs(a * (1 - a)))
+    slope = g / xp.abs(a * (1 - a))
+    outside = (a < low) | (a > 1 - low)
+    if xp is ARRAYS and type(a) is np.ndarray and not outside.any():
+        return slope
+    return xp.where(outside, beyond, slope)
 
 
 _LOGIT = Row("logit", _logit_rule)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...types import Array, DType
+from ..table.blockwise import BLOCK
 
 Function = Callable[[Array], Array]
-BLOCK = 16384  # elements; twice as fast for polynomials as whole arrays
 
 
 def in_double(function: Function, x: Any) -> Array:
@@ -36,11 +37,24 @@ def _by_blocks(function: Function, x: Array, dtype: DType) -> Array:
     if x.dtype.kind == "c":
         raise TypeError(f"this operation takes real numbers only, and you gave {x.dtype}")
     flat = np.ascontiguousarray(x).reshape(-1)
+    if 0 < flat.size <= BLOCK:
+        return function(flat.astype(dtype, copy=False)).astype(x.dtype, copy=False).reshape(x.shape)
     result = np.empty_like(flat)
     for start in range(0, flat.size, BLOCK):
         part = slice(start, start + BLOCK)
         result[part] = function(flat[part].astype(dtype, copy=False))
     return result.reshape(x.shape)
+
+
+@cache
+def in_vectors(name: str) -> bool:
+    """Return whether NumPy computes its function of that name by vector instructions here, for float32 numbers."""
+    try:
+        from numpy.lib.introspect import opt_func_info
+    except ImportError:  # NumPy before 2.2
+        return False
+    found = opt_func_info(func_name=f"^{name}$").get(name, {}).get("ff", {})
+    return not found.get("current", "baseline").startswith("baseline")
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:

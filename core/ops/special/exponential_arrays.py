@@ -1,7 +1,7 @@
 """``log(1 + exp(x))`` and ``exp(x) - 1`` on arrays: the smooth parts of ``softplus``, ``elu`` and their relatives.
 
-NumPy has vector instructions for ``log1p`` and ``expm1`` of float32 on few processors, and for ``exp`` on most. So both are
-short polynomials beside it, to three units in the last place.
+NumPy has vector instructions for ``log1p`` and ``expm1`` of float32 on few processors, and for ``exp`` on most. So elsewhere
+both are short polynomials beside it, to three units in the last place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Array
-from .evaluation import polynomial
+from .evaluation import in_vectors, polynomial
 
 # (2 * atanh(d / 2) / d - 1) / d**2 in powers of d * d, for 0 <= d <= 2/3; highest power first.
 _BEYOND_LINEAR = (0.00054710912108149, 0.002187641033736573, 0.012506727263155399, 0.08333302035699507)
@@ -37,8 +37,10 @@ def log1p_exp(x: Array) -> Any:
         x: any shape, floating-point.
     """
     u = np.exp(x)
-    if u.dtype != np.float32 or not u.ndim:
+    if not u.ndim:
         return np.log1p(u)
+    if u.dtype != np.float32 or in_vectors("log1p"):
+        return np.log1p(u, out=u)
     d = u + 2
     u += u
     np.divide(u, d, out=d)
@@ -58,8 +60,9 @@ def expm1_negative(x: Array) -> Any:
     Args:
         x: any shape, floating-point.
     """
-    if x.dtype != np.float32 or not x.ndim:
-        return np.expm1(np.clip(x, -np.inf, 0))
+    if x.dtype != np.float32 or not x.ndim or in_vectors("expm1"):
+        below = np.clip(x, -np.inf, 0)
+        return np.expm1(below, out=below) if below.ndim else np.expm1(below)
     near, far = np.clip(x, -_NEAR, 0), np.clip(x, -np.inf, -_NEAR)
     np.exp(far, out=far)
     far -= _AT_NEAR
