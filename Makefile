@@ -14,7 +14,7 @@ PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
+.PHONY: demo guests test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
 
 # $(call install,EXTRAS): with the optional ones, or with those of them that can be installed.
 define install
@@ -37,6 +37,18 @@ demo: .venv/installed      ## one parameter server, two trainers, real digits
 
 test: .venv/installed      ## the tests, in parallel; TESTS narrows it: make test TESTS="tests/core/test_futures.py -x"
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak" $(TESTS)
+
+guests: .venv/guests/installed ## an environment with the libraries whose arrays travel: PyTorch and JAX beside what .venv has
+
+.venv/guests/installed: .venv/installed
+	@$(PYTHON) -m venv .venv/guests
+	@.venv/guests/bin/pip install --quiet --disable-pip-version-check --no-compile "torch>=2.5" jax array-api-strict numpy
+	@for site in .venv/guests/lib/python*/site-packages; do (cd .venv/lib/python*/site-packages && pwd) > $$site/telegrad.pth; done
+	@cp .venv/lib/python*/site-packages/__editable__* .venv/guests/lib/python*/site-packages/
+	@touch $@
+
+test-guests: guests        ## the tests that need PyTorch or JAX; without that environment, `make test` counts them as skipped
+	@.venv/guests/bin/python -m pytest $(PARALLEL) -m "not soak" tests/guests $(TESTS)
 
 test-fast: .venv/installed ## those that start no process and are not slow, in less than a minute
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak and not slow and not processes" $(TESTS)

@@ -68,6 +68,8 @@ from .threads.pool import Executor
 from .threads.timers import Batch
 from .wire.failures import RemoteTraceback, callees_traceback
 from .wire.header import Flag, FrameKind
+from .wire.libraries.array_library import ArrayLibrary, LibraryTensor, PackedArray
+from .wire.libraries.registry import library_of, register_arrays
 from .wire.messages import Incoming, Interceptor, Method, Outgoing
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "UNSET_RPC_TIMEOUT",
     "AcceptorProof",
     "Agent",
+    "ArrayLibrary",
     "BackendType",
     "Batch",
     "CommandSocket",
@@ -101,6 +104,7 @@ __all__ = [
     "IntervalSet",
     "FrameKind",
     "Lane",
+    "LibraryTensor",
     "MembershipEvents",
     "Method",
     "Later",
@@ -115,6 +119,7 @@ __all__ = [
     "ObservedWait",
     "Observer",
     "Outgoing",
+    "PackedArray",
     "Peer",
     "Pipe",
     "Plan",
@@ -150,6 +155,7 @@ __all__ = [
     "is_async_execution",
     "keys_of_requests",
     "label_parts",
+    "library_of",
     "observe_worker",
     "open_agents",
     "open_request",
@@ -158,6 +164,7 @@ __all__ = [
     "name_of",
     "plan_rendezvous",
     "protocol_of",
+    "register_arrays",
     "register_lane",
     "record_expulsion",
     "request_body",

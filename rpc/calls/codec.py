@@ -17,6 +17,7 @@ from ...core.errors import SerializationError
 from ...core.extend import Tensor
 from ..wire.failures import describe_failure
 from ..wire.header import Flag
+from ..wire.libraries.registry import MissingLibraryError
 from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Interceptor, Outgoing
 from ..wire.payload import Labels, Opener, pack_pickled
 from ..wire.users_code import users_error
@@ -142,6 +143,8 @@ class Codec:
             if flags & Flag.PLAIN and not flags & Flag.TABLES:
                 return pickle.loads(message.pickled)
             return Opener(message).load()
+        except MissingLibraryError as error:
+            raise SerializationError(f"an array arrived at worker {self._worker!r}, and {error}") from error.__cause__
         except (ImportError, AttributeError) as error:
             raise SerializationError(
                 f"worker {self._worker!r} cannot find what a message names: {error}; define it in a module that every worker "

@@ -25,6 +25,9 @@ from ...core.futures import raised_by_handler
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
+from .libraries.array_library import LibraryTensor
+from .libraries.dlpack import reduce_by_dlpack
+from .libraries.registry import library_named, library_of
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .python_versions import ADVICE, OtherVersionError
 from .unpicklable import find_unpicklable
@@ -56,6 +59,22 @@ def reference_at(index: int) -> Any:
 def subclass_at(kind: type[Tensor], index: int) -> Any:
     """Stand for a tensor of a subclass, such as a parameter, in a pickle, like ``tensor_at``."""
     raise SerializationError(f"{kind.__name__} {index} of a message was unpickled outside that message")
+
+
+def library_array_at(index: int, library: str, details: tuple[Any, ...]) -> Any:
+    """Stand for an array of another library in a pickle, like ``tensor_at``.
+
+    Args:
+        index: its place in the table of tensors.
+        library: name of its library.
+        details: see ``PackedArray``.
+    """
+    raise SerializationError(f"{library} array {index} of a message was unpickled outside that message")
+
+
+def set_attributes(obj: Any, attributes: dict[str, Any]) -> None:
+    """Set the attributes that an array of another library had (pickle's way uses the library's ``__setstate__``)."""
+    obj.__dict__.update(attributes)
 
 
 class TooLargeError(Exception):
@@ -123,9 +142,23 @@ class PickleOutput:
         if isinstance(obj, self.reference_types):
             self.references.append(obj)
             return reference_at, (len(self.references) - 1,)
+        if not isinstance(obj, NAMEABLE) and (reduced := self._of_library(obj)) is not None:
+            return reduced
         if self.plain and not _harmless(obj):
             self.plain = False
         return NotImplemented
+
+    def _of_library(self, obj: Any) -> Any:
+        """Return the reduction of an array of another library; ``None`` for everything else."""
+        library = library_of(obj)
+        if library is None or (packed := library.pack(obj)) is None:
+            return reduce_by_dlpack(obj)
+        self._add(LibraryTensor(library, obj, packed))
+        self.plain = False
+        arguments = (len(self.tensors) - 1, library.name, packed.details)
+        if not (attributes := getattr(obj, "__dict__", None)):
+            return library_array_at, arguments
+        return library_array_at, arguments, attributes, None, None, set_attributes
 
     def _add(self, tensor: Tensor) -> None:
         self.tensors.append(tensor)
@@ -274,6 +307,8 @@ class Opener(Unpickler):
             "tensor_at": tables.tensors.__getitem__,
             "reference_at": tables.references.__getitem__,
             "subclass_at": partial(_rebuild, tables.tensors),
+            "library_array_at": partial(_of_library, tables.tensors),
+            "set_attributes": set_attributes,
         }
 
     def find_class(self, module: str, name: str) -> Any:
@@ -290,3 +325,10 @@ def _rebuild(tensors: Sequence[Tensor], kind: type[Tensor], index: int) -> Tenso
     if kind._takes_over:
         tensor.__class__ = kind
     return tensor
+
+
+def _of_library(tensors: Sequence[Tensor], index: int, name: str, details: tuple[Any, ...]) -> Any:
+    tensor, library = tensors[index], library_named(name)
+    if tensor._edge is None:
+        return library.unpack(tensor._array, details, tensor._requires_grad)
+    return library.connect(tensor._array, details, tensor._edge)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .libraries.registry import library_of
+
 DEPTH = 12
 
 
@@ -32,7 +34,7 @@ def _children(obj: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{key!r}]", value) for key, value in obj.items())
     elif isinstance(obj, (list, tuple, set, frozenset)):
         yield from ((f"[{index}]", value) for index, value in enumerate(obj))
-    else:
+    elif not (hasattr(type(obj), "__array__") and library_of(obj)):  # an array is refused as a whole
         yield from ((f".{name}", value) for name, value in _attributes(obj))
         yield from _closure(obj)
 

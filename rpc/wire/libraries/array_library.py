@@ -1,0 +1,77 @@
+"""``ArrayLibrary``: base of the adapters of array libraries, and what an adapter and a message exchange."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ....core.extend import Array, Edge, Tensor
+
+
+class PackedArray(NamedTuple):
+    """Array of another library, ready to travel.
+
+    Attributes:
+        array: its elements, over the same memory where possible. A type that NumPy does not have travels as integers.
+        details: what ``ArrayLibrary.unpack`` needs beside the elements: strings, numbers, classes.
+        requires_grad: its flag, in a library with gradients.
+    """
+
+    array: Array
+    details: tuple[Any, ...] = ()
+    requires_grad: bool = False
+
+
+class ArrayLibrary:
+    """Adapter of an array library. The arrays of the library, at any depth of a message, travel outside of its pickle.
+
+    Attributes:
+        name: root of the library's module names, the same on all workers.
+        install: what to install where the library is missing.
+    """
+
+    name: str = ""
+    install: str = ""
+
+    def pack(self, value: Any) -> PackedArray | None:
+        """Return an object of the library as what travels; ``None`` if it is no array, and pickle is to send it.
+
+        Raises:
+            TypeError: it is an array of a kind that cannot travel. The message says which, and what to send instead.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define pack(value)")
+
+    def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
+        """Return the library's array of a ``PackedArray`` that arrived.
+
+        Args:
+            array: its elements. Nothing else uses their memory.
+            details: those that ``pack`` gave.
+            requires_grad: its flag. False in an autograd context whose sender recorded nothing.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define unpack(array, details, requires_grad)")
+
+    def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
+        """Return the library's array of one that arrived in an autograd context, as the output of a node.
+
+        Args:
+            array, details: as for ``unpack``.
+            edge: node and slot to which its gradient goes.
+        """
+        return self.unpack(array, details, False)
+
+
+class LibraryTensor(Tensor):
+    """Tensor over the memory of another library's array, for which it stands in the tables of a message that is sent.
+
+    Args:
+        library: adapter of the library.
+        original: the library's array.
+        packed: its elements and flag.
+    """
+
+    __slots__ = ("library", "original")
+
+    def __init__(self, library: ArrayLibrary, original: Any, packed: PackedArray) -> None:
+        super().__init__(packed.array, packed.requires_grad)
+        self.library = library
+        self.original = original

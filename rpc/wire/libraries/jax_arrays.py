@@ -1,0 +1,72 @@
+"""Adapter of JAX: its arrays on the CPU, also typed keys of random numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from .array_library import ArrayLibrary, PackedArray
+
+if TYPE_CHECKING:
+    from ....core.extend import Array
+
+JAX_INTEGERS = {1: np.uint8, 2: np.uint16}
+"""By bytes of an element: what elements travel as whose type NumPy does not have, such as bfloat16."""
+
+
+class JaxArrays(ArrayLibrary):
+    """Adapter of JAX. The details are the name of a type unknown to NumPy, and the kind of a key of random numbers."""
+
+    name = "jax"
+    install = "jax"
+
+    def pack(self, value: Any) -> PackedArray | None:
+        """Return an array as what travels; ``None`` if the object is no array."""
+        if not isinstance(value, jax.Array):
+            return None
+        if problem := _problem(value):
+            raise TypeError(problem)
+        key = ""
+        if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            key, value = str(jax.random.key_impl(value)), jax.random.key_data(value)
+        array: Any = np.asarray(value)
+        name = array.dtype.name if array.dtype.kind == "V" or array.dtype.type.__module__ != "numpy" else ""
+        return PackedArray(array.view(JAX_INTEGERS[array.itemsize]) if name else array, (name, key))
+
+    def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
+        """Return the array of a ``PackedArray`` that arrived, over the same memory where JAX can use it.
+
+        Args:
+            array, details, requires_grad: see ``ArrayLibrary.unpack``.
+
+        Raises:
+            TypeError: its elements have 64 bits, and JAX is set to 32 bits here.
+        """
+        name, key = details
+        if name:
+            array = array.view(jax.numpy.dtype(name))
+        if jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
+            raise TypeError(
+                f"a jax.Array of {array.dtype} arrived, and JAX here has types of 32 bits only; set jax_enable_x64 here, too"
+            )
+        made = jax.numpy.asarray(array)
+        return jax.random.wrap_key_data(made, impl=key) if key else made
+
+
+def _problem(value: Any) -> str:
+    """Return why an array cannot be sent; empty if it can."""
+    if isinstance(value, jax.core.Tracer):
+        return "it is a tracer of JAX, inside jit, grad or vmap; send arrays outside of the transform"
+    if value.is_deleted():
+        return "it is a JAX array whose memory was donated or deleted"
+    if not value.is_fully_addressable:
+        return "it is a JAX array of which other processes have parts; send what addressable_data() gives"
+    kinds = sorted({device.platform for device in value.devices()} - {"cpu"})
+    if kinds:
+        return f"it is on a {kinds[0]}, and only arrays on the CPU are sent; send jax.device_get(array)"
+    return ""
+
+
+library = JaxArrays()

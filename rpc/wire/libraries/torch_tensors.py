@@ -1,0 +1,153 @@
+"""Adapter of PyTorch: its tensors and parameters, on the CPU and dense."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn.parameter import UninitializedTensorMixin
+
+from ....core.errors import AutogradError
+from .array_library import ArrayLibrary, PackedArray
+
+if TYPE_CHECKING:
+    from ....core.extend import Array, Edge
+
+USUAL = frozenset((torch.Tensor, torch.nn.Parameter))
+NUMPY_TYPES = frozenset(
+    (
+        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32,
+        torch.float64, torch.complex64, torch.complex128,
+    )
+)  # fmt: skip
+"""Element types that NumPy has as well. Others travel as integers of the same size, and the name of the type."""
+
+TORCH_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class TorchTensors(ArrayLibrary):
+    """Adapter of PyTorch. The details are the class, if it is not ``torch.Tensor``, and the name of a type unknown to NumPy."""
+
+    name = "torch"
+    install = "torch"
+
+    def pack(self, value: Any) -> PackedArray | None:
+        """Return a tensor as what travels; ``None`` if ``value`` is no tensor, or a parameter without a shape."""
+        if not isinstance(value, torch.Tensor) or isinstance(value, UninitializedTensorMixin):
+            return None
+        if problem := _problem(value):
+            raise TypeError(problem)
+        kind = type(value)
+        if kind in USUAL:
+            plain = value.detach()
+        else:
+            with torch._C.DisableTorchFunctionSubclass():
+                plain = value.detach().as_subclass(torch.Tensor)
+        name = "" if value.dtype in NUMPY_TYPES else str(value.dtype).removeprefix("torch.")
+        return PackedArray(_array(plain), (None if kind is torch.Tensor else kind, name), value.requires_grad)
+
+    def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
+        """Return the tensor of a ``PackedArray`` that arrived, over the same memory.
+
+        Args:
+            array, details, requires_grad: see ``ArrayLibrary.unpack``.
+        """
+        kind, name = details
+        tensor = _tensor(array, name)
+        if kind is not None:
+            tensor = tensor.as_subclass(kind)
+        return tensor.requires_grad_(requires_grad)
+
+    def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
+        """Return the tensor of one that arrived as the output of a node. It is no parameter, because it is no leaf.
+
+        Args:
+            array, details, edge: see ``ArrayLibrary.connect``.
+        """
+        kind, name = details
+        tensor = Arrived.apply(torch.empty(0, requires_grad=True), array, name, edge)
+        return tensor if kind is None or issubclass(kind, torch.nn.Parameter) else tensor.as_subclass(kind)
+
+
+class Arrived(torch.autograd.Function):
+    """Node of a tensor that arrived in an autograd context. PyTorch's engine stops here, and ours goes on at ``edge``.
+
+    A tensor that was not a leaf can be changed in place, so the tensor is the result of this node, and no leaf.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, anchor: torch.Tensor, array: Array, name: str, edge: Edge) -> torch.Tensor:
+        """Return the tensor.
+
+        Args:
+            ctx: the node.
+            anchor: a tensor that requires grad, so that PyTorch records the node.
+            array: the elements.
+            name: name of a type unknown to NumPy.
+            edge: node and slot to which the gradient goes.
+        """
+        ctx.edge = edge
+        return _tensor(array, name)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Refuse a backward of this process alone.
+
+        Args:
+            ctx, grads: as PyTorch gives them.
+
+        Raises:
+            AutogradError: always.
+        """
+        raise AutogradError(
+            "this graph continues on another worker; call autograd_dist.backward(context_id, [loss]) instead of "
+            "loss.backward()"
+        )
+
+
+def _problem(value: torch.Tensor) -> str:
+    """Return why a tensor cannot be sent; empty if it can."""
+    kind = type(value)
+    if torch._C._functorch.is_functorch_wrapped_tensor(value):
+        return "it is a tensor inside a transform of torch.func (vmap, grad, ...); send it outside of the transform"
+    if kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ or torch._is_functional_tensor(value):
+        return f"PyTorch's {kind.__name__} is no tensor with memory of its own; send a torch.Tensor made from it"
+    if value.is_nested:
+        return "it is a nested tensor; send the list of its parts, tensor.unbind()"
+    if value.is_quantized:
+        return f"it is a quantized tensor ({value.dtype}); send tensor.dequantize(), or its int_repr() and scale"
+    if value.layout is not torch.strided:
+        return f"it is a sparse tensor ({value.layout}); send tensor.to_dense(), or its indices and values"
+    if value.device.type == "meta":
+        return "it is a meta tensor, which has a shape and no elements"
+    if value.device.type != "cpu":
+        return f"it is on {value.device}, and only tensors on the CPU are sent; send tensor.cpu()"
+    return ""
+
+
+def _array(plain: torch.Tensor) -> Array:
+    """Return the elements of a tensor without history, over the same memory unless they overlap or are to be conjugated."""
+    if plain.is_conj() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+    if 0 in plain.stride():
+        plain = plain.contiguous()  # an expanded tensor arrives with all its elements
+    if plain.dtype not in NUMPY_TYPES:
+        plain = plain.view(TORCH_INTEGERS[plain.element_size()])
+    array: Array = plain.numpy()
+    return array
+
+
+def _tensor(array: Array, name: str) -> torch.Tensor:
+    tensor = torch.from_numpy(array if array.flags.writeable else np.array(array))
+    if not name:
+        return tensor
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(
+            f"a tensor of torch.{name} arrived, and PyTorch {torch.__version__} here does not have that type"
+        )
+    return tensor.view(dtype)
+
+
+library = TorchTensors()

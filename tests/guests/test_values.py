@@ -1,0 +1,323 @@
+"""Arrays of other libraries arrive as what they were, at any depth, without a copy more than ours."""
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from helpers.remote import same
+from telegrad import rpc
+from telegrad.core.errors import SerializationError
+from telegrad.rpc.calls.codec import Codec
+from telegrad.rpc.extend import ArrayLibrary, PackedArray, register_arrays
+from telegrad.rpc.wire.frames import decode, encode
+from telegrad.rpc.wire.libraries import registry
+from telegrad.rpc.wire.messages import Incoming, Outgoing
+from telegrad.rpc.wire.payload import pack_pickled
+
+pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
+import torch
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128)
+WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64)
+NARROW = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
+LAYOUTS = {
+    "0-d": lambda t: t[0, 0],
+    "matrix": lambda t: t,
+    "transposed": lambda t: t.t(),
+    "strided": lambda t: t[:, ::2],
+    "expanded": lambda t: t[:1].expand(5, t.shape[1]),
+    "empty": lambda t: t[:0],
+    "one row": lambda t: t[2],
+    "channels last": lambda t: t.reshape(1, 2, 3, 4).contiguous(memory_format=torch.channels_last),
+    "large": lambda t: t.repeat(60, 50),
+}
+
+
+def send(value):
+    return rpc.rpc_sync("b", same, (value,))
+
+
+def bits(tensor):
+    return tensor.detach().contiguous().view(-1).view(torch.uint8) if tensor.numel() else tensor.view(-1)
+
+
+def equal(got, wanted):
+    assert type(got) is type(wanted)
+    assert (got.dtype, got.shape, got.requires_grad) == (wanted.dtype, wanted.shape, wanted.requires_grad)
+    assert torch.equal(bits(got), bits(wanted)) or not wanted.numel()
+
+
+def numbers(dtype, seed=0):
+    values = torch.from_numpy(np.random.default_rng(seed).integers(0, 100, (6, 4)))
+    return values.to(dtype)
+
+
+# -- PyTorch
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_type_in_every_layout(workers, layout):
+    for dtype in FLOATS + WHOLE + NARROW:
+        tensor = LAYOUTS[layout](numbers(dtype))
+        equal(send(tensor), tensor)
+
+
+def test_a_tensor_that_arrived_is_the_receivers_own(workers):
+    tensor = torch.ones(3)
+    got = send(tensor)
+    got += 1
+    assert got.tolist() == [2, 2, 2] and tensor.tolist() == [1, 1, 1]
+
+
+def test_a_dimension_order_is_kept(workers):
+    image = LAYOUTS["channels last"](numbers(torch.float32))
+    assert send(image).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_conjugates_and_negatives_arrive_as_numbers(workers):
+    number = torch.tensor([1 + 2j])
+    assert send(number.conj()).tolist() == [1 - 2j] and send(number.conj().imag).tolist() == [-2]
+
+
+def test_flags_and_classes(workers):
+    leaf = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        equal(send(leaf), leaf)
+    parameter = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    equal(send(parameter), parameter)
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+def test_attributes_and_subclasses(workers):
+    tensor = torch.ones(2).as_subclass(Marked)
+    tensor.note = ["a note"]
+    got = send({"deep": (tensor, tensor)})["deep"]
+    assert got[0] is got[1] and type(got[0]) is Marked and got[0].note == ["a note"]
+
+
+def test_a_module_and_its_state(workers):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2), torch.nn.LazyLinear(4))
+    got = send(model)
+    assert repr(got) == repr(model) and all(type(each) is torch.nn.Parameter for each in got[:2].parameters())
+    for name, value in send(model[:2].state_dict()).items():
+        equal(value, model[:2].state_dict()[name])
+
+
+def test_what_is_no_tensor_travels_by_pickle(workers):
+    value = (torch.Size([2]), torch.float32, torch.device("cpu"), torch.relu, torch.nn.ReLU)
+    assert send(value) == value
+
+
+def random_object(rng, depth=0):
+    kind = rng.choice(("tensor", "array", "number", "list", "dictionary", "parameter", "tuple"))
+    if kind == "tensor" or depth > 3:
+        return numbers(rng.choice(FLOATS + WHOLE), rng.randrange(99))
+    if kind == "parameter":
+        return torch.nn.Parameter(numbers(torch.float64, rng.randrange(99)))
+    if kind == "array":
+        return np.arange(rng.randrange(9))
+    if kind == "number":
+        return rng.random()
+    parts = [random_object(rng, depth + 1) for _ in range(rng.randrange(4))]
+    return {str(key): part for key, part in enumerate(parts)} if kind == "dictionary" else [*parts]
+
+
+def check_same(got, wanted):
+    if isinstance(wanted, torch.Tensor):
+        equal(got, wanted)
+    elif isinstance(wanted, np.ndarray):
+        assert np.array_equal(got, wanted)
+    elif isinstance(wanted, (list, dict)):
+        assert type(got) is type(wanted) and len(got) == len(wanted)
+        keys = wanted if isinstance(wanted, dict) else range(len(wanted))
+        for key in keys:
+            check_same(got[key], wanted[key])
+    else:
+        assert got == wanted
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_random_nested_objects(workers, group):
+    for seed in range(250):
+        wanted = random_object(random.Random(group * 250 + seed))
+        with torch.no_grad():
+            check_same(send(wanted), wanted)
+
+
+def test_no_copy_is_made_on_either_side():
+    tensor = torch.arange(1_000_000)
+    message = Outgoing(1, 1, 0.0, 1)
+    pack_pickled(message, [tensor], (), True, lambda body: [("it", body)], 1 << 30)
+    assert message.attached.tensors[0]._array.ctypes.data == tensor.data_ptr()
+    parts = encode(message)
+    assert np.frombuffer(parts[-1], np.uint8).ctypes.data == tensor.data_ptr()
+    frame = bytearray(b"".join(parts))
+    (got,) = Codec(1 << 30, "w").open(decode(frame, True, Incoming()))
+    start = np.frombuffer(frame, np.uint8).ctypes.data
+    assert start < got.data_ptr() <= start + len(frame) - tensor.nbytes and torch.equal(got, tensor)
+
+
+def refused():
+    return {
+        "sparse": (lambda: torch.eye(3).to_sparse(), "a sparse tensor"),
+        "compressed": (lambda: torch.eye(3).to_sparse_csr(), "a sparse tensor"),
+        "meta": (lambda: torch.ones(3, device="meta"), "a meta tensor"),
+        "nested": (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "a nested tensor"),
+        "wrapper": (Wrapper, "Wrapper is no tensor with memory"),
+    }
+
+
+class Wrapper(torch.Tensor):
+    """Tensor without elements, as PyTorch's fake and distributed tensors are."""
+
+    @staticmethod
+    def __new__(cls):
+        return torch.Tensor._make_wrapper_subclass(cls, (3,))
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+    def __repr__(self):
+        return "wrapper"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", refused())
+def test_what_has_no_memory_of_its_own_is_refused_by_name(workers, kind):
+    make, text = refused()[kind]
+    with pytest.raises(SerializationError, match=f"argument 0.value .*{text}"):
+        send(Holder(make()))
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_quantized_tensor_is_refused(workers):
+    with pytest.raises(SerializationError, match="a quantized tensor"):
+        send(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8))
+
+
+def test_a_tensor_inside_a_transform_is_refused(workers):
+    with pytest.raises(SerializationError, match=r"inside a transform of torch\.func"):
+        torch.func.vmap(send)(torch.ones(3, 2))
+
+
+def test_a_type_that_the_receiver_does_not_have(workers, monkeypatch):
+    tensor = torch.ones(2, dtype=torch.bfloat16)
+    library = registry.library_of(tensor)
+    array, (kind, _), _ = library.pack(tensor)
+    monkeypatch.setattr(library, "pack", lambda value: PackedArray(array, (kind, "float5_new")))
+    with pytest.raises(TypeError, match=r"torch\.float5_new arrived, and PyTorch .* here does not have that type"):
+        send(tensor)
+
+
+def test_a_receiver_without_the_library(workers, monkeypatch):
+    library = registry.library_of(torch.ones(1))
+    monkeypatch.setattr(registry, "_libraries", {})
+    monkeypatch.setitem(registry._ADAPTERS, "torch", ("torch", "torch_is_not_here"))
+    monkeypatch.setattr("telegrad.rpc.wire.payload.library_of", lambda value: library)
+    with pytest.raises(SerializationError, match=r"worker 'b', and it cannot import torch .*; install torch there"):
+        send(torch.ones(1))
+
+
+def test_a_message_can_name_no_other_module(workers, monkeypatch):
+    library = type("Renamed", (type(registry.library_of(torch.ones(1))),), {"name": "antigravity"})()
+    monkeypatch.setattr("telegrad.rpc.wire.payload.library_of", lambda value: library)
+    with pytest.raises(SerializationError, match="worker 'b', and it has no adapter for arrays of 'antigravity'"):
+        send(torch.ones(1))
+    assert "antigravity" not in sys.modules
+
+
+def test_importing_telegrad_imports_no_library():
+    program = (
+        "import sys, telegrad, telegrad.rpc, telegrad.agents, telegrad.autograd_dist as a, telegrad.nn; a.context; "
+    )
+    names = "sorted({'torch', 'jax', 'cupy'} & {name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program} print({names})"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+# -- JAX, and libraries without an adapter
+
+
+def test_arrays_of_jax(workers):
+    jax = pytest.importorskip("jax")
+    for dtype in ("float32", "bfloat16", "float8_e4m3fn", "int32", "int4", "uint8", "bool", "complex64"):
+        for shape in ((2, 3), (), (0, 2)):
+            wanted = jax.device_put(np.ones(shape, jax.numpy.dtype(dtype)))
+            got = send({"deep": [wanted]})["deep"][0]
+            assert type(got) is type(wanted) and got.dtype == wanted.dtype and got.shape == wanted.shape
+            assert np.array_equal(np.asarray(got), np.asarray(wanted))
+    key = jax.random.key(5)
+    assert jax.numpy.array_equal(jax.random.bits(send(key)), jax.random.bits(key))
+
+
+def test_arrays_of_jax_that_are_refused(workers):
+    jax = pytest.importorskip("jax")
+    with pytest.raises(SerializationError, match="a tracer of JAX"):
+        jax.jit(send)(jax.numpy.ones(3))
+    gone = jax.numpy.ones(3)
+    gone.delete()
+    with pytest.raises(SerializationError, match="donated or deleted"):
+        send([gone])
+    with jax.enable_x64(True):
+        wide = jax.numpy.ones(3, "float64")
+    with pytest.raises(TypeError, match="types of 32 bits only"):
+        send(wide)
+
+
+def test_arrays_of_the_standard_and_views_of_buffers(workers):
+    strict = pytest.importorskip("array_api_strict")
+    wanted = strict.asarray([[1.0, 2.0]])
+    got = send([wanted])[0]
+    assert type(got) is type(wanted) and np.array_equal(np.from_dlpack(got), np.from_dlpack(wanted))
+    view = send(memoryview(np.arange(6.0).reshape(2, 3)))
+    assert (view.shape, view.format, view.tolist()) == ((2, 3), "d", [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    assert send(memoryview(b"abcdef")[::2]).tobytes() == b"ace" and send(memoryview(b"")).tobytes() == b""
+
+
+# -- adapters of users
+
+
+class Grid:
+    """An array of a library that has an adapter of a user: this module is the library."""
+
+    def __init__(self, cells):
+        self.cells = cells
+
+
+class Grids(ArrayLibrary):
+    name = __name__.partition(".")[0]
+
+    def pack(self, value):
+        return PackedArray(value.cells, ("grid",)) if isinstance(value, Grid) else None
+
+    def unpack(self, array, details, requires_grad):
+        assert details == ("grid",)
+        return Grid(array)
+
+
+def test_an_adapter_of_a_user(workers, monkeypatch):
+    monkeypatch.setattr(registry, "_libraries", dict(registry._libraries))
+    register_arrays(Grids())
+    assert np.array_equal(send([Grid(np.eye(3))])[0].cells, np.eye(3))
+    with pytest.raises(ValueError, match="already"):
+        register_arrays(Grids())
+
+
+def test_adapters_that_cannot_be_registered():
+    with pytest.raises(TypeError, match="must be an ArrayLibrary; you gave type"):
+        register_arrays(Grids)
+    with pytest.raises(ValueError, match="root of module names"):
+        register_arrays(ArrayLibrary())
