@@ -19,7 +19,8 @@ from .errors import LogDirError
 from .nodes.outcome import Outcome
 from .nodes.part import JobPart
 from .progress import Progress, counted, listed
-from .restarts.history import RestartHistory
+from .restarts.everyone import failure_for_all, may_begin_again
+from .restarts.history import RestartHistory, WorkerFailure
 from .restarts.words import past_line
 from .rounds import run_rounds
 from .spec import JobSpec, role_of
@@ -77,6 +78,8 @@ class JobResult:
         verdict: of a job on several nodes: number of the node that failed first, and how; None if none did.
         ended_because: why it was ended, if not because of a worker of this machine.
         restarts: restarts of workers, in words, in order.
+        failure: after which the policies start all workers again; None if there is none.
+        may_begin_again: nothing forbids to start all workers again.
         no_restart: why the cause was not followed by a restart, although its policy says so; empty if there was none.
     """
 
@@ -91,10 +94,16 @@ class JobResult:
     ended_because: str = ""
     restarts: tuple[str, ...] = ()
     no_restart: str = ""
+    failure: WorkerFailure | None = None
+    may_begin_again: bool = False
 
 
 def launch(
-    spec: JobSpec, stream: TextIO | None = None, node: JobPart | None = None, tell: Callable[[str], None] | None = None
+    spec: JobSpec,
+    stream: TextIO | None = None,
+    node: JobPart | None = None,
+    tell: Callable[[str], None] | None = None,
+    history: RestartHistory | None = None,
 ) -> JobResult:
     """Run a job and show its workers' output; return when all its processes have ended.
 
@@ -106,6 +115,7 @@ def launch(
         stream: where output is shown; None means standard output.
         node: part of a job on several machines that ``spec`` is; None if it is the whole job.
         tell: called with each line about the job's start, and every minute in which no worker writes; None tells nothing.
+        history: of restarts, if this is a further round of a job on several machines; None for a new job.
 
     Raises:
         LogDirError: the logs cannot be written.
@@ -117,14 +127,14 @@ def launch(
     log_dir = make_log_dir(spec)
     tell = tell or (lambda _: None)
     tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
-    history = RestartHistory(spec.restarts, len(spec.workers))
+    history = history or RestartHistory(spec.restarts, len(spec.workers))
     with ending_signals() as signals, _console(spec, stream or sys.stdout, log_dir, tell) as (console, told):
 
         def new_engine() -> ScriptEngine:
             progress = Progress(len(spec.workers), told, time.monotonic())
             return ScriptEngine(spec, log_dir, console, progress, history, node)
 
-        engine, interrupted_by = run_rounds(new_engine, history, signals, told)
+        engine, interrupted_by = run_rounds(new_engine, history, signals, told, alone=node is None)
     first_rank = node.placement.first_rank if node else 0
     workers = tuple(_result(engine, rank, first_rank, name, log_dir, began) for rank, name in enumerate(spec.workers))
     supervisor = engine.supervisor
@@ -140,6 +150,8 @@ def launch(
         ended_because=supervisor.abandoned,
         restarts=tuple(past_line(restart, spec.workers, began) for restart in history.restarts),
         no_restart=history.refusal if cause else "",
+        failure=failure_for_all(supervisor, spec.policies),
+        may_begin_again=may_begin_again(supervisor, history),
     )
 
 

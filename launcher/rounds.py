@@ -12,7 +12,11 @@ from .restarts.words import restart_line
 
 
 def run_rounds(
-    new_engine: Callable[[], ScriptEngine], history: RestartHistory, signals: EndingSignals, tell: Callable[[str], None]
+    new_engine: Callable[[], ScriptEngine],
+    history: RestartHistory,
+    signals: EndingSignals,
+    tell: Callable[[str], None],
+    alone: bool,
 ) -> tuple[ScriptEngine, int | None]:
     """Run rounds until one is the last.
 
@@ -21,6 +25,7 @@ def run_rounds(
         history: of the job's restarts.
         signals: by which the user ends the job.
         tell: called with a line about each restart.
+        alone: this launcher runs the whole job; else the host decides about further rounds.
 
     Returns:
         The last round's engine, and the number of the signal that came between two rounds; None if none did.
@@ -29,7 +34,7 @@ def run_rounds(
         engine = new_engine()
         engine.run_to_the_end(signals)
         spec = engine.spec
-        restart = restart_of_all(engine.supervisor, spec.policies, history, time.monotonic())
+        restart = restart_of_all(engine.supervisor, spec.policies, history, time.monotonic()) if alone else None
         if restart is None:
             return engine, None
         tell(restart_line(restart, spec.workers, history.rounds))

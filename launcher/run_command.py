@@ -11,8 +11,8 @@ import typer
 from .dry_run import describe
 from .errors import LogDirError, NodeError
 from .job import JobResult, launch
-from .nodes.conclusion import conclude, told_to_others
 from .nodes.options import NodeOptions, parse_endpoint, parse_nodes
+from .nodes.running import run_node
 from .progress import report
 from .restarts.rules import RestartPolicy, RestartRules
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable, role_of
@@ -101,10 +101,9 @@ def run_request(
 
 
 def _check_restarts(rules: RestartRules) -> None:
-    """Check that a job on several machines can follow the rules: each launcher restarts its own workers."""
-    for policy in (RestartPolicy.REST, RestartPolicy.ALL):
-        if policy in rules.policies:
-            raise ValueError(f"--restart {policy.value} is for a job on one machine; on several write --restart one")
+    """Check that a job on several machines can follow the rules: its launchers begin again together, or each with its own."""
+    if RestartPolicy.REST in rules.policies:
+        raise ValueError("--restart rest is for a job on one machine; on several write --restart one, or --restart all")
 
 
 def run_here(spec: JobSpec) -> NoReturn:
@@ -120,17 +119,14 @@ def _run_node(spec: JobSpec, nodes: NodeOptions, request: JobRequest) -> JobResu
     from .nodes.rendezvous import joined  # loads gRPC and TLS, which jobs on one machine do without
 
     try:
-        with joined(nodes, len(spec.workers), request.roles, request.name) as node:
+        with joined(nodes, len(spec.workers), request.roles, request.name, spec.restarts) as node:
             part = node.placement
             last = part.first_rank + len(part.workers) - 1
             report(
                 f"node {part.node} of {part.nodes}: ranks {part.first_rank} to {last} of {part.world_size}, reached at "
                 f"{part.host}; rank 0 at {part.master_host}:{part.master_port}"
             )
-            own = replace(spec, workers=part.workers)
-            with told_to_others(node):
-                result = launch(own, node=node, tell=report)
-            return conclude(result, node)
+            return run_node(replace(spec, workers=part.workers), node, report)
     except KeyboardInterrupt:
         report("interrupted by SIGINT (2) while the other machines were waited for")
         raise typer.Exit(INTERRUPTED_CODE) from None

@@ -6,7 +6,7 @@ import typer
 
 from ..errors import NodeError
 from ..run_command import JobRequest, refuse, worker_names
-from ..spec import parse_variable
+from ..spec import parse_variable, role_of
 from .job import Cluster, ClusterJob
 from .kubernetes import KubernetesCluster
 from .mpi import MpiCluster
@@ -71,11 +71,13 @@ def run_on_cluster(
                     f"--node-rank, --host and --listen-host are for machines that you start by hand: --engine {request.engine} "
                     f"knows its own"
                 )
+        workers = worker_names(request.count, request.name, request.roles, alone=True)
+        program["restarts"].check_roles({role_of(worker) for worker in workers})
         job = ClusterJob(
             script,
             args,
             options,
-            worker_names(request.count, request.name, request.roles, alone=True),
+            workers,
             request.roles is not None,
             program,
             tuple(map(parse_variable, env)),

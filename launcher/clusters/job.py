@@ -120,7 +120,7 @@ class Cluster(ABC):
         policies: of restarts that what runs on its machines can follow.
     """
 
-    policies: Collection[RestartPolicy] = (RestartPolicy.NEVER, RestartPolicy.ONE)
+    policies: Collection[RestartPolicy] = (RestartPolicy.NEVER, RestartPolicy.ONE, RestartPolicy.ALL)
 
     def check_restarts(self, rules: RestartRules, engine: str) -> None:
         """Check that the machines' launchers can follow the rules.

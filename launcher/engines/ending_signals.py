@@ -27,7 +27,12 @@ class EndingSignals:
         if self._stream is None:
             yield
             return
-        selector.register(self._stream, selectors.EVENT_READ, lambda: [tell(signum) for signum in self._take()])
+
+        def pass_on() -> None:
+            for signum in self._take():
+                tell(signum)
+
+        selector.register(self._stream, selectors.EVENT_READ, pass_on)
         try:
             yield
         finally:

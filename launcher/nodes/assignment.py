@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from ..errors import NodeError
+from ..restarts.rules import NO_RESTARTS
 from ..spec import numbered, parse_roles
 
 LONGEST_SKEW_SECONDS = 55 * 60  # certificates are valid from an hour before they are made
@@ -22,6 +23,7 @@ class NodeFacts:
         roles: ``--roles``; None without.
         name: beginning of the workers' names.
         version: of telegrad and its protocol.
+        restarts: ``--restart`` and its companions.
         clock: seconds since 1970, there.
     """
 
@@ -32,6 +34,7 @@ class NodeFacts:
     roles: str | None
     name: str
     version: str
+    restarts: str = str(NO_RESTARTS)
     clock: float = field(default_factory=time.time)
 
     @staticmethod
@@ -175,6 +178,7 @@ class Assignment:
             ("--nnodes", node.nodes, self._host.nodes),
             ("--roles", node.roles, self._host.roles),
             ("--name", node.name, self._host.name),
+            ("--restart", node.restarts, self._host.restarts),
         ):
             if own != other:
                 return (

@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING
 from ..exit_words import signal_name
 from ..job import JobResult
 from ..summary import root_cause_lines
-from .outcome import Outcome
+from .outcome import Outcome, Verdict
 
 if TYPE_CHECKING:
     from .member import Membership  # loads gRPC and TLS
 
 
-def conclude(result: JobResult, node: "Membership") -> JobResult:
-    """Tell how this node's workers ended, wait until the whole job is over, and return the result with its verdict.
+def concluded(result: JobResult, node: "Membership", verdict: Verdict | None) -> JobResult:
+    """Return the result of this node's workers with the verdict about the whole job.
 
     Args:
         result: of this node's workers.
         node: membership in the job.
+        verdict: of the host; None if no node has failed.
     """
-    verdict = node.finish(outcome_of(result))
-    if verdict is None or verdict[0] == node.placement.node:
+    if verdict is None:
         return result
-    return replace(result, exit_code=verdict[1].exit_code, verdict=verdict)
+    result = replace(result, no_restart=verdict.no_restart or result.no_restart)
+    if verdict.node == node.placement.node:
+        return result
+    return replace(result, exit_code=verdict.outcome.exit_code, verdict=(verdict.node, verdict.outcome))
 
 
 @contextmanager
@@ -46,6 +49,7 @@ def outcome_of(result: JobResult) -> Outcome:
     if result.interrupted_by is not None:
         return Outcome(result.exit_code, f"interrupted by {signal_name(result.interrupted_by)}", gone=True)
     if result.cause is None:
-        return Outcome(result.exit_code)
+        return Outcome(result.exit_code, again=result.may_begin_again)
     first, *details = root_cause_lines(result.cause)
-    return Outcome(result.exit_code, first, tuple(details), result.cause.lost)
+    again = result.may_begin_again and result.failure is not None
+    return Outcome(result.exit_code, first, tuple(details), result.cause.lost, failure=result.failure, again=again)

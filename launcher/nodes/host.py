@@ -9,16 +9,19 @@ import secrets
 import threading
 import time
 from contextlib import ExitStack, closing, suppress
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..environment import reserve_port
 from ..errors import NodeError
+from ..restarts.rules import NO_RESTARTS, RestartRules
 from .assignment import Assignment, NodeFacts, Placement
 from .connection import NodeConnection
 from .inquiry import facts as own_facts
 from .inquiry import inquires
 from .listener import NODE_HANDSHAKE_SECONDS, NodeListener
-from .outcome import VERDICT_SECONDS, Outcome, Outcomes
+from .outcome import VERDICT_SECONDS, Outcome
+from .rounds import NextRound, NodeRounds
 
 logger = logging.getLogger("telegrad.launcher")
 CREDENTIAL_SECONDS = 60.0
@@ -44,6 +47,7 @@ class Host:
         facts: of node 0.
         join_seconds: see ``Assignment``.
         timeout: seconds in which the nodes must have come.
+        rules: of restarts; the nodes have the same.
 
     Attributes:
         listener: lets the nodes in.
@@ -61,6 +65,7 @@ class Host:
         facts: NodeFacts,
         join_seconds: float,
         timeout: float,
+        rules: RestartRules = NO_RESTARTS,
     ) -> None:
         from ...rpc.certificates import Authority
 
@@ -73,13 +78,16 @@ class Host:
         self._assignment = Assignment(facts, join_seconds)
         self._placements: list[Placement] | None = None
         self._failure = ""
-        self._outcomes: Outcomes | None = None
+        self._rounds: NodeRounds | None = None
+        self._answers: dict[int, dict[str, Any]] = {}  # by round: the message that ends it
+        self._listen_host = listen_host or host
+        self._rules = rules
         self._failed_at: float | None = None
         self._connections: dict[int, NodeConnection] = {}  # of nodes, by their place
         self._resources = ExitStack()
         self.listener = NodeListener(listen_host or host, port, token, self._authority, self._serve_node)
         self._resources.callback(self.listener.close, HOST_END_SECONDS)
-        self._reserved = self._resources.enter_context(closing(reserve_port(listen_host or host)))
+        self._reserved = self._resources.enter_context(closing(reserve_port(self._listen_host)))
 
     def close(self) -> None:
         """End: wait until the nodes have heard the verdict, at most some seconds, and free the port."""
@@ -136,7 +144,7 @@ class Host:
     def _place(self) -> None:
         try:
             self._placements = self._assignment.placements(self._host, self._reserved.getsockname()[1])
-            self._outcomes = Outcomes([placement.workers for placement in self._placements])
+            self._rounds = NodeRounds(self._placements, self._rules, time.monotonic())
         except NodeError as error:
             self._failure = str(error)
 
@@ -153,43 +161,58 @@ class Host:
         )
 
     def _watch(self, connection: NodeConnection, facts: NodeFacts, place: int) -> None:
-        try:
-            outcome = Outcome.from_message(connection.receive()["outcome"])
-        except BROKEN as error:
-            outcome = _gone(facts, error)
-        self._ended(place, outcome)
-        verdict = self._wait_for_verdict()
+        number, answer = 0, dict[str, Any]()
+        while "verdict" not in answer:
+            try:
+                outcome = Outcome.from_message(connection.receive()["outcome"])
+            except BROKEN as error:
+                outcome = _gone(facts, error)
+            self._ended(place, outcome)
+            answer = self._wait_for_answer(number)
+            number += 1
+            with suppress(OSError):
+                connection.send(answer)
         with suppress(OSError):
-            connection.send({"verdict": verdict})
             connection.receive(time.monotonic() + NODE_HANDSHAKE_SECONDS)  # until it hangs up
 
     def _ended(self, place: int, outcome: Outcome) -> None:
         with self._changed:
-            if self._outcomes is None:
+            number, rounds = 0, self._rounds
+            if rounds is None:
                 self._failure = self._failure or outcome.cause
             else:
-                self._outcomes.add(place, outcome)
-                if self._outcomes.failed and self._failed_at is None:
+                number = rounds.number
+                rounds.outcomes.add(place, outcome)
+                if rounds.outcomes.failed and self._failed_at is None:
                     self._failed_at = time.monotonic()
             self._changed.notify_all()
-            running = [other for other in self._connections if self._outcomes is None or not self._outcomes.has(other)]
+            running = [other for other in self._connections if rounds is None or not rounds.outcomes.has(other)]
         if outcome.exit_code:
             for other in running:
                 with suppress(OSError):
-                    self._connections[other].send({"end": outcome.cause or "another node has ended"})
+                    self._connections[other].send({"end": outcome.cause or "another node has ended", "round": number})
 
-    def _wait_for_verdict(self) -> dict[str, Any]:
+    def _wait_for_answer(self, number: int) -> dict[str, Any]:
+        """Return the message that ends a round: the verdict, or that a further one begins."""
         with self._changed:
-            assert self._outcomes is not None
-            while not self._outcomes.complete:
-                if self._failed_at is not None and time.monotonic() > self._failed_at + VERDICT_SECONDS:
-                    break
-                self._changed.wait(0.5)
-            found = self._outcomes.verdict()
-        if found is None or self._placements is None:
-            return {}
-        # Nodes have their numbers by --node-rank, and their places here by their coming.
-        return {"node": self._placements[found[0]].node, **found[1].as_message()}
+            assert self._rounds is not None
+            while number not in self._answers:
+                late = self._failed_at is not None and time.monotonic() > self._failed_at + VERDICT_SECONDS
+                if self._rounds.outcomes.complete or late:
+                    self._answers[number] = self._conclude(self._rounds)
+                    self._changed.notify_all()
+                else:
+                    self._changed.wait(0.5)
+            return self._answers[number]
+
+    def _conclude(self, rounds: NodeRounds) -> dict[str, Any]:
+        further = rounds.conclude(time.monotonic())
+        if not isinstance(further, NextRound):
+            return {"verdict": further}
+        self._failed_at = None
+        self._reserved.close()
+        self._reserved = self._resources.enter_context(closing(reserve_port(self._listen_host)))
+        return {"again": asdict(replace(further, master_port=self._reserved.getsockname()[1]))}
 
 
 def _gone(facts: NodeFacts, error: Exception) -> Outcome:

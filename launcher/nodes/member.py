@@ -1,6 +1,7 @@
 """Membership of one launcher in a job on several nodes: joins at the host, and stays connected until the job is over."""
 
 import json
+import queue
 import socket
 import ssl
 import threading
@@ -14,8 +15,9 @@ from ..errors import NodeError
 from . import exchange
 from .assignment import NodeFacts, Placement
 from .connection import NodeConnection
-from .outcome import Outcome
+from .outcome import Outcome, Verdict
 from .part import JobPart, worker_files
+from .rounds import NextRound
 
 HOST_CONNECT_SECONDS = 10.0
 HOST_RETRY_SECONDS = 0.25
@@ -49,31 +51,31 @@ class Membership(JobPart):
         except BaseException:
             self._connection.close()
             raise
-        self._verdict: dict[str, Any] | None = None
-        self._over = threading.Event()
+        self._round = 0
+        self._lost = ""  # how the connection to the host ended
+        self._answers: queue.SimpleQueue[NextRound | Verdict | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="telegrad-node", daemon=True)
         self._reader.start()
 
     def tell(self, outcome: Outcome) -> None:
-        """Tell the host how this node ended; the first word counts."""
+        """Tell the host how this node ended in this round; the first word counts."""
         with suppress(OSError):
             self._connection.send({"outcome": outcome.as_message()})
 
-    def finish(self, outcome: Outcome) -> tuple[int, Outcome] | None:
-        """Tell how this node ended, wait until the whole job has, and return the node that failed and how; None if none did.
+    def finish(self, outcome: Outcome) -> NextRound | Verdict | None:
+        """Tell how this node ended, wait until all have, and return what follows: a further round, or the verdict.
 
         Args:
             outcome: of this node. It is the answer if the host is lost, and one of its own workers was the cause.
+
+        Returns:
+            None if the job is over and no node failed.
         """
         self.tell(outcome)
-        self._over.wait()
-        if self._verdict is None:
-            lost = (0, Outcome(1, self.ended_because, gone=True))
-            return (self.placement.node, outcome) if outcome.cause else lost
-        if not self._verdict:
-            return None
-        node = int(self._verdict.pop("node"))
-        return node, Outcome.from_message(self._verdict)
+        answer = self._answers.get()
+        if self._lost and outcome.cause:
+            return Verdict(self.placement.node, outcome)
+        return answer
 
     def close(self) -> None:
         """Hang up."""
@@ -104,15 +106,23 @@ class Membership(JobPart):
 
     def _read(self) -> None:
         try:
-            while self._verdict is None:
-                message = self._connection.receive()
-                self._verdict = message.get("verdict")
-                if "end" in message:
-                    self.end(message["end"])
+            while "verdict" not in (message := self._connection.receive()):
+                self._take(message)
+            verdict = message["verdict"]
+            self._answers.put(Verdict.from_message(verdict) if verdict else None)
         except (OSError, NodeError) as error:
-            self.end(f"the connection to node 0's launcher is lost ({error})")
-        finally:
-            self._over.set()
+            self._lost = f"the connection to node 0's launcher is lost ({error})"
+            self.end(self._lost)
+            self._answers.put(Verdict(0, Outcome(1, self.ended_because, gone=True)))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "again" in message:
+            further = NextRound(**message["again"])
+            self._round = further.number
+            self.begin_round(further.master_port)
+            self._answers.put(further)
+        elif message.get("round") == self._round:  # else it came too late
+            self.end(message["end"])
 
 
 def _join(host: str, port: int, token: bytes, facts: NodeFacts, timeout: float) -> tuple[NodeConnection, NodeFacts]:

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..restarts.history import WorkerFailure
+
 VERDICT_SECONDS = 20.0  # after the first failure: time in which the other nodes end
 
 
@@ -16,6 +18,8 @@ class Outcome:
         details: lines that tell more of it.
         lost: names of the workers whose loss it reports.
         gone: the launcher itself is gone, or was interrupted.
+        failure: of a worker there, after which all workers are to be started again.
+        again: they may be, as far as this node is concerned.
     """
 
     exit_code: int
@@ -23,6 +27,8 @@ class Outcome:
     details: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     gone: bool = False
+    failure: WorkerFailure | None = None
+    again: bool = False
 
     def as_message(self) -> dict[str, Any]:
         """Return its attributes, for JSON."""
@@ -31,7 +37,32 @@ class Outcome:
     @staticmethod
     def from_message(message: dict[str, Any]) -> "Outcome":
         """Return what ``as_message`` was made of."""
-        return Outcome(**{**message, "details": tuple(message["details"]), "lost": tuple(message["lost"])})
+        told = message.get("failure")
+        failure = WorkerFailure(**{**told, "lost": tuple(told["lost"])}) if told else None
+        lists = {"details": tuple(message["details"]), "lost": tuple(message["lost"])}
+        return Outcome(**{**message, **lists, "failure": failure})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Verdict about a job that has failed.
+
+    Attributes:
+        node: number of the node that failed first.
+        outcome: how it ended.
+        no_restart: why its workers are not started again, if the policies say that they are; else empty.
+    """
+
+    node: int
+    outcome: Outcome
+    no_restart: str = ""
+
+    @staticmethod
+    def from_message(message: dict[str, Any]) -> "Verdict":
+        """Return the verdict that the host sent: the outcome's attributes, beside the others."""
+        rest = {**message}
+        node, no_restart = int(rest.pop("node")), str(rest.pop("no_restart"))
+        return Verdict(node, Outcome.from_message(rest), no_restart)
 
 
 class Outcomes:
@@ -59,6 +90,11 @@ class Outcomes:
     def failed(self) -> bool:
         """Return whether any of them has failed: the others are to end."""
         return any(outcome.exit_code for outcome in self._ended.values())
+
+    @property
+    def may_begin_again(self) -> bool:
+        """Return whether no node that has ended forbids to start all workers again."""
+        return all(outcome.again for outcome in self._ended.values())
 
     def has(self, node: int) -> bool:
         """Return whether a node has ended."""

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from ...core import job_credentials
 from ..credentials import CredentialFolders
@@ -49,6 +51,18 @@ class JobPart:
     def files(self, number: int) -> Mapping[str, bytes]:
         """Return the files that a worker gets beside the secret, by its number in this part."""
         return self._files[number]
+
+    def begin_round(self, master_port: int) -> None:
+        """Make this the part of a further round of the job, whose rank 0 listens at another port."""
+        self.placement = replace(self.placement, master_port=master_port)
+        self.ended_because = ""
+        with suppress(BlockingIOError):  # nothing to take back
+            os.eventfd_read(self.wake)
+
+    def renew_folders(self) -> None:
+        """Make new folders for credentials: an engine removes those that it had."""
+        self.folders.close()
+        self.folders = CredentialFolders(self.folders.secret)
 
     def end(self, reason: str) -> None:
         """Have the engine end the workers. Any thread; the first reason counts."""

@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import version
 
 from ..errors import NodeError
+from ..restarts.rules import RestartRules
 from .assignment import NodeFacts
 from .host import Host
 from .inquiry import own_protocol
@@ -15,7 +16,7 @@ from .token import read_token
 
 
 @contextmanager
-def joined(options: NodeOptions, slots: int, roles: str | None, name: str) -> Iterator[Membership]:
+def joined(options: NodeOptions, slots: int, roles: str | None, name: str, rules: RestartRules) -> Iterator[Membership]:
     """Bring this node's launcher into the job, and keep it there until the block ends.
 
     Args:
@@ -23,6 +24,7 @@ def joined(options: NodeOptions, slots: int, roles: str | None, name: str) -> It
         slots: how many workers it starts; with roles they say how many.
         roles: ``--roles``; None without.
         name: beginning of the workers' names.
+        rules: of restarts.
 
     Raises:
         NodeError: the nodes do not come together.
@@ -32,9 +34,11 @@ def joined(options: NodeOptions, slots: int, roles: str | None, name: str) -> It
     _check_own_address(options)
     own_host = options.own_host or ""
     own_version = f"{version('telegrad')} (protocol {own_protocol()})"
-    facts = NodeFacts(own_host, 0 if roles else slots, options.rank, options.nodes, roles, name, own_version)
+    facts = NodeFacts(
+        own_host, 0 if roles else slots, options.rank, options.nodes, roles, name, own_version, str(rules)
+    )
     with ExitStack() as stack:
-        if (host := _host(options, token, facts)) is not None:
+        if (host := _host(options, token, facts, rules)) is not None:
             stack.enter_context(closing(host))
             facts = NodeFacts(**{**vars(facts), "host": own_host or options.host, "rank": 0})
         target = options.listen_host if host is not None and options.listen_host else options.host
@@ -57,13 +61,13 @@ def _check_own_address(options: NodeOptions) -> None:
         ) from error
 
 
-def _host(options: NodeOptions, token: bytes, facts: NodeFacts) -> Host | None:
+def _host(options: NodeOptions, token: bytes, facts: NodeFacts, rules: RestartRules) -> Host | None:
     """Return the host of the job, if that is this node."""
     if options.rank not in (0, None):
         return None
     try:
         return Host(
-            options.host, options.port, options.listen_host, token, facts, options.join_seconds, options.timeout
+            options.host, options.port, options.listen_host, token, facts, options.join_seconds, options.timeout, rules
         )
     except NodeError:
         if options.rank == 0:

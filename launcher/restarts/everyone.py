@@ -12,26 +12,47 @@ def restart_of_all(
 ) -> PastRestart | None:
     """Return the restart that follows a round of a job; None if the job is over.
 
-    The worker whose failure caused the others' decides; if its policy is not ``all``, that of those that failed because of it.
-
     Args:
         supervisor: of the round, finished.
         policies: of the workers, in order of rank.
         history: of the job; a restart is counted there.
         now: monotonic seconds.
     """
-    cause = supervisor.cause
-    if cause is None or supervisor.told_to_end or supervisor.survivors or history.refusal:
+    failure = failure_for_all(supervisor, policies)
+    if failure is None or not may_begin_again(supervisor, history):
+        return None
+    restart = history.decide(failure, tuple(range(len(policies))), now)
+    if restart is not None:
+        history.begin_round(restart.ranks)
+    return restart
+
+
+def may_begin_again(supervisor: Supervisor, history: RestartHistory) -> bool:
+    """Return whether nothing forbids a further round: the user, a worker that cannot be killed, one restarted too often.
+
+    Args:
+        supervisor: of the round, finished.
+        history: of the job.
+    """
+    return not (supervisor.told_to_end or supervisor.survivors or history.refusal)
+
+
+def failure_for_all(supervisor: Supervisor, policies: Sequence[RestartPolicy]) -> WorkerFailure | None:
+    """Return the failure after which all workers are started again; None if no worker failed, or the policies forbid it.
+
+    The worker whose failure caused the others' decides; if its policy is not ``all``, those that failed because of it.
+
+    Args:
+        supervisor: of the round, finished.
+        policies: of the workers, in order of rank.
+    """
+    if (cause := supervisor.cause) is None:
         return None
     failed = {policies[worker.rank] for worker in supervisor.failures.failed()}
     consequences = RestartPolicy.ALL in failed and RestartPolicy.NEVER not in failed
     if policies[cause.rank] is not RestartPolicy.ALL and not consequences:
         return None
     worker = supervisor.failures.worker(cause.rank)
-    ran = supervisor.restarts.ran(cause.rank, cause.at)
-    failure = WorkerFailure(cause.rank, cause.code, worker.error, worker.lost, ran)
-    restart = history.decide(failure, tuple(range(len(policies))), now)
-    if restart is not None:
-        history.rounds += 1
-        history.counts.update(restart.ranks)
-    return restart
+    return WorkerFailure(
+        cause.rank, cause.code, worker.error, worker.lost, supervisor.restarts.ran(cause.rank, cause.at)
+    )

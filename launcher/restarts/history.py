@@ -2,6 +2,7 @@
 
 import signal
 from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .rules import RestartRules
@@ -111,6 +112,11 @@ class RestartHistory:
         restart = PastRestart(failure, tuple(sorted({failure.rank, *others})), self._delay(failure), now)
         self.restarts.append(restart)
         return restart
+
+    def begin_round(self, ranks: Iterable[int]) -> None:
+        """Count that all workers are started again."""
+        self.rounds += 1
+        self.counts.update(ranks)
 
     def _too_early(self, failure: WorkerFailure) -> str:
         if not failure.early:

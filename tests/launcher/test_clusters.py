@@ -49,6 +49,20 @@ def test_a_role_on_several_machines_is_shown_with_its_own_variables(told):
     assert told(*place, "--env", "ALL=1").splitlines()[1].startswith("each worker: ")
 
 
+def test_restarts_are_for_the_launchers_of_the_machines(told):
+    options = ["--restart", "trainer=one,ps=all", "--max-restarts", "3", "--within", "60"]
+    for engine in (["slurm"], ["kubernetes", "--image", "train:1"]):
+        output = told("--engine", *engine, "--nnodes", "2", "--roles", "ps,trainer=3", *options)
+        assert all(word in output for word in ("trainer=one,ps=all", "--max-restarts", "--within"))
+        assert "the role 'ps', which this job does not have" in told("--engine", *engine, *options, code=2)
+
+
+@pytest.mark.parametrize("engine, policy", [("mpi", "all"), ("ray", "one"), ("slurm", "rest"), ("kubernetes", "rest")])
+def test_an_engine_that_cannot_follow_a_policy_says_so(told, engine, policy):
+    output = told("--engine", engine, "--restart", policy, code=2)
+    assert f"--restart {policy} is not for --engine {engine}, which can follow never" in output
+
+
 def test_the_batch_script_runs_the_same_command_inside_the_allocation(told):
     script = told("--engine", "slurm", "--nnodes", "2", "-n", "4", "--no-preload", "--env", "A=b c").splitlines()
     assert script[:5] == [

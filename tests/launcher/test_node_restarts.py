@@ -1,0 +1,142 @@
+"""Restarts in jobs on several nodes: what follows a round, and nodes that begin again together, all of them on this machine."""
+
+import itertools
+import signal
+from contextlib import closing
+
+import pytest
+from helpers.launched import TOLD_WAITING, ended, read_until
+from telegrad.launcher.environment import reserve_port
+from telegrad.launcher.nodes.assignment import Placement
+from telegrad.launcher.nodes.outcome import Outcome, Verdict
+from telegrad.launcher.nodes.rounds import NextRound, NodeRounds
+from telegrad.launcher.nodes.token import new_token
+from telegrad.launcher.restarts.history import WorkerFailure
+from telegrad.launcher.restarts.rules import RestartPolicy, RestartRules
+
+FAILED = Outcome(137, "b1 died", failure=WorkerFailure(1, -9, ran=20.0), again=True)
+ENDED = Outcome(1, again=True)
+FINISHED = Outcome(0, again=True)
+
+
+def rounds(most=3):
+    """Return the rounds of a job whose node 1 came first: b0 and b1 have the ranks 1 and 2."""
+    parts = [Placement(1, 2, ("b0", "b1"), 1, 3, "h", 1, "x"), Placement(0, 2, ("a0",), 0, 3, "h", 1, "h")]
+    return NodeRounds(parts, RestartRules(RestartPolicy.ALL, most=most), 0.0)
+
+
+@pytest.mark.parametrize("other", [ENDED, FINISHED])
+def test_all_begin_again_when_the_cause_wants_it_and_no_node_forbids_it(other):
+    for order in itertools.permutations([(0, FAILED), (1, other)]):
+        job = rounds()
+        for place, outcome in order:
+            job.outcomes.add(place, outcome)
+        further = job.conclude(30.0)
+        assert isinstance(further, NextRound) and further.number == job.number == 1
+        assert further.line == "all 3 workers are started again in 0.1 s (restart 1): b1 died of SIGKILL (9)"
+        assert not job.outcomes.complete and not job.outcomes.failed, "the next round begins without outcomes"
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        {0: FAILED, 1: Outcome(130, "interrupted by SIGINT (2)", gone=True)},
+        {0: FAILED, 1: Outcome(1, "its launcher is gone", gone=True)},
+        {0: FAILED},
+        {0: Outcome(137, "b1 died"), 1: ENDED},
+        {0: Outcome(0), 1: Outcome(3, "a0 failed", failure=None, again=False)},
+    ],
+    ids=["interrupted", "gone", "a node is silent", "a policy forbids it", "the other policy"],
+)
+def test_else_the_job_is_over(outcomes):
+    job = rounds()
+    for place, outcome in outcomes.items():
+        job.outcomes.add(place, outcome)
+    verdict = Verdict.from_message(job.conclude(30.0))
+    assert verdict.outcome in outcomes.values() and verdict.outcome.exit_code and job.number == 0
+
+
+def test_restarts_are_limited_over_all_nodes():
+    job = rounds(most=2)
+    for number in (1, 2, 3):
+        job.outcomes.add(0, FAILED)
+        job.outcomes.add(1, ENDED)
+        answer = job.conclude(30.0 * number)
+    assert job.number == 2 and "at most 2 times" in Verdict.from_message(answer).no_restart
+
+
+def test_an_outcome_with_a_failure_survives_its_message():
+    assert Outcome.from_message(FAILED.as_message()) == FAILED
+
+
+@pytest.fixture
+def node(job, monkeypatch):
+    """``node(source, *options)`` starts the launcher of one node of a job of two."""
+    monkeypatch.setenv("TELEGRAD_TOKEN", new_token())
+    with closing(reserve_port()) as reserved:
+        endpoint = f"127.0.0.1:{reserved.getsockname()[1]}"
+
+    def start(source, *options, rank=1):
+        return job(source, "--nnodes", "2", "--rdzv-endpoint", endpoint, "--node-rank", str(rank), *options)
+
+    return start
+
+
+TOGETHER = """
+from telegrad import rpc
+def who():
+    return int(os.environ["RANK"]), int(os.environ["TELEGRAD_RESTART_COUNT"])
+rpc.init_rpc(os.environ["TELEGRAD_WORKER"])
+print("workers", [rpc.rpc_sync(rank, who) for rank in range(3)], flush=True)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("failing", [0, 2])
+def test_nodes_begin_again_together(node, failing):
+    source = f"{TOGETHER}\nif who() == ({failing}, 0): os.kill(os.getpid(), signal.SIGKILL)\n"
+    source += "if who()[1] == 0: signal.pause()\nrpc.shutdown()"
+    first, last = node(source, "-n", "2", "--restart", "all", rank=0), node(source, "--restart", "all")
+    for process, workers in ((first, 2), (last, 1)):
+        out, err = ended(process, 0)
+        assert out.count("workers [(0, 1), (1, 1), (2, 1)]") == workers
+        words = f"all 3 workers are started again in 0.1 s (restart 1): worker{failing} died of SIGKILL (9)\n"
+        assert f"telegrad: {words}" in err and "\nrestarts: 1\n" in err
+        assert f"telegrad: {workers} worker{'s' * (workers > 1)} finished in" in err
+
+
+@pytest.mark.processes
+def test_each_node_restarts_its_own_workers_under_one(node):
+    source = "sys.exit(os.environ['RANK'] == '1' and os.environ['TELEGRAD_RESTART_COUNT'] == '0')"
+    first, last = node(source, "--restart", "one", rank=0), node(source, "--restart", "one")
+    assert "restart" not in ended(first, 0)[1]
+    assert "worker1 exited with code 1; it is started again" in ended(last, 0)[1]
+
+
+@pytest.mark.processes
+def test_one_restart_too_many_ends_the_job_on_all_nodes(node):
+    source = "if os.environ['RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\nsignal.pause()"
+    options = ("--restart", "all", "--max-restarts", "1")
+    for process, cause in ((node(source, *options, rank=0), "node 1: worker1"), (node(source, *options), "worker1")):
+        _, err = ended(process, 137)
+        assert f"root cause: {cause} (rank 1) died of SIGKILL" in err
+        assert "\nnot started again: this job restarts workers at most 1 time;" in err
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("signum, code", [(signal.SIGKILL, None), (signal.SIGTERM, 143)])
+def test_a_launcher_that_ends_is_no_reason_for_a_restart(node, signum, code):
+    nodes = [node(TOLD_WAITING, "--restart", "all", rank=0), node(TOLD_WAITING, "--restart", "all")]
+    for each in nodes:
+        read_until(each, 1, "waiting")
+    nodes[1].send_signal(signum)
+    out, err = nodes[0].communicate()
+    assert nodes[0].returncode == (code or 1) and "waiting" not in out and "again" not in err
+
+
+@pytest.mark.processes
+def test_nodes_with_other_rules_are_refused(node):
+    first, last = node("", "--restart", "all", rank=0), node("", "--restart", "one")
+    assert "started with --restart one, node 0 with all; give all the same" in ended(last, 2)[1]
+    first.terminate()
+    first.communicate()
