@@ -20,6 +20,7 @@ from ..collective.extend import collective_waits, serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
+    CallJournal,
     Debugger,
     DynamicGroup,
     Executor,
@@ -91,6 +92,7 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
     agent.add_part(MembershipEvents(agent))
+    agent.add_part(CallJournal(agent))
     agent.add_part(Shutdown(agent))
     agent.add_part(Debugger(agent))
     agent.add_part(Sampler(agent))

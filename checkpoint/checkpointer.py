@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import weakref
 from collections.abc import Collection
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ..core.errors import CheckpointError
 from ..core.futures import Future, in_thread
@@ -16,7 +19,7 @@ from .folder import INDEX, Entry
 from .index import SHARD_NAME, Index, ShardFile
 from .job import Job
 from .lock import NoLock, WriterLock
-from .parts import RandomNumbers, is_own, is_sharded, load_part, stateful
+from .parts import Pausable, RandomNumbers, is_own, is_sharded, load_part, stateful
 from .reading import newest
 from .remote import open_folder
 from .retention import Measured, ranked, superfluous
@@ -86,6 +89,7 @@ class Checkpointer:
             raise ValueError(f"own names {unknown}, and the parts are {[*self._parts]}")
         self._own = {name for name, part in self._parts.items() if name in own or is_own(part)}
         self._sharded = {name for name, part in self._parts.items() if is_sharded(part)} - self._own
+        self._pausable = [part for part in self._parts.values() if isinstance(part, Pausable)]
         self._job = Job(group)
         self._process = os.getpid()
         self._lock: WriterLock | NoLock | None = None
@@ -106,7 +110,11 @@ class Checkpointer:
             CheckpointError: another writer uses the folder, or the disk is full or fails. The earlier checkpoints are whole.
             TypeError: a part has a state that cannot be saved; the text says where.
         """
-        self._check_step(step)
+        if self._pausable:
+            self.save_async(step, metric=metric)
+            self.wait()
+            return
+        step = self._checked(step)
         self.wait()
         self._write(step, _number(metric), self._job.all_do(self._states))
 
@@ -124,10 +132,10 @@ class Checkpointer:
             CheckpointError, TypeError, ValueError: as for ``save``. The future's error says so if parameters were changed
                 otherwise than by their optimizer, before they were copied.
         """
-        self._check_step(step)
+        step = self._checked(step)
         self.wait()
         try:
-            snapshot = Snapshot(self._states(), self._parts.values(), self._buffers)
+            snapshot = self._snapshot()
         except Exception as error:
             if self._job.size > 1:  # the other workers wait for this one
                 self._writing.append(in_thread(self._job.all_do, partial(_fail, error)))
@@ -154,14 +162,29 @@ class Checkpointer:
                 if not future.done():
                     self._writing.append(future)
 
-    def _check_step(self, step: Any) -> None:
+    def _snapshot(self) -> Snapshot:
+        """Return the states as they are now; what other threads change is paused until ``_write_snapshot`` has the copies."""
+        paused = []
+        try:
+            for part in self._pausable:
+                part.pause()
+                paused.append(part)
+            return Snapshot(self._states(), self._parts.values(), self._buffers)
+        except BaseException:
+            for part in paused:
+                part.go_on()
+            raise
+
+    def _checked(self, step: Any) -> int:
         if os.getpid() != self._process:
             raise CheckpointError(
                 f"this Checkpointer was made by process {self._process}, which this one was forked from, and which holds the "
                 "lock of the folder; make one for another folder here"
             )
-        if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+        number = None if isinstance(step, (bool, np.bool_)) or not hasattr(step, "__index__") else operator.index(step)
+        if number is None or number < 0:
             raise ValueError(f"step must be an integer that is not negative, and you gave {step!r}")
+        return number
 
     def _states(self) -> dict[str, Any]:
         """Return the states that this worker writes: the first one also those that are equal on all."""
@@ -173,9 +196,16 @@ class Checkpointer:
         return part.sharded_state_dict() if name in self._sharded else part.state_dict()
 
     def _write_snapshot(self, step: int, metric: float | None, snapshot: Snapshot) -> None:
-        snapshot.finish()
+        try:
+            snapshot.finish()
+        finally:
+            for part in self._pausable:
+                part.go_on()
         self._job.all_do(snapshot.check)
         self._write(step, metric, snapshot.states)
+        for name, each in self._parts.items():
+            if isinstance(each, Pausable):
+                each.saved(snapshot.states[name])
         snapshot.release()
 
     def _write(self, step: int, metric: float | None, states: dict[str, Any]) -> None:

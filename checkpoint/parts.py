@@ -25,6 +25,20 @@ class Stateful(Protocol):
         """Load a result of ``state_dict()``."""
 
 
+@runtime_checkable
+class Pausable(Stateful, Protocol):
+    """Part that other threads change, unless it is paused: a journal of calls."""
+
+    def pause(self) -> None:
+        """Let no other thread change this part, or what belongs to it, until ``go_on``."""
+
+    def go_on(self) -> None:
+        """Let other threads go on."""
+
+    def saved(self, state: Any) -> None:
+        """Note that a checkpoint with this state is durable."""
+
+
 class RandomNumbers:
     """State of the generators of a process: Telegrad's default one, and Python's and NumPy's, if they were imported."""
 
@@ -106,8 +120,9 @@ def stateful(name: str, part: Any) -> Stateful:
 
 
 def is_own(part: Any) -> bool:
-    """Return whether each worker of a job has a state of its own of a part: loaders, samplers and random generators."""
-    return isinstance(part, (DataLoader, Sampler, Generator, RandomNumbers, _PythonRandom, _NumpyGenerator))
+    """Return whether each worker of a job has a state of its own of a part: loaders, samplers, random generators, journals."""
+    own = (DataLoader, Sampler, Generator, RandomNumbers, _PythonRandom, _NumpyGenerator, Pausable)
+    return isinstance(part, own)
 
 
 def is_sharded(part: Any) -> bool:

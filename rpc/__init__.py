@@ -20,6 +20,8 @@ from .api import (
 )
 from .backend_registry import BackendType
 from .calls.current_call import CurrentCall, current_call
+from .exactly_once.call_journal import CallJournal, call_journal
+from .exactly_once.marks import exactly_once
 from .functions.mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
 from .functions.streaming import Stream, stream
 from .group.gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
@@ -47,6 +49,7 @@ else:
 
 __all__ = [
     "BackendType",
+    "CallJournal",
     "CurrentCall",
     "GrpcRpcBackendOptions",
     "RRef",
@@ -63,8 +66,10 @@ __all__ = [
     "_set_rpc_timeout",
     "_wait_all",
     "backend_registry",
+    "call_journal",
     "current_call",
     "debug_info",
+    "exactly_once",
     "functions",
     "get_rpc_timeout",
     "get_worker_info",

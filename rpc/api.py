@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from ..core.futures import Future, in_thread
 from .current import current_agent
 from .debugging.debugger import Debugger
-from .functions.calling import Later, call_peer
+from .exactly_once.call_journal import call_once
+from .functions.calling import EXACTLY_ONCE_MARK, Later, call_peer
 from .group.gathering import collected
 from .group.shutdown import shut_down
 from .links.worker_info import WorkerInfo
@@ -87,7 +88,8 @@ def rpc_async(
     Args:
         to: name, rank or ``WorkerInfo``; this worker itself is allowed.
         func: a function that the callee can import, a function of the common main script, or a lambda or closure, which
-            travels by value. It may be ``async def``, or return a future if ``functions.async_execution`` marks it.
+            travels by value. It may be ``async def``, or return a future if ``functions.async_execution`` marks it. One that
+            ``rpc.exactly_once`` marks has its effect once, also if workers die; the call waits at the bound of its journal.
         args: positional arguments.
         kwargs: keyword arguments.
         timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever.
@@ -102,11 +104,13 @@ def rpc_async(
 
     The future raises what ``func`` raised (the callee's traceback is its cause), ``RpcTimeoutError`` or ``WorkerLostError``.
     """
-    if retry is None:
-        agent = current_agent()
-        future = call_peer(agent, agent.peers.find(to), func, args, kwargs, timeout, "rpc_async")
+    agent = current_agent()
+    if retry is not None:
+        future = call_with_retries(agent, to, func, args, kwargs, timeout, retry, "rpc_async")
+    elif getattr(func, EXACTLY_ONCE_MARK, False):
+        future = call_once(agent, to, func, args, kwargs, timeout, "rpc_async")
     else:
-        future = call_with_retries(current_agent(), to, func, args, kwargs, timeout, retry, "rpc_async")
+        future = call_peer(agent, agent.peers.find(to), func, args, kwargs, timeout, "rpc_async")
     if (futures := collected.get()) is not None:
         futures.append(future)
     return future
@@ -147,9 +151,11 @@ def rpc_sync(
     Args:
         to, func, args, kwargs, timeout, retry: as for ``rpc_async``.
     """
-    if retry is not None:
-        return call_with_retries(current_agent(), to, func, args, kwargs, timeout, retry, "rpc_sync").wait()
     agent = current_agent()
+    if retry is not None:
+        return call_with_retries(agent, to, func, args, kwargs, timeout, retry, "rpc_sync").wait()
+    if getattr(func, EXACTLY_ONCE_MARK, False):
+        return call_once(agent, to, func, args, kwargs, timeout, "rpc_sync").wait()
     return call_peer(agent, agent.peers.find(to), func, args, kwargs, timeout, "rpc_sync").wait()
 
 

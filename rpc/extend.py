@@ -10,6 +10,7 @@ from .debugging.debugger import Debugger
 from .debugging.hooks import install as install_debugger
 from .debugging.ide import IdeSessions
 from .debugging.sampler import Sampler
+from .exactly_once.call_journal import CallJournal
 from .functions.calling import (
     Later,
     call_function,
@@ -86,6 +87,7 @@ __all__ = [
     "ArrayLibrary",
     "BackendType",
     "Batch",
+    "CallJournal",
     "CommandSocket",
     "Debugger",
     "DialerProof",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
-from .serving import ServerCall, call_variable
+from ..running import call_variable
 
 if TYPE_CHECKING:
     from ...core.futures import Future
     from ..links.worker_info import WorkerInfo
+    from .serving import ServerCall
 
 
 class CurrentCall:

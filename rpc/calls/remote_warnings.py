@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..running import call_variable
 from ..wire.messages import Incoming, Interceptor
-from .serving import WARNINGS, call_variable
+from .serving import WARNINGS
 
 if TYPE_CHECKING:
     from ..links.peers import Peers

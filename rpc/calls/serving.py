@@ -8,7 +8,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from ...core.errors import ArgumentTypeError, RpcError, SerializationError
 from ...core.futures import Future, attempt, collect_all, complete_once, run_callbacks
 from ..call_states import ANSWERED, ENDED, PARKED, WAITING
 from ..links.link import LinkState
+from ..running import call_variable
 from ..wire.control import decode_ids
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
@@ -40,7 +41,6 @@ GONE = LinkState.GONE
 WARNINGS = 4  # number of the extra of an answer that has the warnings
 WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's class, its text, file and line
 CallKey = tuple[int, int]  # number of the caller, id of the call there
-call_variable: ContextVar[ServerCall | None] = ContextVar("telegrad_call", default=None)  # the one that runs
 Handler = Callable[["ServerCall"], None]
 Refused = Callable[["ServerCall", BaseException], None]
 REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake its call

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from ...core.errors import ArgumentTypeError
 from ...core.extend import operation_name, profiles, record_call
 from ...core.futures import Future, thread_role
 from ...core.worker_reports import last_events
@@ -23,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 Later: TypeAlias = Coroutine[Any, Any, T] | Future[T]  # the callee returns this, and the caller gets its result
 ASYNC_MARK = "_telegrad_async_execution"
+EXACTLY_ONCE_MARK = "_telegrad_exactly_once"
 
 
 def async_execution(function: F) -> F:
@@ -85,7 +87,9 @@ def text_of(name: str, worker: str) -> str:
     return f"the call of {name} on worker {worker!r}"
 
 
-def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, Any, Any], str]:
+def request_body(
+    peer: Peer, function: Any, args: Any, kwargs: Any, once: bool = False
+) -> tuple[tuple[Any, Any, Any], str]:
     """Return the body of a request to run a function, and the function's name for people.
 
     The body has the function, by its name where possible, and its arguments.
@@ -95,9 +99,10 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
         function: the function to run.
         args: its positional arguments.
         kwargs: its keyword arguments.
+        once: the call is an exactly-once call.
 
     Raises:
-        TypeError: ``function`` cannot be called, or the arguments are no tuple and dict.
+        TypeError: ``function`` cannot be called in this way, or the arguments are no tuple and dict.
     """
     if not callable(function):
         raise TypeError(f"func must be something to call; you gave {function!r}")
@@ -107,6 +112,10 @@ def request_body(peer: Peer, function: Any, args: Any, kwargs: Any) -> tuple[tup
         raise TypeError(f"kwargs must be a dict; you gave {kwargs!r}")
     if kwargs and not all(isinstance(name, str) for name in kwargs):
         raise TypeError(f"kwargs must have names of parameters, which are strings; you gave {list(kwargs)!r}")
+    if getattr(function, EXACTLY_ONCE_MARK, False) and not once:
+        raise ArgumentTypeError(
+            f"{name_of(function)} is marked with @rpc.exactly_once; call it with rpc_async or rpc_sync, and without retry="
+        )
     name, named = name_of(function), reference(function, peer.same_main)
     given = args if type(args) is tuple else tuple(args or ())
     return (function if named is None else named, given, kwargs or {}), name

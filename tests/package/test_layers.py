@@ -62,6 +62,7 @@ LAYERS_OF_RPC = {
     "group": 12,
     "observing": 13,
     "retries": 13,
+    "exactly_once": 14,
     "debugging": 14,
     "api": 15,
     "backend_registry": 15,
