@@ -99,7 +99,7 @@ def erfc(x: Array) -> Array:
     np.divide(1, t, out=t)
     result *= t
     result *= polynomial(t, _ERFC)
-    # erfc(-x) = 2 - erfc(x), by bits: a choice where signs vary costs many times as much. The sign's bit, one place lower, is 2.
+    # erfc(-x) = 2 - erfc(x), by bits: a choice where signs vary costs many times as much. The sign bit, one place lower, is 2.
     bits = result.view(np.uint32)
     sign = np.bitwise_and(x.view(np.uint32), np.uint32(1 << 31))
     np.bitwise_xor(bits, sign, out=bits)
