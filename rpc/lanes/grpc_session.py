@@ -16,7 +16,6 @@ import grpc
 
 from ...core.errors import SerializationError
 from ..threads.ioloop import first_of
-from .frame import SCATTERED
 from .grpc_bulk import GrpcBulkPipe, Read
 from .grpc_handshake import WELCOME_KEY, translate
 from .grpc_pipe import GrpcPipe
@@ -110,9 +109,9 @@ class GrpcSession(Session):
         if self._decided.is_set():  # the session has ended, or its dialer has said that there is no socket
             connected.close()
             return
-        progress = partial(self.listener.progress, self)
+        received, progress = partial(self.listener.received, self), partial(self.listener.progress, self)
         try:
-            stream = StreamPipe(connected, self._lane.poller, self._received_small, self.listener.under_way, progress)
+            stream = StreamPipe(connected, self._lane.poller, received, self.listener.under_way, progress)
         except Exception:
             connected.close()  # the lane may have closed
             raise
@@ -136,16 +135,14 @@ class GrpcSession(Session):
         allow_for = stream.reading.policy.allow_for
         self.large = self._scattered = LargePipe(connected, stream.send, deliver, self._lane.resources, allow_for)
         self._scattered.over.add_done_callback(partial(_break, stream))
+        stream.scattered = partial(self._received_notice, self._scattered)
 
-    def _received_small(self, frame: Any) -> None:
-        if frame and frame[0] & SCATTERED and self._scattered is not None:
-            try:
-                self._scattered.received(memoryview(frame))
-            except SerializationError:
-                if not self.closed:
-                    raise  # after the end it is no error: the segments were unmapped while a thread was reading
-        else:
-            self.listener.received(self, frame, True)
+    def _received_notice(self, scattered: LargePipe, frame: Any) -> None:
+        try:
+            scattered.received(memoryview(frame))
+        except SerializationError:
+            if not self.closed:
+                raise  # after the end it is no error: the segments were unmapped while a thread was reading
 
     def _received(self, frame: Any, owned: bool = False) -> None:
         self.listener.received(self, frame, owned)

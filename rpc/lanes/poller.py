@@ -1,4 +1,4 @@
-"""Readiness of the sockets of one lane: an ``epoll`` object of its own, which the event loop watches.
+"""Readiness of the sockets of one lane: an ``epoll`` object of its own, which the event loop watches, and what it is told.
 
 With it any thread may change the events for which a socket is watched. That takes one system call, and does not wake the
 loop. With the loop's own registrations neither is possible.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import select
+import threading
+from select import EPOLLIN, EPOLLOUT
 from typing import Protocol
 
 MOST_EVENTS = 64
@@ -57,3 +59,66 @@ class Poller:
         for descriptor, events in self._epoll.poll(0, MOST_EVENTS):
             if (owner := self._owners.get(descriptor)) is not None:
                 owner.ready(events)
+
+
+class Watch:
+    """Watch of one stream socket, for input and for room. Any thread changes it; made on the loop's thread.
+
+    Args:
+        poller: watches the socket.
+        descriptor: descriptor of the socket.
+        owner: is told when the socket is ready.
+    """
+
+    def __init__(self, poller: Poller, descriptor: int, owner: Watched) -> None:
+        self._poller = poller
+        self._descriptor = descriptor
+        self._lock = threading.Lock()  # guards what follows
+        self._events = EPOLLIN  # what to watch for
+        self._told: int | None = EPOLLIN  # what the poller was told; None when it has forgotten this socket
+        self._ended = False
+        self._closed = False
+        poller.add(descriptor, owner, EPOLLIN)
+
+    def input(self, wanted: bool) -> None:
+        """Watch for something to read, or no longer."""
+        with self._lock:
+            self._change(*((EPOLLIN, 0) if wanted else (0, EPOLLIN)))
+
+    def room(self, wanted: bool) -> None:
+        """Watch for room to write, or no longer."""
+        with self._lock:
+            self._change(*((EPOLLOUT, 0) if wanted else (0, EPOLLOUT)))
+
+    def end(self) -> bool:
+        """Watch for nothing to read from here on; return False if it has ended before."""
+        with self._lock:
+            if self._ended:
+                return False
+            self._ended = True
+            self._change(0, EPOLLIN)
+            return True
+
+    def close(self) -> None:
+        """Watch for nothing."""
+        with self._lock:
+            self._change(0, EPOLLIN | EPOLLOUT)
+            self._closed = True
+
+    def _change(self, more: int, less: int) -> None:
+        # lock held
+        if self._closed or (self._told is None and not more & EPOLLOUT):
+            return
+        if self._told is None:
+            raise BrokenPipeError("the peer has ended the stream")
+        events = (self._events | more) & ~less
+        if self._ended:
+            events &= ~EPOLLIN  # a thread may leave the reading late
+        self._events = events
+        if self._ended and not events:
+            # Also if it was not watched: the poller would keep the owner, and its epoll would report the hang-up for ever.
+            self._poller.remove(self._descriptor)
+            self._told = None
+        elif events != self._told:
+            self._poller.watch(self._descriptor, events)
+            self._told = events

@@ -97,13 +97,15 @@ class SharedReading:
         if not self._turn.acquire(timeout=spinning.LEAVING_SECONDS):
             return
         try:
-            if self.policy.confidence < spinning.CONFIDENCE:
-                self.policy.read_by_loop(monotonic())
+            if not self.policy.loop_read:
+                self.policy.loop_read = monotonic()
             for _ in range(spinning.READS_IN_A_ROW):
                 if not self._read_once():
                     break
         finally:
-            self._give_up_turn()
+            self._turn.release()  # ``_give_up_turn``, without a call
+            if self._closing:
+                self._close()
 
     def look(self) -> bool:
         """Give the socket back to the loop if no thread has read for a moment; return whether to look again. On the loop."""

@@ -34,15 +34,17 @@ class SpinPolicy:
     Attributes:
         confidence: a thread spins while this is above 0; at most ``CONFIDENCE``. It grows with each turn whose frame comes
             while the thread spins, or soon after a thread gave up spinning.
+        loop_read: when the loop first found something to read since the latest turn; 0 if it has not.
     """
 
     __slots__ = (
         "_calm", "_copying", "_distrust", "_gave_up", "_left", "_looked", "_progress", "_quick", "_slept", "_spins",
-        "confidence",
+        "confidence", "loop_read",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.confidence = CONFIDENCE
+        self.loop_read = 0.0
         self._copying = 0.0  # seconds that the peer needs to copy what it was sent last
         self._distrust = DISTRUST  # after the next long yield
         self._gave_up = 0.0  # when a thread last ended its spinning
@@ -66,6 +68,10 @@ class SpinPolicy:
             now: the time.
             serves: it waits for the next request, not for an answer; it spins for so long after each request.
         """
+        if self.loop_read:
+            if self.confidence < CONFIDENCE and self.loop_read - self._gave_up < SOON_SECONDS:
+                self.confidence += 1
+            self.loop_read = 0.0
         if serves:
             self._quick = now - self._left < QUICK_SECONDS
         copying, self._copying = self._copying, 0.0
@@ -88,11 +94,6 @@ class SpinPolicy:
             self._distrust = min(4 * self._distrust, MOST_DISTRUST)
         elif self.confidence > 0:
             self.confidence -= 1
-
-    def read_by_loop(self, now: float) -> None:
-        """Note that the loop has something to read."""
-        if self.confidence < CONFIDENCE and now - self._gave_up < SOON_SECONDS:
-            self.confidence += 1
 
     # -- the watch of the socket
 

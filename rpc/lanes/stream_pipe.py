@@ -1,30 +1,37 @@
-"""``StreamPipe``: small frames on a stream socket (Unix, TCP or TLS). Any thread sends; ``reading.py`` says which one reads."""
+"""``StreamPipe``: small frames on a stream socket (Unix, TCP or TLS). Any thread sends; ``reading.py`` says which one reads.
+
+The thread that sends a frame writes it itself (``StreamWriter``); what the socket has no room for waits.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sized
-from select import EPOLLIN, EPOLLOUT
+from select import EPOLLOUT
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import raised_by_handler
+from ..call_states import WRITTEN
 from ..threads.pool import MANY_REQUESTS
 from ..threads.timers import Ticker
+from .frame import BATCH_BYTES, FRAME_LENGTH, SCATTERED, FrameHandle, WaitingFrame
 from .pipe import Pipe
+from .poller import Watch
 from .reading import SharedReading
 from .stream_reader import reader_of
-from .stream_writer import TOGETHER, StreamWriter
 
 if TYPE_CHECKING:
-    from .frame import FrameHandle, WaitingFrame
     from .poller import Poller
     from .stream_socket import StreamSocket
 
 LONG_BYTES = 512  # a frame that is longer waits for no others
+TOGETHER = 64  # frames that wait without need are written when they are so many
+SMALL_WRITE_BYTES = 8 * 1024  # to join the parts of a frame up to this takes less time than to tell the system of each
+MOST_PARTS = 512  # of one write; the system takes 1024
 CROWD = 64  # calls under way; if there are more, frames may wait to be written together
-Deliver = Callable[[Any], None]
 Progress = Callable[[], int]
 
 
@@ -34,13 +41,14 @@ class StreamPipe(Pipe):
     Args:
         connected: the socket, non-blocking.
         poller: watches it.
-        deliver: gets each frame that arrives, in the thread that reads; its memory is writable, and nothing else uses it.
+        received: gets each frame that arrives, in the thread that reads, and True: nothing else uses its memory.
         under_way: calls of the agent, and requests that have not begun (``LaneListener.under_way``).
         progress: returns how many of the messages that arrived here have been used.
 
     Attributes:
         reading: its turns of reading.
-        deliver, progress: the arguments.
+        progress: the argument.
+        scattered: takes the notice of a frame whose pieces came by the pipe of large frames, while there is one.
         unsent: frames that wait to be written.
         over: completes on the loop with ``None`` when the peer has ended its side, or with the error that broke the socket.
     """
@@ -52,37 +60,33 @@ class StreamPipe(Pipe):
         self,
         connected: StreamSocket,
         poller: Poller,
-        deliver: Deliver,
+        received: Callable[[Any, bool], None],
         under_way: tuple[Sized, Sized],
         progress: Progress,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.over = self.loop.create_future()
         self._socket = connected
-        self._descriptor = connected.fileno()
-        self._poller = poller
         self._flusher = Ticker(self.loop, self._flush_late)
-        self._writer = StreamWriter(connected, self._watch_room, self._flusher.start, self._broke)
-        self.deliver = deliver
+        self._watch = Watch(poller, connected.fileno(), self)
+        self._writer = StreamWriter(connected, self._watch.room, self._flusher.start, self._broke)
+        self._received = received
+        self.scattered: Callable[[Any], None] | None = None
         self._calls, self._requests = under_way
         self.progress = progress
         self.unsent = self._writer.waiting
         self._unread = 0  # calls that were sent since their thread looked for answers
-        self.reading = SharedReading(self, self._descriptor, reader_of(connected).read, self.loop)
+        self.watch_input = self._watch.input
+        self.reading = SharedReading(self, connected.fileno(), reader_of(connected).read, self.loop)
         self._followers = self.reading.followers  # looked at before each frame, without a call
-        self._watching = threading.Lock()  # guards what follows
-        self._events = EPOLLIN  # what to watch for
-        self._told: int | None = EPOLLIN  # what the poller was told; None when it has forgotten this stream
-        self._ended = False
-        self._closed = False
         self._flushed: asyncio.Future[None] | None = None
-        poller.add(self._descriptor, self, self._events)
 
     # -- writing
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
         short = size < LONG_BYTES
-        crowded = short and self.crowded()
+        # ``crowded``, without a call
+        crowded = short and (len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS)
         sent = None
         try:
             if short and self._followers and self.reading.writes_soon():
@@ -133,10 +137,6 @@ class StreamPipe(Pipe):
         """Break this stream: something that belongs to it broke. Any thread."""
         self.end(error)
 
-    def _watch_room(self, wanted: bool) -> None:
-        with self._watching:
-            self._watch(*((EPOLLOUT, 0) if wanted else (0, EPOLLOUT)))
-
     def flush_waiting(self) -> None:
         """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
         written = False
@@ -166,6 +166,15 @@ class StreamPipe(Pipe):
         if self._flushed is not None and not self._flushed.done():
             self._flushed.set_result(None)
 
+    # -- reading
+
+    def deliver(self, frame: Any) -> None:
+        """Take a frame that was read, in the thread that reads."""
+        if self.scattered is not None and frame and frame[0] & SCATTERED:
+            self.scattered(frame)
+        else:
+            self._received(frame, True)
+
     # -- the loop
 
     def _flush_late(self) -> bool:
@@ -178,7 +187,7 @@ class StreamPipe(Pipe):
         """Read and write what can be (``Poller``)."""
         if events & ~EPOLLOUT:
             self.reading.by_loop()
-            if self.crowded():
+            if len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS:
                 self.reading.pause()
         if events & EPOLLOUT:
             self._flush()
@@ -190,9 +199,7 @@ class StreamPipe(Pipe):
         self.end(None)
         self._writer.clear()
         self._flush()
-        with self._watching:
-            self._watch(0, EPOLLIN | EPOLLOUT)
-            self._closed = True
+        self._watch.close()
         self.reading.close(self._socket.close)
 
     def end(self, error: Exception | None) -> None:
@@ -201,12 +208,8 @@ class StreamPipe(Pipe):
             # Its traceback holds the frames of the thread that used the socket: those of a waiting user, and all in them.
             error = error.with_traceback(None)
             self._writer.clear()  # also if it has ended before: the peer had ended its side
-        with self._watching:
-            if self._ended:
-                return
-            self._ended = True
-            self._watch(0, EPOLLIN)
-        self._on_loop(self._tell, error)
+        if self._watch.end():
+            self._on_loop(self._tell, error)
 
     def _on_loop(self, action: Callable[..., object], *args: Any) -> None:
         try:
@@ -218,24 +221,198 @@ class StreamPipe(Pipe):
         if not self.over.done():
             self.over.set_result(error)
 
-    def watch_input(self, wanted: bool) -> None:
-        with self._watching:
-            self._watch(*((EPOLLIN, 0) if wanted else (0, EPOLLIN)))
 
-    def _watch(self, more: int, less: int) -> None:
+class StreamWriter:
+    """Writes frames to a non-blocking socket, in the order in which they were sent. Any thread.
+
+    Args:
+        target: the socket.
+        watch_room: told whether something waits for room: then ``flush`` must be called when the socket has some.
+        flush_soon: told that frames wait for others: then ``flush`` must be called in a moment.
+        broke: called with the error if the socket is found broken while frames that have waited are written.
+
+    Attributes:
+        waiting: frames that wait, to be looked at only.
+    """
+
+    def __init__(
+        self,
+        target: StreamSocket,
+        watch_room: Callable[[bool], None],
+        flush_soon: Callable[[], object],
+        broke: Callable[[OSError], object],
+    ) -> None:
+        self._target = target
+        self._watch_room = watch_room
+        self._flush_soon = flush_soon
+        self._broke = broke
+        self._watches = False  # for room
+        self._lock = threading.Lock()
+        # Held by a thread that sends, which looks at ``waiting`` afterwards. Others do not wait for it: the one that got it
+        # would wait for the interpreter next, and all others for the lock meanwhile, each time.
+        self._turn = threading.Lock()
+        self._closed = False
+        self._rest: memoryview = memoryview(b"")  # of what has left in part
+        self.waiting: deque[WaitingFrame] = deque()
+
+    def send(self, parts: list[Any], size: int, handle: FrameHandle | None, at_once: bool = True) -> bool:
+        """Write one frame, or let it wait.
+
+        Args:
+            parts: the frame; their memory may change afterwards.
+            size: its length in bytes.
+            handle: names it, so that it can be withdrawn while it waits.
+            at_once: write it now if there is room; else it may wait for others, to be written with them.
+
+        Returns:
+            False if this writer is closed.
+
+        Raises:
+            OSError: the socket is broken, and nothing of the frame has left.
+        """
+        if not at_once or self.waiting:
+            return self._add(parts, handle, at_once)
+        if not self._turn.acquire(blocking=False):
+            return self._add(parts, handle, at_once)
+        try:
+            sent = self._write(parts, size, handle)
+        finally:
+            self._turn.release()
+        if sent is None:
+            return self._add(parts, handle, at_once)
+        if self.waiting:
+            self.write_waiting()
+        return sent
+
+    def _write(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool | None:
+        """Write one frame; return ``None`` if it must wait for others, or for room."""
+        with self._lock:
+            if self._closed:
+                return False
+            if self._rest or self.waiting:
+                return None
+            if handle is not None:
+                handle.waiting, handle.state = None, WRITTEN
+            data = (FRAME_LENGTH.pack(size), *parts)
+            try:
+                if size <= SMALL_WRITE_BYTES or len(data) > MOST_PARTS:
+                    sent = self._target.send(b"".join(data))
+                else:
+                    sent = self._target.sendmsg(data)
+            except BlockingIOError:
+                sent = 0
+            if sent < size + FRAME_LENGTH.size:
+                self._rest = memoryview(b"".join(data))[sent:]
+                self._wait_for_room(True)
+        return True
+
+    def leave(self, parts: list[Any], handle: FrameHandle | None) -> WaitingFrame | None:
+        """Let one frame wait until a thread calls ``write_waiting``; return ``None`` if this writer is closed.
+
+        Args:
+            parts, handle: as for ``send``.
+        """
+        frame = WaitingFrame(b"".join(parts), handle)
+        self.waiting.append(frame)
+        if not self._closed or frame.take_back() is None:
+            return frame
+        if handle is not None:
+            handle.given_back()
+        return None
+
+    def _add(self, parts: list[Any], handle: FrameHandle | None, at_once: bool) -> bool:
+        if (frame := self.leave(parts, handle)) is None:
+            return False
+        if at_once or len(self.waiting) >= TOGETHER:
+            self.write_waiting()
+        elif self._is_first(frame):
+            self._flush_soon()
+        return True
+
+    def _is_first(self, frame: WaitingFrame) -> bool:
+        try:
+            return self.waiting[0] is frame
+        except IndexError:
+            return False  # all have left
+
+    def write_waiting(self) -> None:
+        """Write what waits, unless another thread writes, which then does so. Any thread.
+
+        An error of the socket is not raised: it says nothing of the frame that this thread sends, which may have left.
+        """
+        try:
+            while self.waiting:
+                if not self._turn.acquire(blocking=False):
+                    return
+                try:
+                    full = self.flush()
+                finally:
+                    self._turn.release()
+                if full:
+                    self._leave_to_loop()
+                    return
+        except OSError as error:
+            self._broke(error)
+
+    def _leave_to_loop(self) -> None:
+        """Have the loop write what has no room. It may have done so already, and others have left frames since."""
+        with self._lock:
+            if self.waiting:
+                self._wait_for_room(True)
+
+    def _wait_for_room(self, wanted: bool) -> None:
+        # lock held: a frame that begins to wait now must not be forgotten
+        if wanted is not self._watches:
+            self._watch_room(wanted)
+            self._watches = wanted
+
+    def add(self, frames: Iterable[WaitingFrame]) -> None:
+        """Let frames that have waited elsewhere wait here."""
+        with self._lock:
+            self.waiting.extend(frames)
+            if self.waiting:
+                self._wait_for_room(True)
+
+    def flush(self) -> bool:
+        """Write as much as there is room for of what waits; return whether something still waits.
+
+        Raises:
+            OSError: the socket is broken.
+        """
+        with self._lock:
+            while self._rest or self.waiting:
+                if not self._rest:
+                    self._rest = self._next_batch()
+                    continue
+                try:
+                    sent = self._target.send(self._rest)
+                except BlockingIOError:
+                    break
+                self._rest = self._rest[sent:]
+            waits = bool(self._rest or self.waiting)
+            self._wait_for_room(waits)
+            return waits
+
+    def close(self) -> None:
+        """Take no more frames; those that wait are still written."""
+        with self._lock:
+            self._closed = True
+
+    def clear(self) -> None:
+        """Drop what waits, and what a write that broke has left: the socket is no more."""
+        with self._lock:
+            self._closed = True
+            self.waiting.clear()
+            self._rest = memoryview(b"")
+            self._wait_for_room(False)
+
+    def _next_batch(self) -> memoryview:
         # lock held
-        if self._closed or (self._told is None and not more & EPOLLOUT):
-            return
-        if self._told is None:
-            raise BrokenPipeError("the peer has ended the stream")
-        events = (self._events | more) & ~less
-        if self._ended:
-            events &= ~EPOLLIN  # a thread may leave the reading late
-        self._events = events
-        if self._ended and not events:
-            # Also if it was not watched: the poller would keep this stream, and its epoll would report the hang-up for ever.
-            self._poller.remove(self._descriptor)
-            self._told = None
-        elif events != self._told:
-            self._poller.watch(self._descriptor, events)
-            self._told = events
+        pieces: list[bytes] = []
+        size = 0
+        waiting, length_of = self.waiting, FRAME_LENGTH.pack
+        while waiting and size < BATCH_BYTES:
+            if (frame := waiting.popleft().take()) is not None:
+                pieces += (length_of(len(frame)), frame)
+                size += len(frame)
+        return memoryview(b"".join(pieces))

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 from telegrad.core.futures import Future
 from telegrad.rpc.lanes.reading import SharedReading
+from telegrad.rpc.lanes.stream_pipe import StreamWriter
 from telegrad.rpc.lanes.stream_reader import StreamReader
 from telegrad.rpc.lanes.stream_socket import PlainSocket
-from telegrad.rpc.lanes.stream_writer import StreamWriter
 
 
 def stop(error):

@@ -187,7 +187,7 @@ def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until,
         assert "broke during the call" in failures[0]
         poller, stream = session._lane.poller, session._stream
         stream.watch_input(True)  # as a thread that leaves the reading late
-        until(lambda: stream._closed)
+        until(lambda: stream._watch._closed)
         assert stream not in poller._owners.values()
 
 

@@ -45,10 +45,11 @@ def test_what_a_thread_does_with_a_frame_is_no_long_yield(line, monkeypatch):
     assert line.reading.policy.confidence == CONFIDENCE - 1
 
 
-def test_the_loop_tells_the_policy_what_it_reads_once_spinning_has_not_paid(line, monkeypatch):
+def test_the_loop_tells_the_policy_when_it_reads(line, monkeypatch):
     monkeypatch.setattr(spinning, "SOON_SECONDS", 60.0)
     line.reading.policy.confidence = 0
     line.reading.policy.nothing_came(time.monotonic(), 0.0)
     line.send(0)
     line.reading.by_loop()
+    line.reading.policy.begin(time.monotonic(), False)
     assert line.reading.policy.confidence == 1

@@ -56,7 +56,7 @@ class Story:
         self.turn(last_yield=LONG_SECONDS * 1.01, slept=LATE, found=False)
 
     def read_by_loop(self, seconds):
-        self.policy.read_by_loop(self.now + seconds)
+        self.policy.loop_read = self.now + seconds
 
 
 SHORT, LONG = SOON_SECONDS / 2, 2 * SOON_SECONDS

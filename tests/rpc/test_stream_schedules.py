@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 from helpers.lines import stop
-from telegrad.rpc.lanes import stream_writer
-from telegrad.rpc.lanes.stream_writer import FRAME_LENGTH, StreamWriter
+from telegrad.rpc.lanes import stream_pipe
+from telegrad.rpc.lanes.stream_pipe import FRAME_LENGTH, StreamWriter
 
 SECONDS = 20
 FIRST, SECOND, THIRD = b"first", b"second", b"third"
@@ -57,7 +57,7 @@ def run_with_break(action, after, then):
     steps, others = count(), []
 
     def trace(frame, event, argument):
-        if frame.f_code.co_filename == stream_writer.__file__:
+        if frame.f_code.co_filename == stream_pipe.__file__:
             frame.f_trace_opcodes = True
             if event == "opcode" and next(steps) == after:
                 others.append(threading.Thread(target=then))

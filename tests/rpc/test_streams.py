@@ -13,10 +13,9 @@ from telegrad.core.errors import SerializationError
 from telegrad.rpc.call_states import ADMITTED, WRITTEN
 from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle, WaitingFrame
 from telegrad.rpc.lanes.poller import Poller
-from telegrad.rpc.lanes.stream_pipe import StreamPipe
+from telegrad.rpc.lanes.stream_pipe import MOST_PARTS, TOGETHER, StreamPipe, StreamWriter
 from telegrad.rpc.lanes.stream_reader import READ_BYTES, WIDE_BYTES, StreamReader
 from telegrad.rpc.lanes.stream_socket import PlainSocket
-from telegrad.rpc.lanes.stream_writer import MOST_PARTS, TOGETHER, StreamWriter
 
 SIZES = [0, 1, 3, 4, 100, READ_BYTES - 4, READ_BYTES - 3, READ_BYTES, 2 * READ_BYTES, WIDE_BYTES - 4, WIDE_BYTES - 3]
 
@@ -234,7 +233,7 @@ def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):
 
     async def end():
         poller = Poller(asyncio.get_running_loop())
-        stream = StreamPipe(ends[0], poller, lambda frame: None, ((), ()), lambda: 0)
+        stream = StreamPipe(ends[0], poller, lambda frame, owned: None, ((), ()), lambda: 0)
         ends[1].close()
         stream.reading.by_loop()
         assert await stream.over is None
@@ -278,7 +277,7 @@ def test_a_frame_that_has_left_is_not_refused_because_the_next_one_found_the_soc
 
     async def send():
         poller, target, handle = Poller(asyncio.get_running_loop()), Breaks(ends[0], broken_by), Handle()
-        target.stream = stream = StreamPipe(target, poller, lambda frame: None, ((), ()), lambda: 0)
+        target.stream = stream = StreamPipe(target, poller, lambda frame, owned: None, ((), ()), lambda: 0)
         handle.state = ADMITTED
         assert stream.send([b"first"], 5, handle) is taken
         assert handle.state is (WRITTEN if taken else ADMITTED) and target.left == left
