@@ -99,11 +99,11 @@ class Receiver:
         link = peer.link
         link.latest = session
         flow: Flow = session.flow or self._flows.of(session)
-        call = decode(frame, owned, ServerCall(self._server, peer), session)
+        call = decode(frame, owned, ServerCall(), session)
         if (call.extras and not self._codec.arrived(call)) or (link.state is GONE and not call.must_run):
             flow.used(call.size)
         else:
-            self._server.accept(call)
+            self._server.accept(call, peer)
 
     def _reply(self, session: Session, frame: Any, owned: bool) -> None:
         flow: Flow = session.flow or self._flows.of(session)

@@ -146,7 +146,6 @@ class Caller:
             call.attached = attached = Attachments()
             attached.notes = notes
         self._codec.pack(call, body, peer, labels)
-        self._codec.sending(call)
         if thread_role.inside and interrupts_protected():
             self._send_soon(call, peer)
         else:

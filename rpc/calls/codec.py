@@ -87,7 +87,7 @@ class Codec:
         return {each.number: getattr(each, hook) for each in self.interceptors if getattr(type(each), hook) is not base}
 
     def pack(self, message: Outgoing, body: Any, peer: Peer, labels: Labels) -> None:
-        """Put ``body`` into a message.
+        """Put ``body`` into a message, and show it to the interceptors.
 
         Args:
             message: gets the pickle and the tables.
@@ -101,9 +101,10 @@ class Codec:
         if not pack_bare(message, body, self.limit):
             known = self.reference_types
             pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions)
+        self._show(message)
 
     def pack_failure(self, reply: Outgoing, error: BaseException, peer: Peer) -> None:
-        """Put an exception into an answer; one that is too large is replaced by a small one.
+        """Put an exception into an answer, and show it to the interceptors; a small one in the place of one that is too large.
 
         Args:
             reply: the answer.
@@ -118,6 +119,7 @@ class Codec:
         if not pack_bare(reply, description, sys.maxsize):
             pack_pickled(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
         reply.flags &= ~Flag.PLAIN
+        self._show(reply)
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""
@@ -160,7 +162,7 @@ class Codec:
                 return True
         return False
 
-    def sending(self, message: Outgoing) -> None:
+    def _show(self, message: Outgoing) -> None:
         """Show a message that leaves to the interceptors. If one raises, those before it are told that it did not leave."""
         attached = message.attached
         if not (attached.references or attached.notes or self.speaks()):

@@ -55,7 +55,7 @@ class Replies:
     """Sender of one agent's answers.
 
     Args:
-        codec: shows them to the interceptors.
+        codec: tells the interceptors of those that were not sent.
         flows: flow control of the sessions.
         timers: for answers that wait for room.
     """
@@ -66,28 +66,8 @@ class Replies:
         self._timers = timers
         self._places = Semaphore(MOST_WAITING_REPLIES)
 
-    def send(self, reply: Reply, session: Session, peer: Peer, value: Any, error: BaseException | None) -> None:
-        """Put a value or an exception into an answer, and send it. Waits for room while the caller does not read.
-
-        Args:
-            reply: the answer.
-            session: that of the request.
-            peer: the caller.
-            value: what the handler returned; ``None`` with an error.
-            error: what the handler raised; ``None`` if it did not.
-
-        Raises:
-            SerializationError: the value cannot be sent; nothing was.
-        """
-        if error is None:
-            self._codec.pack(reply, value, peer, label_result)
-        else:
-            self._codec.pack_failure(reply, error, peer)
-        reply.session = session  # before interceptors see it: it goes this way or not at all
-        self._codec.sending(reply)
-        self._leave(reply, session)
-
-    def _leave(self, reply: Reply, session: Session) -> None:
+    def send(self, reply: Reply, session: Session) -> None:
+        """Send an answer that is packed on the session of its request. It waits for room while the caller does not read."""
         sent = False
         try:
             parts = encode(reply)

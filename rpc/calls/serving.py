@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentTypeError, RpcError, SerializationError
 from ...core.futures import Future, attempt, collect_all, complete_once, run_callbacks
-from ..call_states import ANSWERED, ENDED, PARKED, WAITING
+from ..call_states import ANSWERED, ENDED, PARKED, WAITING, ServingState
 from ..links.link import LinkState
 from ..running import call_variable
 from ..wire.control import decode_ids
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Incoming, Method, Topic
-from .replies import DoneAnswers, Replies, Reply
+from .replies import DoneAnswers, Replies, Reply, label_result
 
 if TYPE_CHECKING:
     from ..flow.flows import Flows
@@ -49,6 +49,8 @@ REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake
 class ServerCall(Incoming):
     """Request that arrived. A handler opens its body and answers with ``reply``, ``reply_with`` or ``fail``, now or later.
 
+    ``wire.frames.decode`` fills what arrived, ``Server.accept`` the rest.
+
     Attributes:
         deadline: time after which the caller does not wait for the answer, by the clock of the program; 0 for never.
         state: where it is in its life (``call_states.py``).
@@ -57,10 +59,6 @@ class ServerCall(Incoming):
         peer: its caller.
         warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
         profiles: for a request of an item: the profiles that record the step which makes the item.
-
-    Args:
-        server: the server.
-        peer: its caller.
     """
 
     __slots__ = (
@@ -76,18 +74,15 @@ class ServerCall(Incoming):
     )
 
     kind = FrameKind.REQUEST
+    peer: Peer
+    deadline: float
+    state: ServingState
+    what: str
+    cancelled: bool
+    warnings: tuple[WarningRow, ...]
+    profiles: tuple[Any, ...]
     _cancellation: Future[bool] | None
-
-    def __init__(self, server: Server, peer: Peer) -> None:
-        self._server = server
-        self.peer = peer
-        self.deadline = 0.0
-        self.state = WAITING
-        self.cancelled = False
-        self._cancellation = None
-        self.what = ""
-        self.profiles: tuple[Any, ...] = ()
-        self.warnings: tuple[WarningRow, ...] = ()
+    _server: Server
 
     @property
     def key(self) -> CallKey:
@@ -262,10 +257,16 @@ class ServerCall(Incoming):
             else:
                 reply = Reply(self.method, self.call_id, 0.0, self.peer.number)
                 reply.deadline = self.deadline
+                # Before interceptors see it: it goes this way or not at all.
+                reply.session = session = self.session
                 if self.warnings:
                     reply.tell(WARNINGS, json.dumps(self.warnings).encode())
-                    self.warnings = ()
-                server.replies.send(reply, self.session, self.peer, value, error)
+                if error is None:
+                    server.codec.pack(reply, value, self.peer, label_result)
+                else:
+                    server.codec.pack_failure(reply, error, self.peer)
+                self.warnings = ()
+                server.replies.send(reply, session)
         self.state = self.state.answer
         self.finish()
 
@@ -369,10 +370,16 @@ class Server:
         if refused is not None:
             self.refused[method] = refused
 
-    def accept(self, call: ServerCall) -> None:
-        """Take a request that arrived. Runs in a reader's thread."""
-        if call.timeout:
-            call.deadline = self.clock.now() + call.timeout
+    def accept(self, call: ServerCall, peer: Peer) -> None:
+        """Take a request that arrived. Runs in a reader's thread.
+
+        Args:
+            call: the request, decoded.
+            peer: its caller.
+        """
+        call._server, call.peer, call.state, call.cancelled, call._cancellation = self, peer, WAITING, False, None
+        call.what, call.warnings, call.profiles = "", (), ()
+        call.deadline = self.clock.now() + call.timeout if call.timeout else 0.0
         key = (call.session.number, call.call_id)
         if key in self.serving:
             call.session.flow.used(call.size)  # a repetition

@@ -61,7 +61,7 @@ class Poller:
                 owner.ready(events)
 
 
-class Watch:
+class SocketWatch:
     """Watch of one stream socket, for input and for room. Any thread changes it; made on the loop's thread.
 
     Args:

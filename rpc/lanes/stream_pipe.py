@@ -19,7 +19,7 @@ from ..threads.pool import MANY_REQUESTS
 from ..threads.timers import Ticker
 from .frame import BATCH_BYTES, FRAME_LENGTH, SCATTERED, FrameHandle, WaitingFrame
 from .pipe import Pipe
-from .poller import Watch
+from .poller import SocketWatch
 from .reading import SharedReading
 from .stream_reader import reader_of
 
@@ -68,7 +68,7 @@ class StreamPipe(Pipe):
         self.over = self.loop.create_future()
         self._socket = connected
         self._flusher = Ticker(self.loop, self._flush_late)
-        self._watch = Watch(poller, connected.fileno(), self)
+        self._watch = SocketWatch(poller, connected.fileno(), self)
         self._writer = StreamWriter(connected, self._watch.room, self._flusher.start, self._broke)
         self._received = received
         self.scattered: Callable[[Any], None] | None = None

@@ -383,13 +383,13 @@ def test_a_repeated_request_runs_once_and_leaves_nothing(cluster, monkeypatch, u
     with cluster("a", "b") as (a, b), a.use():
         accept = b.server.accept
 
-        def twice(call):
+        def twice(call, peer):
             again = copy.copy(call)
             with monkeypatch.context() as patch:
                 tasks = []
                 patch.setattr(b.threads.functions, "submit", tasks.append)
-                accept(call)
-                accept(again)
+                accept(call, peer)
+                accept(again, peer)
             for task in tasks:
                 b.threads.functions.submit(task)
 

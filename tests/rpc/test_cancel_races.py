@@ -74,10 +74,10 @@ def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, kee
     session.flow = workers[1].flows.of(session)
     places = [""]
     while places[-1] is not None:
-        call = ServerCall(server, peer)
+        call = ServerCall()
         call.session, call.attached, call.extras = session, NO_ATTACHMENTS, {}
         call.flags, call.method, call.call_id, call.timeout, call.size = keep, 200, len(places), 0.0, 10
-        places.append(interrupter.run(partial(server.accept, call)))
+        places.append(interrupter.run(partial(server.accept, call, peer)))
         until(lambda: not server.waiting and not server.serving)
     assert len(places) > 10 and len(begun) > len(places) // 2 and len(begun) == len({*begun})
 
