@@ -17,6 +17,8 @@ from rich.console import Console
 from .faults import FAULTS, Pace
 from .plan import FEWEST_WORKERS, RoundPlan, plan_rounds
 from .report import report_all, report_round
+from .restarts.command import play as play_restarts
+from .restarts.trainings import TRAININGS
 from .round import Result, Round
 from .workload import ACTIVITIES, find_activity
 
@@ -29,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play rounds and print the tables; return the exit code."""
     options = parse(arguments)
     console = Console()
+    if options.restarts:
+        seeds = range(options.seed, options.seed + options.seeds)
+        return int(play_restarts(seeds, options.training or list(TRAININGS), console) > 0)
     results: list[Result] = []
     interrupted = False
     try:
@@ -59,12 +64,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         help=f"what workers do: {', '.join(ACTIVITIES)} (default: all), or package.module:function; may be repeated",
     )
+    parser.add_argument(
+        "--restarts", action="store_true", help="kill workers of trainings that restart them, and compare how these end"
+    )
+    parser.add_argument("--seeds", type=int, default=10, help="with --restarts: so many, from --seed on (default: 10)")
+    parser.add_argument(
+        "--training", action="append", choices=list(TRAININGS), help="with --restarts: only this one; may be repeated"
+    )
     parser.add_argument("--quick", action="store_true", help="short time-outs and short faults, for an idle machine")
     options = parser.parse_args(arguments)
     if options.workers < FEWEST_WORKERS:
         parser.error(
             f"--workers must be at least {FEWEST_WORKERS}, for of two none has a majority; you gave {options.workers}"
         )
+    if options.seeds < 1:
+        parser.error(f"--seeds must be at least 1; you gave {options.seeds}")
     if not options.minutes >= 0 or options.first < 0 or (options.rounds is not None and options.rounds < 1):
         parser.error("--minutes and --first must not be below 0, and --rounds at least 1")
     for name in options.activity or ():

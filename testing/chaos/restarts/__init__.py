@@ -1,0 +1,1 @@
+"""``chaos --restarts``: trainings whose workers are killed and restarted, beside the same trainings undisturbed."""

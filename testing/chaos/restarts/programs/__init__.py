@@ -1,0 +1,1 @@
+"""Trainings that ``chaos --restarts`` disturbs: each worker runs one as a script."""

@@ -1,0 +1,62 @@
+"""The trainings that are disturbed: their programs, how they are restarted, and what has to hold at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..checks import Violation
+from .diary import DONE, STEP, Line
+
+Check = Callable[[Sequence[Line], Sequence[Line]], Iterator[Violation]]
+
+
+def same_steps(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator[Violation]:
+    """Check that each step used the samples of the undisturbed training, none was left out, and the results have equal bits."""
+    expected = {(line.rank, line.step): line.note for line in undisturbed if line.kind == STEP}
+    seen = {(line.rank, line.step) for line in lines if line.kind == STEP}
+    for line in lines:
+        if line.kind == STEP and line.note != expected.get((line.rank, line.step)):
+            yield Violation("samples", f"w{line.rank} used {line.note} in step {line.step}")
+    for rank, step in sorted(expected.keys() - seen):
+        yield Violation("left out", f"w{rank} took no step {step}")
+    results = {line.rank: line.note for line in undisturbed if line.kind == DONE}
+    last = {line.rank: line.note for line in lines if line.kind == DONE}
+    if last != results:
+        yield Violation("weights", f"the training ended with {last}, undisturbed with {results}")
+
+
+def same_result(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator[Violation]:
+    """Check that the result is that of the undisturbed training."""
+    results = {line.rank: line.note for line in undisturbed if line.kind == DONE}
+    last = {line.rank: line.note for line in lines if line.kind == DONE}
+    if last != results:
+        yield Violation("updates", f"the training ended with {last}, undisturbed with {results}")
+
+
+@dataclass(frozen=True)
+class Training:
+    """One of them.
+
+    Attributes:
+        name: name of the program, a module of ``programs``.
+        restart: which workers are restarted when one dies: ``telegrad run --restart``.
+        workers: how many there are.
+        steps: how many steps it takes, or each of its trainers.
+        check: what has to hold of its diary, beside that of the undisturbed training.
+    """
+
+    name: str
+    restart: str
+    workers: int
+    steps: int
+    check: Check
+
+
+TRAININGS = {
+    training.name: training
+    for training in (
+        Training("data_parallel", "all", 3, 60, same_steps),
+        Training("pipeline", "all", 3, 60, same_steps),
+    )
+}
