@@ -5,7 +5,7 @@ The shapes are: image (N, C, *input_size), weight (O, C // groups, *kernel_size)
 
 Patches are copied for a few samples at a time, as many as fit a core's cache, into one buffer, and multiplied by BLAS. Layouts
 with the batch or the channels innermost were measured too: they copy faster, but bringing the result back to (N, C, ...)
-order, which ``view`` relies on, costs more.
+order, which ``view`` relies on, costs more. Where rows of images can be copied instead of patches, ``shifted_rows`` does it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from ...dtypes import wide_type
 from ...types import Array, DType
-from . import depthwise
+from . import depthwise, shifted_rows
 from .window import Window, cropped, padded, patches
 
 CACHE = 1 << 19  # bytes of patches that are copied at once
@@ -40,6 +40,8 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
     if depthwise.is_depthwise(image.shape[1], len(weight), window, groups):
         return depthwise.convolve(image, weight, window, bias)
     wide = wide_type(image.dtype)
+    if shifted_rows.fits(window, image.shape[1], len(weight), groups):
+        return shifted_rows.convolve(image, weight, window, bias, wide).astype(image.dtype, copy=False)
     matrix = _matrices(weight, groups).astype(wide, copy=False)
     result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide, like=image)
     for part, columns in _columns(image, window, groups, wide):
@@ -61,6 +63,8 @@ def convolve_weight(output: Array, image: Array, window: Window, groups: int) ->
     count, outputs, inputs = len(image), output.shape[1], image.shape[1] // groups
     if depthwise.is_depthwise(image.shape[1], outputs, window, groups):
         return depthwise.convolve_weight(output, image, window)
+    if shifted_rows.fits(window, image.shape[1], outputs, groups):
+        return shifted_rows.convolve_weight(output, image, window, wide).astype(image.dtype, copy=False)
     rows = output.reshape(count, groups, outputs // groups, math.prod(window.output_size)).astype(wide, copy=False)
     turned = _TURNED[0] < outputs // groups < _TURNED[1]
     result: Any = None
@@ -89,7 +93,9 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
     """
     back = window_back(window)
     stops = len(output) * math.prod(window.output_size)
-    if back is not None and len(weight) <= weight.shape[1] * groups and stops > 4 * len(weight) // groups:
+    inputs = weight.shape[1] * groups
+    by_rows = back is not None and shifted_rows.fits(back, len(weight), inputs, groups)
+    if back is not None and (by_rows or len(weight) <= inputs) and stops > 4 * len(weight) // groups:
         # Copying patches of the output is faster than adding products to the image, if it has no more channels than that
         # and turning the weight costs little beside the product.
         result = convolve(output, weight_back(weight, groups), back, groups)
