@@ -25,11 +25,12 @@ from .dtypes import dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
 from .interception import entered as interceptors_entered
 from .ops.index.array_elements import add_at
-from .ops.reduce.losses import check_reduction, reduced
+from .ops.reduce.losses import check_broadcast, check_reduction, reduced
 from .ops.special.exponential_arrays import expm1_negative, log1p_exp
 from .ops.special.single_error_arrays import normal_share
 from .ops.table.array_functions import row_dots, row_sums
 from .ops.table.blockwise import blockwise
+from .ops.table.dims import one_dim
 from .ops.table.factories import binary, comparison, unary
 from .ops.table.fused import fused
 from .ops.table.in_place import inplace
@@ -83,6 +84,7 @@ __all__ = [
     "blockwise",
     "change",
     "changed",
+    "check_broadcast",
     "check_reduction",
     "check_device",
     "comparison",
@@ -107,6 +109,7 @@ __all__ = [
     "node_label",
     "nodes_below",
     "normal_share",
+    "one_dim",
     "operation",
     "plain",
     "profiles",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Row, Tensor, as_array, keep, operation, record, records, reduced
+from ...core.extend import Row, Tensor, as_array, keep, log1p_exp, operation, record, records, reduced
 from .activation import logsigmoid, softplus
 from .reduction import check_same_shape, chosen_reduction
 
@@ -107,6 +107,11 @@ def _bce_target(xp: Any, g: Any, a: Any, target: Any) -> Any:
 
 
 _BCE = Row("binary_cross_entropy", _bce_input, _bce_target)
+_BCE_WITH_LOGITS = Row(
+    "binary_cross_entropy_with_logits",
+    lambda xp, g, a, target: g * (xp.sigmoid(a) - target),
+    lambda xp, g, a, target: -g * a,
+)
 
 
 @operation
@@ -176,9 +181,25 @@ def binary_cross_entropy_with_logits(
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_same_shape(input, target)
     # -log(sigmoid(x)) is softplus(-x), and -log(1 - sigmoid(x)) is softplus(-x) + x.
-    positive = 1 if pos_weight is None else (pos_weight - 1) * target + 1
-    losses = (1 - target) * input + softplus(-input, threshold=float("inf")) * positive
+    if pos_weight is None and input.dtype == target.dtype and input.dtype in (core.float32, core.float64):
+        losses = _of_logits(input, target)
+    else:
+        positive = 1 if pos_weight is None else (pos_weight - 1) * target + 1
+        losses = (1 - target) * input + softplus(-input, threshold=float("inf")) * positive
     return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def _of_logits(input: Tensor, target: Tensor) -> Tensor:
+    """Return the losses without weights, as one operation."""
+    x, y = input.numpy(force=True), target.numpy(force=True)
+    losses = 1 - y
+    losses *= x
+    losses += log1p_exp(-np.abs(x))
+    losses += np.clip(-x, 0, np.inf)
+    result = Tensor(as_array(losses))
+    if records(input, target):
+        record(_BCE_WITH_LOGITS, result, (input, target), (keep(input), keep(target)))
+    return result
 
 
 @operation

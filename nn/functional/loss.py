@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import core
-from ...core.extend import Row, Tensor, as_array, keep, operation, record, records, reduced
+from ...core.extend import Row, Tensor, as_array, check_broadcast, keep, operation, record, records, reduced
 from .reduction import chosen_reduction
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "smooth_l1_loss",
 ]
 
-_HUBER = Row("huber_loss", lambda xp, g, distance, delta: g * xp.minimum(distance, delta))
+_HUBER = Row("huber_loss", lambda xp, g, difference, delta, scale: g * difference.clip(-delta, delta) * scale)
 
 
 @operation
@@ -113,10 +113,9 @@ def smooth_l1_loss(
     reduction = chosen_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise ValueError(f"beta must not be negative, and you gave {beta}")
-    distance = core.l1_loss(input, target, "none")
     if not beta:
-        return reduced(distance, reduction)
-    return reduced(_huber(distance, beta) / beta, reduction)
+        return core.l1_loss(input, target, reduction)
+    return reduced(_huber("smooth_l1_loss", input, target, beta, 1 / beta), reduction)
 
 
 @operation
@@ -140,15 +139,19 @@ def huber_loss(
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
         raise ValueError(f"delta must be positive, and you gave {delta}")
-    losses = _huber(core.l1_loss(input, target, "none"), delta)
+    losses = _huber("huber_loss", input, target, delta, 1.0)
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
-def _huber(distance: Tensor, delta: float) -> Tensor:
-    away = distance.numpy(force=True)
-    near = np.minimum(away, delta)
-    result = Tensor(as_array(near * (away - 0.5 * near)).astype(away.dtype, copy=False))
-    return record(_HUBER, result, (distance,), (keep(distance),), delta) if records(distance) else result
+def _huber(name: str, input: Tensor, target: Tensor, delta: float, scale: float) -> Tensor:
+    check_broadcast(name, input, target)
+    difference = input - target
+    away = difference.numpy(force=True)
+    near = away.clip(-delta, delta)
+    # Of the products of two negative numbers and two positive ones, the sign is right.
+    values = as_array((away - near * 0.5) * near * scale).astype(away.dtype, copy=False)
+    result = Tensor(values)
+    return record(_HUBER, result, (difference,), (keep(difference),), delta, scale) if records(difference) else result
 
 
 def _weighted(losses: Tensor, weight: Tensor, reduction: str) -> Tensor:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import core
-from ...core import sigmoid
-from ...core.extend import Tensor, operation
+from ...core.extend import ARRAYS, Row, Tensor, keep, operation, record, records
+from .activation import floats, in_dtype_of
 
 __all__ = ["glu", "gumbel_softmax", "log_softmax", "softmax", "softmin"]
 
@@ -27,12 +28,31 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         The input's shape with half the length along ``dim``.
 
     Raises:
+        TypeError: the input is not floating-point.
         ValueError: that dimension has an odd length.
     """
     if not input.ndim or input.size(dim) % 2:
         raise ValueError(f"dim {dim} must have an even length, and the input has shape {input.shape}")
-    first, second = input.chunk(2, dim) if input.shape[dim] else (input, input)
-    return first * sigmoid(second)
+    axis = dim % input.ndim
+    first, second = _halves(ARRAYS, floats(input), axis)
+    share = ARRAYS.sigmoid(second)
+    result = in_dtype_of(input, first * share)
+    return record(_GLU, result, (input,), (keep(input),), axis, share) if records(input) else result
+
+
+def _halves(xp: Any, x: Any, axis: int) -> tuple[Any, Any]:
+    before, half = (slice(None),) * axis, x.shape[axis] // 2
+    return xp.get(x, (*before, slice(half))), xp.get(x, (*before, slice(half, None)))
+
+
+def _glu_rule(xp: Any, g: Any, a: Any, axis: int, forward: Any) -> Any:
+    first, second = _halves(xp, a, axis)
+    share = forward if xp is ARRAYS else xp.sigmoid(second)
+    passed = g * share
+    return xp.concatenate([passed, passed * first * (1 - share)], axis)
+
+
+_GLU = Row("glu", _glu_rule)
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: npt.DTypeLike | None = None) -> Tensor:

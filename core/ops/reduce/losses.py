@@ -12,8 +12,8 @@ from ...dtypes import is_floating, wide_type
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import to
+from ..elementwise.exponential import square
 from ..elementwise.operators import abs as absolute
-from ..elementwise.operators import mul
 from ..index.masking import where
 from ..table.nodes import keep, record, records
 from ..table.operation import operation
@@ -85,8 +85,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: the shapes cannot be broadcast, or ``reduction`` is none of the three.
     """
     check_broadcast("mse_loss", input, target)
-    difference = input - target
-    return reduced(mul(difference, difference), reduction)
+    return reduced(square(input - target), reduction)
 
 
 @operation(function=True)
