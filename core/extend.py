@@ -25,6 +25,7 @@ from .dtypes import dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
 from .interception import entered as interceptors_entered
 from .ops.index.array_elements import add_at
+from .ops.reduce.cumulative import add_runs
 from .ops.reduce.losses import check_broadcast, check_reduction, reduced
 from .ops.special.exponential_arrays import expm1_negative, log1p_exp
 from .ops.special.single_error_arrays import normal_share
@@ -76,6 +77,7 @@ __all__ = [
     "Watcher",
     "abridged",
     "add_at",
+    "add_runs",
     "accumulate_grad",
     "anomaly_mode",
     "as_array",

@@ -305,3 +305,29 @@ def test_a_length_of_1_is_stretched_by_tensordot():
     a, b = tg.ones(2, 1), tg.arange(6.0).reshape(2, 3)
     assert tg.tensordot(a, b, ([1], [1])).tolist() == [[3, 12], [3, 12]]
     assert tg.tensordot(b, a, ([1], [1])).tolist() == [[3, 3], [12, 12]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [0.0, 0.1, 3.0, 40.0])
+def test_exponentials_of_matrices_of_any_norm(dtype, size):
+    """A rotation's exponential is known, and so is its derivative in the direction of the matrix itself."""
+    turn = np.array([[0.0, -size], [size, 0.0]])
+    x = tg.tensor(turn.astype(dtype), requires_grad=True)
+    result = la.matrix_exp(x)
+    wanted = np.array([[np.cos(size), -np.sin(size)], [np.sin(size), np.cos(size)]])
+    tolerance = 2e-5 if dtype == "float32" else 1e-13
+    assert np.allclose(result.detach().numpy(), wanted, atol=tolerance)
+    result.backward(tg.tensor(1e6 * turn.astype(dtype)))
+    # The sum of the gradient's products with the matrix is the derivative along it: turn @ exp(turn).
+    found = (x.grad.double().numpy() * turn).sum()
+    assert np.isclose(found, 1e6 * (turn * (turn @ wanted)).sum(), rtol=1e-4, atol=1e6 * size * size * tolerance * 10)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangles_with_many_right_sides(upper):
+    rng = np.random.default_rng(1)
+    triangle = (np.triu if upper else np.tril)(rng.standard_normal((70, 70))) + 10 * np.eye(70)
+    for columns in (1, 63, 64, 200):
+        wanted = rng.standard_normal((70, columns))
+        found = la.solve_triangular(tg.tensor(triangle), tg.tensor(triangle @ wanted), upper=upper)
+        assert np.allclose(found.numpy(), wanted, atol=1e-12)

@@ -225,3 +225,38 @@ def test_rows_divided_by_their_sums_leave_numpys_buffers_as_they_were(dim):
         result = tg.softmax(tg.tensor(x), dim)
         assert np.getbufsize() == size and np.geterr() == errors
     assert np.allclose(result.numpy(), shares, rtol=1e-6, atol=0)
+
+
+def last_extreme(row, largest):
+    """Return the index of the last extreme of a row, of which nan is the furthest."""
+    if np.isnan(row).any():
+        return int(np.flatnonzero(np.isnan(row))[-1])
+    return int(np.flatnonzero(row == (row.max() if largest else row.min()))[-1])
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 7), (3, 4, 5)])
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_a_running_extreme_and_its_gradient_come_from_its_last_place(name, shape):
+    rng = np.random.default_rng(0)
+    numbers, gradient = rng.integers(-3, 4, shape).astype(np.float32), rng.integers(-9, 9, shape).astype(np.float32)
+    numbers.reshape(-1)[3] = np.nan
+    for dim in range(len(shape)):
+        x = tg.tensor(numbers, requires_grad=True)
+        values, indices = getattr(tg, name)(x, dim)
+        values.backward(tg.tensor(gradient))
+        rows, places = np.moveaxis(numbers, dim, -1), np.moveaxis(indices.numpy(), dim, -1)
+        wanted = np.zeros(rows.shape)
+        for at in np.ndindex(rows.shape):
+            place = last_extreme(rows[at[:-1]][: at[-1] + 1], name == "cummax")
+            assert places[at] == place
+            wanted[at[:-1]][place] += np.moveaxis(gradient, dim, -1)[at]
+        assert np.array_equal(np.moveaxis(x.grad.numpy(), dim, -1), wanted)
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 48, 50, 256])
+def test_products_of_rows_of_any_length(length):
+    x = np.random.default_rng(length).uniform(0.5, 1.5, (3, length)).astype(np.float32)
+    wanted = x.astype(np.float64).prod(1)
+    assert np.allclose(tg.tensor(x).prod(1).numpy(), wanted, rtol=1e-5)
+    assert np.allclose(tg.tensor(x).prod(1, keepdim=True).numpy()[:, 0], wanted, rtol=1e-5)
+    assert tg.tensor(x.T.copy()).T.prod(1).shape == (3,)

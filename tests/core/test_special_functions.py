@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import special
+from telegrad.core.ops.special import exponential_arrays
 
 POINTS = (0.001, 0.7, 1.9, 2.5, 5.5, 11.0, 60.0)
 VALUES = {
@@ -339,3 +340,15 @@ def test_types(name):
     assert function(tg.tensor([1.0], dtype=tg.float16)).dtype == tg.float16
     with pytest.raises(TypeError, match=r"real numbers|no such function"):
         function(tg.tensor([1j]))
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_both_ways_to_compute_smooth_exponentials_are_precise(vectors, monkeypatch):
+    """By NumPy's functions, where it has vector instructions for them, and by polynomials."""
+    monkeypatch.setattr(exponential_arrays, "in_vectors", lambda name: vectors)
+    x = -np.logspace(-6, 2, 5000).astype(np.float32)
+    exact = x.astype(np.float64)
+    assert np.allclose(exponential_arrays.log1p_exp(x), np.log1p(np.exp(exact)), rtol=5e-7, atol=1e-38)
+    assert np.allclose(exponential_arrays.expm1_negative(x), np.expm1(exact), rtol=5e-7)
+    assert not exponential_arrays.expm1_negative(-x).any()
+    assert np.isnan(exponential_arrays.log1p_exp(np.float32([np.nan, -1]))).tolist() == [True, False]

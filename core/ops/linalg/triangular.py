@@ -157,7 +157,9 @@ def _substitute(x: Array, out: Array, upper: bool, unit: bool) -> None:
     block = np.array(upper_part(x, int(unit)) if upper else lower_part(x, -int(unit)))
     if unit:
         block += np.eye(n, dtype=x.dtype)
-    out[...] = np.linalg.solve(block, out)
+    # One right side after the other, LAPACK takes much longer than for the inverse of so small a matrix.
+    many = out.shape[-1] >= 2 * n
+    out[...] = np.matmul(np.linalg.inv(block), out) if many else np.linalg.solve(block, out)
 
 
 _NARROW = 8  # panels of at most this many columns are factored column by column

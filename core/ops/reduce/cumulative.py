@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...array_like import as_array
+from ...array_like import ArrayLike, as_array
 from ...dtypes import to_float, wide_type
 from ...tensors import Tensor
 from ...types import Array
@@ -98,6 +98,33 @@ def _logcumsumexp_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
     return xp.exp(xp.where(a == out, 0.0, a - out)) * _adjoint(xp, g, factors, dim)
 
 
+def _chosen_rule(xp: Any, g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    if xp is not ARRAYS or g.itemsize < 4 or not g.size:
+        return xp.put_along(shape, dim, index, g)
+    result = np.zeros(shape, g.dtype, like=index if isinstance(index, ArrayLike) else g)
+    if isinstance(result, ArrayLike):
+        result.written(add_runs, g, index, dim)
+    else:
+        add_runs(result, g, index, dim)
+    return result
+
+
+def add_runs(result: Array, g: Array, index: Array, dim: int) -> None:
+    """Write the sums of runs of gradients, in which the index of the extreme is the same, to where the runs begin.
+
+    Args:
+        result: zeros, of the shape of ``g``.
+        g: gradients.
+        index: index of the extreme in the dimension ``dim``, which never decreases.
+        dim: the dimension.
+    """
+    rows = np.moveaxis(index, dim, -1)
+    starts = np.flatnonzero(rows == np.arange(rows.shape[-1]))
+    sums = np.zeros(rows.shape, g.dtype)
+    sums.reshape(-1)[starts] = np.add.reduceat(np.moveaxis(g, dim, -1).reshape(-1), starts)
+    result[...] = np.moveaxis(sums, -1, dim)
+
+
 _RECURRENCE = Row(
     "recurrence",
     lambda xp, g, factors, out, dim: _adjoint(xp, g, factors, dim),
@@ -106,7 +133,7 @@ _RECURRENCE = Row(
 _CUMSUM = Row("cumsum", lambda xp, g, dim: xp.cumsum_from_end(g, dim))
 _CUMPROD = Row("cumprod", _cumprod_rule)
 _LOGCUMSUMEXP = Row("logcumsumexp", _logcumsumexp_rule)
-_CHOSEN = Row("cummax", lambda xp, g, shape, dim, index: xp.put_along(shape, dim, index, g))
+_CHOSEN = Row("cummax", _chosen_rule)
 
 
 @operation(method=True, in_place="overwrite")
@@ -271,13 +298,23 @@ def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
     if not x.ndim:
         return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
     values = function.accumulate(x, axis) if x.size else x.copy()
-    positions = np.arange(x.shape[axis]).reshape([-1 if each == axis else 1 for each in range(x.ndim)])
-    hits = np.where((x == values) | (x != x), positions, 0)
-    indices = np.maximum.accumulate(hits, axis) if x.size else hits
+    indices = _last_true((x == values) | (x != x), axis)
     result = Tensor(values)
     if records(input):
         record(_CHOSEN, result, (input,), (), x.shape, axis, indices)
     return ValuesIndices(result, Tensor(indices))
+
+
+def _last_true(hits: Array, axis: int) -> Array:
+    """Return for each element the index of the last true one in the dimension ``axis`` up to it; the first one is true."""
+    if isinstance(hits, ArrayLike):
+        positions = np.arange(hits.shape[axis]).reshape([-1 if each == axis else 1 for each in range(hits.ndim)])
+        return as_array(np.maximum.accumulate(np.where(hits, positions, 0), axis))
+    rows = np.moveaxis(hits, axis, -1)
+    starts = np.flatnonzero(rows)
+    runs = np.diff(starts, append=hits.size)
+    found = np.repeat(starts % max(rows.shape[-1], 1), runs).reshape(rows.shape)
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
 
 
 @operation(method=True)

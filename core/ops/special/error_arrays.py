@@ -10,7 +10,7 @@ import numpy as np
 
 from ...types import Array
 from . import single_error_arrays as single
-from .evaluation import in_double, in_single_or_double, polynomial
+from .evaluation import LONG_BLOCK, in_double, in_single_or_double, polynomial
 
 # Coefficients of numerators (ABOVE) and denominators (BELOW), highest power first.
 _SMALL_ABOVE = (
@@ -69,12 +69,12 @@ _LARGE_BELOW = (
 
 def erf(x: Array) -> Array:
     """Return ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``."""
-    return in_single_or_double(single.erf, _erf, x)
+    return in_single_or_double(single.erf, _erf, x, LONG_BLOCK)
 
 
 def erfc(x: Array) -> Array:
     """Return ``1 - erf(x)``, accurate also where it is close to 0."""
-    return in_single_or_double(single.erfc, _erfc, x)
+    return in_single_or_double(single.erfc, _erfc, x, LONG_BLOCK)
 
 
 def erfcx(x: Array) -> Array:
@@ -89,7 +89,7 @@ def log_ndtr(x: Array) -> Array:
 
 def erfinv(x: Array) -> Array:
     """Return the number whose ``erf`` is ``x``: -inf at -1, inf at 1, nan outside [-1, 1]."""
-    return in_single_or_double(single.erfinv, _erfinv, x)
+    return in_single_or_double(single.erfinv, _erfinv, x, LONG_BLOCK)
 
 
 def _erf(x: Array) -> Array:
