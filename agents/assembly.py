@@ -16,7 +16,7 @@ from ..autograd_dist.extend import (
     serve_passes,
     serve_steps,
 )
-from ..collective.extend import collective_waits, serve_groups
+from ..collective.extend import collective_waits, serve_elastic, serve_groups
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
@@ -111,6 +111,9 @@ def add_parts(agent: Agent) -> None:
     layers = UpperLayers(references.observe, contexts.observe, collective_waits)
     agent.add_part(Observer(agent, partial(observe_worker, agent, layers)))
     agent.add_part(StepQueue(agent))
+    # collective: groups of workers that train together, and change between two steps
+    serve_groups(agent)
+    serve_elastic(agent)
     serve_passes(contexts)
     serve_steps(agent)
     # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.

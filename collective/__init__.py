@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from ..agents import init_process_group
     from . import optim as optim
     from . import parallel as parallel
+    from .elastic import ElasticTraining as ElasticTraining
 else:
     # The first may start an agent, which consists of parts of all layers; the others need nn.
-    __getattr__ = late_imports(__name__, {"optim": ".optim", "parallel": ".parallel"})
+    __getattr__ = late_imports(__name__, {"ElasticTraining": ".elastic", "optim": ".optim", "parallel": ".parallel"})
 
 
 class GroupMember:
@@ -52,6 +53,7 @@ class GroupMember:
 
 
 __all__ = [
+    "ElasticTraining",
     "GroupMember",
     "Join",
     "JoinHook",

@@ -83,7 +83,7 @@ class AgentGroup(ProcessGroup):
     backend = "rpc"
 
     def __init__(self, agent: Agent, name: str, ranks: Sequence[int], timeout: float) -> None:
-        super().__init__(name, ranks, agent.info().id, timeout)
+        super().__init__(name, ranks, agent.number, timeout)
         self._agent = agent
         self._mailbox = agent.part(Mailbox)
         self._failures = agent.part(Failures)
@@ -399,7 +399,7 @@ class AgentGroup(ProcessGroup):
 
     def _first_lost(self, error: WorkerLostError) -> WorkerLostError:
         """Return the error of the member that was lost first: others have left because of that."""
-        gone = [peer for peer in self._agent.peers.gone() if peer.info.id in self.ranks]
+        gone = [peer for peer in self._agent.peers.gone() if peer.number in self.ranks]
         first = gone[0].info.name if error.worker in [peer.info.name for peer in gone] else error.worker
         return error if first == error.worker else gone[0].lost_error()
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..core.late_imports import late_imports
+from .elastic.members import serve_elastic
 from .failures import serve_groups
 from .group import ProcessGroup
 from .observing import collective_waits
@@ -24,5 +25,6 @@ __all__ = [
     "mpi",
     "registry",
     "seconds",
+    "serve_elastic",
     "serve_groups",
 ]

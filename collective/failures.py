@@ -91,7 +91,7 @@ class Failures:
             return
         for rank in ranks:
             peer = self._agent.peers.at(rank)
-            if rank == self._agent.info().id or peer.gone:
+            if rank == self._agent.number or peer.gone:
                 continue
             with contextlib.suppress(RpcError):  # it is lost, or this agent closes: then that is what others hear of
                 what = f"the failure of a collective of group {group!r}"

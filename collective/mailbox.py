@@ -156,7 +156,7 @@ class Mailbox:
             complete_once(future, message)
 
     def _lost(self, peer: Peer) -> None:
-        self._fail(lambda key: key.source == peer.info.id, peer.lost_error())
+        self._fail(lambda key: key.source == peer.number, peer.lost_error())
 
     def _closed(self) -> None:
         name = self._agent.name

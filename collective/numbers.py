@@ -7,3 +7,5 @@ class GroupMethod:
     PASS = 48
     FAIL = 49
     ASK = 50
+    REPORT = 51
+    STATE = 52

@@ -75,7 +75,7 @@ class Watch:
         Raises:
             BaseException: the error with which the collective failed there.
         """
-        blamed, asked, left = set[int](), {self._agent.info().id}, list(late)
+        blamed, asked, left = set[int](), {self._agent.number}, list(late)
         while left:
             answers = {rank: self._ask(rank) for rank in left}
             asked |= answers.keys()

@@ -11,6 +11,7 @@ from .dataset import Dataset as Dataset
 from .dataset import IterableDataset as IterableDataset
 from .dataset import TensorDataset as TensorDataset
 from .distributed import DistributedSampler as DistributedSampler
+from .elastic import ElasticSampler as ElasticSampler
 from .errors import DataLoaderError as DataLoaderError
 from .errors import DataLoaderTimeoutError as DataLoaderTimeoutError
 from .loader import DataLoader as DataLoader
