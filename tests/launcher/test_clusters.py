@@ -54,7 +54,7 @@ def test_restarts_are_for_the_launchers_of_the_machines(told):
     for engine in (["slurm"], ["kubernetes", "--image", "train:1"]):
         output = told("--engine", *engine, "--nnodes", "2", "--roles", "ps,trainer=3", *options)
         assert all(word in output for word in ("trainer=one,ps=all", "--max-restarts", "--within"))
-        assert "the role 'ps', which this job does not have" in told("--engine", *engine, *options, code=2)
+        assert "the role 'trainer', which this job does not have" in told("--engine", *engine, *options, code=2)
 
 
 @pytest.mark.parametrize("engine, policy", [("mpi", "all"), ("ray", "one"), ("slurm", "rest"), ("kubernetes", "rest")])
