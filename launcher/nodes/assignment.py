@@ -66,6 +66,7 @@ class Placement:
         host: where others reach the workers of this node.
         local_rank: number of the first of them among all workers of the job on its machine.
         local_size: how many those are; 0 if they are all this node's.
+        round: how often all workers had been started again when this node came (back).
     """
 
     node: int
@@ -78,6 +79,7 @@ class Placement:
     host: str
     local_rank: int = 0
     local_size: int = 0
+    round: int = 0
 
     def as_message(self) -> dict[str, Any]:
         """Return its attributes, for JSON."""
@@ -104,18 +106,33 @@ class Assignment:
         self._last = 0.0
         self.joined: list[NodeFacts] = []
         self.closed = False
+        self.vacant: list[int] = []  # places of nodes that were lost, and may come back
 
     def join(self, node: NodeFacts, now: float) -> int:
-        """Add a node and return its place in ``joined``.
+        """Add a node and return its place in ``joined``; one that comes back gets the place that it had.
 
         Raises:
             NodeError: it contradicts the others, or comes too late.
         """
-        if problem := self._problem(node):
+        place = self._vacated(node) if self.closed else None
+        if problem := self._problem(node, place):
             raise NodeError(problem)
-        self.joined.append(node)
         self._last = now
-        return len(self.joined) - 1
+        if place is None:
+            self.joined.append(node)
+            return len(self.joined) - 1
+        self.vacant.remove(place)
+        self.joined[place] = node
+        return place
+
+    def _vacated(self, node: NodeFacts) -> int | None:
+        """Return the place of a lost node with this one's number and workers, preferably of the same machine."""
+        alike = [place for place in self.vacant if self._is_alike(self.joined[place], node)]
+        return min(alike, key=lambda place: self.joined[place].host != node.host, default=None)
+
+    @staticmethod
+    def _is_alike(lost: NodeFacts, node: NodeFacts) -> bool:
+        return lost.slots == node.slots and node.rank in (None, lost.rank)
 
     def complete(self, now: float) -> bool:
         """Return whether the job can begin; from then on nobody can join."""
@@ -167,8 +184,8 @@ class Assignment:
         ends = [sum(counts[: number + 1]) for number in range(len(counts))]
         return [names[end - count : end] for end, count in zip(ends, counts)]
 
-    def _problem(self, node: NodeFacts) -> str:
-        if self.closed:
+    def _problem(self, node: NodeFacts, vacated: int | None) -> str:
+        if self.closed and vacated is None:
             return "the job has begun without this node; start it before --nnodes have come"
         if node.version != self._host.version:
             return f"this node has telegrad {node.version}, node 0 has {self._host.version}; install the same on all"
@@ -184,7 +201,8 @@ class Assignment:
                 return (
                     f"this node was started with {option} {_shown(own)}, node 0 with {_shown(other)}; give all the same"
                 )
-        if node.rank is not None and any(node.rank == other.rank for other in self.joined):
+        others = [other for place, other in enumerate(self.joined) if place != vacated]
+        if node.rank is not None and any(node.rank == other.rank for other in others):
             return f"another node has --node-rank {node.rank}; give each its own, or leave it out"
         return ""
 

@@ -83,6 +83,7 @@ class Host:
         self._listen_host = listen_host or host
         self._rules = rules
         self._failed_at: float | None = None
+        self._awaits = False  # the user was told that a lost node may come back
         self._connections: dict[int, NodeConnection] = {}  # of nodes, by their place
         self._resources = ExitStack()
         self.listener = NodeListener(listen_host or host, port, token, self._authority, self._serve_node)
@@ -101,8 +102,8 @@ class Host:
             if inquires(told):
                 connection.send(own_facts())
                 return
-            facts, place = self._join(told, connection)
-            placement = self._wait_for_placement(place)
+            facts, place, number = self._join(told, connection)
+            placement = self._wait_for_placement(place) if number is None else self._wait_to_come_back(place, number)
         except (NodeError, ValueError, TypeError, OSError) as error:
             with suppress(OSError):
                 connection.send({"refused": str(error)})
@@ -113,19 +114,21 @@ class Host:
         except BROKEN as error:
             self._ended(place, _gone(facts, error))
             return
-        self._watch(connection, facts, place)
+        self._watch(connection, facts, place, placement.round)
 
-    def _join(self, told: bytes, connection: NodeConnection) -> tuple[NodeFacts, int]:
+    def _join(self, told: bytes, connection: NodeConnection) -> tuple[NodeFacts, int, int | None]:
+        """Return a node's facts, its place, and the round in which it came back; None if the job has yet to begin."""
         try:
             facts = NodeFacts.from_message(json.loads(told))
             with self._changed:
                 place = self._assignment.join(facts, time.monotonic())
                 self._connections[place] = connection
+                number = None if self._rounds is None else self._rounds.number
                 self._changed.notify_all()
         except NodeError as error:
             logger.warning("a node is refused, which has been told: %s", error)
             raise
-        return facts, place
+        return facts, place, number
 
     def _wait_for_placement(self, place: int) -> Placement:
         with self._changed:
@@ -140,6 +143,14 @@ class Host:
                 raise NodeError(self._failure)
             assert self._placements is not None
             return self._placements[place]
+
+    def _wait_to_come_back(self, place: int, number: int) -> Placement:
+        """Return the part of a node that was lost in the round ``number``; it begins with the next one."""
+        if "verdict" in (answer := self._wait_for_answer(number)):
+            raise NodeError("the job has ended before this node came back")
+        assert self._placements is not None, "the job has begun"
+        host, port = self._assignment.joined[place].host, answer["again"]["master_port"]
+        return replace(self._placements[place], host=host, master_port=port, round=number + 1)
 
     def _place(self) -> None:
         try:
@@ -160,14 +171,16 @@ class Host:
             }
         )
 
-    def _watch(self, connection: NodeConnection, facts: NodeFacts, place: int) -> None:
-        number, answer = 0, dict[str, Any]()
+    def _watch(self, connection: NodeConnection, facts: NodeFacts, place: int, number: int) -> None:
+        answer = dict[str, Any]()
         while "verdict" not in answer:
             try:
                 outcome = Outcome.from_message(connection.receive()["outcome"])
             except BROKEN as error:
                 outcome = _gone(facts, error)
             self._ended(place, outcome)
+            if outcome.absent:
+                return  # it hears nothing; another connection may be of this place now
             answer = self._wait_for_answer(number)
             number += 1
             with suppress(OSError):
@@ -183,6 +196,8 @@ class Host:
             else:
                 number = rounds.number
                 rounds.outcomes.add(place, outcome)
+                if outcome.absent and rounds.may_come_back(place):
+                    self._assignment.vacant.append(place)
                 if rounds.outcomes.failed and self._failed_at is None:
                     self._failed_at = time.monotonic()
             self._changed.notify_all()
@@ -197,19 +212,34 @@ class Host:
         with self._changed:
             assert self._rounds is not None
             while number not in self._answers:
-                late = self._failed_at is not None and time.monotonic() > self._failed_at + VERDICT_SECONDS
-                if self._rounds.outcomes.complete or late:
+                if self._is_over(self._rounds):
                     self._answers[number] = self._conclude(self._rounds)
                     self._changed.notify_all()
                 else:
                     self._changed.wait(0.5)
             return self._answers[number]
 
+    def _is_over(self, rounds: NodeRounds) -> bool:
+        """Return whether the round can be concluded: all nodes have ended or had their time, and those lost are back."""
+        since = time.monotonic() - (self._failed_at or time.monotonic())
+        if rounds.awaits and self._assignment.vacant:
+            if not self._awaits:
+                self._awaits = True
+                logger.warning("a machine is lost: its launcher has %g s to come back (--rdzv-timeout)", self._timeout)
+            return since > self._timeout
+        if since > VERDICT_SECONDS:
+            missing = [place for place in self._connections if not rounds.outcomes.has(place)]
+            if not any(map(rounds.may_come_back, missing)):
+                return True
+            for place in missing:  # it is cut off: its end is seen at once
+                self._connections[place].close()
+        return rounds.outcomes.complete
+
     def _conclude(self, rounds: NodeRounds) -> dict[str, Any]:
-        further = rounds.conclude(time.monotonic())
+        further = rounds.conclude(time.monotonic(), manned=not self._assignment.vacant)
         if not isinstance(further, NextRound):
             return {"verdict": further}
-        self._failed_at = None
+        self._failed_at, self._awaits = None, False
         self._reserved.close()
         self._reserved = self._resources.enter_context(closing(reserve_port(self._listen_host)))
         return {"again": asdict(replace(further, master_port=self._reserved.getsockname()[1]))}
@@ -217,4 +247,4 @@ class Host:
 
 def _gone(facts: NodeFacts, error: Exception) -> Outcome:
     text = f"the launcher at {facts.host} is gone, or cut off ({error})"
-    return Outcome(1, text, gone=True)
+    return Outcome(1, text, gone=True, absent=True)

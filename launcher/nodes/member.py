@@ -51,7 +51,7 @@ class Membership(JobPart):
         except BaseException:
             self._connection.close()
             raise
-        self._round = 0
+        self._round = placement.round
         self._lost = ""  # how the connection to the host ended
         self._answers: queue.SimpleQueue[NextRound | Verdict | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="telegrad-node", daemon=True)

@@ -20,6 +20,7 @@ class Outcome:
         gone: the launcher itself is gone, or was interrupted.
         failure: of a worker there, after which all workers are to be started again.
         again: they may be, as far as this node is concerned.
+        absent: its launcher is gone without a word, and may come back.
     """
 
     exit_code: int
@@ -29,6 +30,7 @@ class Outcome:
     gone: bool = False
     failure: WorkerFailure | None = None
     again: bool = False
+    absent: bool = False
 
     def as_message(self) -> dict[str, Any]:
         """Return its attributes, for JSON."""
@@ -94,7 +96,12 @@ class Outcomes:
     @property
     def may_begin_again(self) -> bool:
         """Return whether no node that has ended forbids to start all workers again."""
-        return all(outcome.again for outcome in self._ended.values())
+        return all(outcome.again or outcome.absent for outcome in self._ended.values())
+
+    @property
+    def absent(self) -> list[int]:
+        """Nodes that are gone without a word."""
+        return [node for node, outcome in self._ended.items() if outcome.absent]
 
     def has(self, node: int) -> bool:
         """Return whether a node has ended."""

@@ -4,8 +4,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..restarts.history import RestartHistory, WorkerFailure
-from ..restarts.rules import RestartRules
+from ..restarts.rules import RestartPolicy, RestartRules
 from ..restarts.words import past_line, restart_line
+from ..spec import role_of
 from .assignment import Placement
 from .outcome import Outcomes
 
@@ -44,37 +45,52 @@ class NodeRounds:
 
     def __init__(self, placements: list[Placement], rules: RestartRules, began: float) -> None:
         self._placements = placements
+        self._rules = rules
         self._began = began
         self._workers = [name for each in sorted(placements, key=lambda each: each.first_rank) for name in each.workers]
         self._history = RestartHistory(rules, len(self._workers))
         self.number = 0
         self.outcomes = self._new_outcomes()
 
-    def conclude(self, now: float) -> NextRound | dict[str, Any]:
+    def may_come_back(self, place: int) -> bool:
+        """Return whether a node that is gone may come back: all workers are started again after its loss."""
+        return self._rules.of(role_of(self._placements[place].workers[0])) is RestartPolicy.ALL
+
+    @property
+    def awaits(self) -> bool:
+        """Return whether the round is over but for nodes that may come back."""
+        outcomes = self.outcomes
+        absent = outcomes.absent
+        return outcomes.complete and outcomes.may_begin_again and bool(absent) and all(map(self.may_come_back, absent))
+
+    def conclude(self, now: float, manned: bool = True) -> NextRound | dict[str, Any]:
         """Return what follows the round: a further one, without its port, or the verdict for all nodes.
 
         Args:
             now: monotonic seconds.
+            manned: each node is there, or has come back.
         """
         found = self.outcomes.verdict()
         if found is None:
             return {}
         place, outcome = found
-        if self.outcomes.complete and self.outcomes.may_begin_again and outcome.failure is not None:
+        comes_back = outcome.absent and self.may_come_back(place)
+        failure = WorkerFailure(0, outcome.exit_code) if comes_back else outcome.failure
+        if manned and self.outcomes.complete and self.outcomes.may_begin_again and failure is not None:
             first = self._placements[place].first_rank
-            failure = WorkerFailure(**{**asdict(outcome.failure), "rank": first + outcome.failure.rank})
-            if (further := self._begin_again(failure, now)) is not None:
+            failure = WorkerFailure(**{**asdict(failure), "rank": first + failure.rank})
+            if (further := self._begin_again(failure, outcome.cause if outcome.absent else "", now)) is not None:
                 return further
         return {"node": self._placements[place].node, "no_restart": self._history.refusal, **outcome.as_message()}
 
-    def _begin_again(self, failure: WorkerFailure, now: float) -> NextRound | None:
+    def _begin_again(self, failure: WorkerFailure, reason: str, now: float) -> NextRound | None:
         restart = self._history.decide(failure, tuple(range(len(self._workers))), now)
         if restart is None:
             return None
         self.number += 1
         self.outcomes = self._new_outcomes()
-        line = restart_line(restart, self._workers, self.number)
-        return NextRound(self.number, restart.delay, 0, line, past_line(restart, self._workers, self._began))
+        line = restart_line(restart, self._workers, self.number, reason)
+        return NextRound(self.number, restart.delay, 0, line, past_line(restart, self._workers, self._began, reason))
 
     def _new_outcomes(self) -> Outcomes:
         return Outcomes([placement.workers for placement in self._placements])

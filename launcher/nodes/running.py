@@ -24,6 +24,8 @@ def run_node(spec: JobSpec, node: "Membership", tell: Callable[[str], None]) -> 
         tell: called with each line for the user.
     """
     history = RestartHistory(spec.restarts, len(spec.workers))
+    for _ in range(node.placement.round):  # this node has come back
+        history.begin_round(range(len(spec.workers)))
     past: list[str] = []
     while True:
         with told_to_others(node):

@@ -7,7 +7,8 @@ from contextlib import closing
 import pytest
 from helpers.launched import TOLD_WAITING, ended, read_until
 from telegrad.launcher.environment import reserve_port
-from telegrad.launcher.nodes.assignment import Placement
+from telegrad.launcher.errors import NodeError
+from telegrad.launcher.nodes.assignment import Assignment, NodeFacts, Placement
 from telegrad.launcher.nodes.outcome import Outcome, Verdict
 from telegrad.launcher.nodes.rounds import NextRound, NodeRounds
 from telegrad.launcher.nodes.token import new_token
@@ -54,6 +55,61 @@ def test_else_the_job_is_over(outcomes):
         job.outcomes.add(place, outcome)
     verdict = Verdict.from_message(job.conclude(30.0))
     assert verdict.outcome in outcomes.values() and verdict.outcome.exit_code and job.number == 0
+
+
+LOST = Outcome(1, "the launcher at x is gone", gone=True, absent=True)
+
+
+@pytest.mark.parametrize("other", [ENDED, FINISHED, Outcome(1, "a0 failed", lost=("b0",), again=True)])
+def test_a_node_that_is_lost_may_come_back(other):
+    for order in itertools.permutations([(0, LOST), (1, other)]):
+        job = rounds()
+        for place, outcome in order:
+            assert not job.awaits
+            job.outcomes.add(place, outcome)
+        assert job.awaits
+        assert (
+            job.conclude(30.0).line == "all 3 workers are started again in 0.1 s (restart 1): the launcher at x is gone"
+        )
+
+
+@pytest.mark.parametrize("other", [Outcome(130, "interrupted", gone=True), Outcome(3, "a0 failed")])
+def test_but_not_if_another_node_forbids_it(other):
+    job = rounds()
+    job.outcomes.add(0, LOST)
+    job.outcomes.add(1, other)
+    assert not job.awaits and "node" in job.conclude(30.0)
+
+
+def test_nor_after_its_time_nor_where_its_workers_have_another_policy():
+    job = rounds()
+    job.outcomes.add(0, LOST)
+    job.outcomes.add(1, ENDED)
+    assert Verdict.from_message(job.conclude(30.0, manned=False)).outcome == LOST
+    parts = [Placement(0, 2, ("ps",), 0, 2, "h", 1, "h"), Placement(1, 2, ("t0",), 1, 2, "h", 1, "x")]
+    job = NodeRounds(parts, RestartRules(RestartPolicy.ALL, (("ps", RestartPolicy.ONE),)), 0.0)
+    job.outcomes.add(0, LOST)
+    job.outcomes.add(1, ENDED)
+    assert not job.awaits and Verdict.from_message(job.conclude(30.0)).outcome == LOST
+
+
+def facts(host="h", rank=None, slots=1, **more):
+    return NodeFacts(host, slots, rank, (3, 3), None, "worker", "1", **more)
+
+
+def test_the_place_of_a_lost_node_is_for_one_with_its_number_and_workers():
+    assignment = Assignment(facts(), join_seconds=5)
+    for number, slots in enumerate((1, 2, 2)):
+        assignment.join(facts(f"h{number}", number, slots), 0.0)
+    assert assignment.complete(0.0)
+    assignment.vacant += [1, 2]
+    for other in (facts(rank=0), facts(rank=3, slots=2), facts(rank=1, slots=1), facts("x", slots=3)):
+        with pytest.raises(NodeError, match="has begun without"):
+            assignment.join(other, 1.0)
+    with pytest.raises(NodeError, match="started with --restart all"):
+        assignment.join(facts(rank=1, slots=2, restarts="all"), 1.0)
+    assert assignment.join(facts("h2", slots=2), 1.0) == 2 and assignment.join(facts("new", 1, 2), 1.0) == 1
+    assert assignment.vacant == [] and [each.host for each in assignment.joined] == ["h0", "new", "h2"]
 
 
 def test_restarts_are_limited_over_all_nodes():
@@ -124,14 +180,39 @@ def test_one_restart_too_many_ends_the_job_on_all_nodes(node):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("signum, code", [(signal.SIGKILL, None), (signal.SIGTERM, 143)])
-def test_a_launcher_that_ends_is_no_reason_for_a_restart(node, signum, code):
-    nodes = [node(TOLD_WAITING, "--restart", "all", rank=0), node(TOLD_WAITING, "--restart", "all")]
+@pytest.mark.parametrize("policy, signum, code", [("all", signal.SIGTERM, 143), ("one", signal.SIGKILL, 1)])
+def test_a_launcher_that_ends_is_no_reason_for_a_restart(node, policy, signum, code):
+    nodes = [node(TOLD_WAITING, "--restart", policy, rank=0), node(TOLD_WAITING, "--restart", policy)]
     for each in nodes:
         read_until(each, 1, "waiting")
     nodes[1].send_signal(signum)
     out, err = nodes[0].communicate()
-    assert nodes[0].returncode == (code or 1) and "waiting" not in out and "again" not in err
+    assert nodes[0].returncode == code and "waiting" not in out and "again" not in err
+
+
+@pytest.mark.processes
+def test_a_node_that_comes_back_takes_its_ranks_again(node):
+    source = f"{TOGETHER}\nif who()[1] == 0: signal.pause()\nrpc.shutdown()"
+    first, last = node(source, "-n", "2", "--restart", "all", rank=0), node(source, "--restart", "all")
+    read_until(last, 1, "workers")
+    last.kill()
+    back = node(source, "--restart", "all")
+    for process, workers in ((first, 2), (back, 1)):
+        out, err = ended(process, 0)
+        assert out.count("workers [(0, 1), (1, 1), (2, 1)]") == workers
+    assert "node 1 of 2: ranks 2 to 2 of 3" in err
+
+
+@pytest.mark.processes
+def test_one_that_does_not_come_back_in_time_ends_the_job(node):
+    options = ("--restart", "all", "--rdzv-timeout", "3")
+    nodes = [node(TOLD_WAITING, *options, rank=0), node(TOLD_WAITING, *options)]
+    for each in nodes:
+        read_until(each, 1, "waiting")
+    nodes[1].kill()
+    _, err = ended(nodes[0], 1)
+    assert "a machine is lost: its launcher has 3 s to come back" in err
+    assert "root cause: node 1: the launcher at 127.0.0.1 is gone, or cut off" in err
 
 
 @pytest.mark.processes
