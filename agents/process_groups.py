@@ -71,12 +71,12 @@ def _open_rpc(timeout: float, init_method: str | None, world_size: int, rank: in
 def _plan(options: GrpcRpcBackendOptions, worker: Agent | None, world_size: int, rank: int) -> Plan:
     """Return the rendezvous of a group, with the rank, world size and secret of this process's worker where none is given."""
     if worker is not None and world_size < 0:
-        if worker.state.dynamic:
+        if worker.state.dynamic and not worker.state.places:
             raise CollectiveError(
                 f"worker {worker.name!r} is in a dynamic group, whose workers come and go, and a process group needs a world "
                 f"size; give init_process_group world_size= and rank="
             )
-        world_size, rank = len(worker.peers), worker.rank if rank < 0 else rank
+        world_size, rank = worker.state.places or len(worker.peers), worker.rank if rank < 0 else rank
     plan = plan_rendezvous(
         options.init_method,
         rank,

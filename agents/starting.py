@@ -112,7 +112,14 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         options = GrpcRpcBackendOptions()
     if not isinstance(options, GrpcRpcBackendOptions):
         raise TypeError(f"rpc_backend_options must be GrpcRpcBackendOptions; you gave {type(options).__name__}")
-    plan = plan_rendezvous(options.init_method, rank, world_size, options.init_timeout, served=meeting_places())
+    plan = plan_rendezvous(
+        options.init_method,
+        rank,
+        world_size,
+        options.init_timeout,
+        served=meeting_places(),
+        replaceable=options.replacement_seconds() > 0,
+    )
     agent = open_agent(name or f"worker{plan.rank}", plan, options, add_parts)
     if agent.state.dynamic:
         open_group(agent, plan)
@@ -169,7 +176,7 @@ def open_agent(
         address = plan.address or options.init_method
         access = None if private else open_to_commands(agent, plan, address)
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
-        agent.joined(members, dynamic=private or plan.world_size == 0)
+        agent.joined(members, private or plan.world_size == 0 or plan.places > 0, plan.places, plan.absent)
         agent.rendezvous = plan.address
         add(agent)
         if access is not None:

@@ -37,7 +37,7 @@ from .receiver import Receiver
 from .running import agent_variable, running_agents
 from .security.handshake import Credentials, check_secret, job_secret
 from .security.tls import own_tls
-from .state import AgentState
+from .state import SHUT_DOWN, AgentState
 from .threads.agent_threads import AgentThreads
 from .threads.ioloop import acquire_loop, release_loop
 from .threads.timers import Timers
@@ -168,15 +168,20 @@ class Agent:
         """Accept sessions on every lane; ``address`` ("host:port") is for the first, its host for all."""
         self.sessions.listen(address)
 
-    def joined(self, records: Iterable[WorkerRecord], dynamic: bool) -> None:
+    def joined(
+        self, records: Iterable[WorkerRecord], dynamic: bool, places: int = 0, absent: Iterable[WorkerRecord] = ()
+    ) -> None:
         """Take the workers of the job and this worker's number. Called before the parts of higher layers are made.
 
         Args:
             records: the workers that the rendezvous has found, this one included.
             dynamic: others may join and leave at any time.
+            places: number of ranks, if lost workers of the job are replaced; else 0.
+            absent: the last workers of the ranks that have none now.
         """
-        self.state.dynamic = dynamic
+        self.state.dynamic, self.state.places = dynamic, places
         self.peers.fill(records)
+        self.peers.remember(absent)
         self.number = self.state.number = self.record.number = self.peers.mine().number
 
     def start(self, records: Iterable[WorkerRecord] | None = None) -> None:
@@ -198,7 +203,7 @@ class Agent:
         """Reason why the agent is closed; empty as long as it is open."""
         return self.state.closed
 
-    def close(self, reason: str = "it has shut down", farewell: bool = True) -> None:
+    def close(self, reason: str = SHUT_DOWN, farewell: bool = True) -> None:
         """End everything at once: calls under way fail, references cannot be used, threads end. Closing again does nothing.
 
         Args:

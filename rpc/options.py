@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 
 from ..core.errors import ArgumentKindError, ArgumentValueError
@@ -11,6 +12,8 @@ DEFAULT_RPC_TIMEOUT = 60.0
 DEFAULT_INIT_METHOD = "env://"
 DEFAULT_INIT_TIMEOUT = 60.0
 UNSET_RPC_TIMEOUT = -1.0
+REPLACEMENT_SECONDS = 60.0
+RESTART_VARIABLE = "TELEGRAD_RESTART"
 MIB = 1 << 20
 GIB = 1 << 30
 
@@ -82,6 +85,9 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             rank 0 takes the host of the rendezvous, and other ranks the address from which this machine reaches that host.
         listen_host: address of this machine to listen at, if others reach it by another one, as behind NAT: ``"0.0.0.0"``
             for all. ``None`` takes ``TELEGRAD_LISTEN_HOST``.
+        replace_within: seconds in which a lost worker of a job of fixed size may be replaced by one of its name and rank: by
+            itself, started again. ``shutdown`` of the others waits so long for it. 0: lost workers are not replaced. ``None``:
+            60 if a launcher says that it starts workers again (``TELEGRAD_RESTART``), else 0. Give all workers the same.
         ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
         rref_places: record the line of the program that makes each reference, for ``telegrad memory --where`` and
             ``rpc.observe``. It takes some microseconds a reference. ``None`` does it if ``TELEGRAD_RREF_PLACES`` is 1.
@@ -98,6 +104,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
     insecure: bool = field(default=False, kw_only=True)
     host: str | None = field(default=None, kw_only=True)
     listen_host: str | None = field(default=None, kw_only=True)
+    replace_within: float | None = field(default=None, kw_only=True)
     ignore_rref_leaks: bool = field(default=False, kw_only=True)
     rref_places: bool | None = field(default=None, kw_only=True)
 
@@ -119,3 +126,11 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             seconds = getattr(self, name)
             if not isinstance(seconds, (int, float)) or not seconds > 0:
                 raise ValueError(f"{name} must be a number of seconds above 0; you gave {seconds!r}")
+        if self.replace_within is not None:
+            check_timeout("replace_within", self.replace_within)
+
+    def replacement_seconds(self) -> float:
+        """Return the seconds in which a lost worker may be replaced; 0 if lost workers are not replaced."""
+        if self.replace_within is not None:
+            return self.replace_within
+        return REPLACEMENT_SECONDS if os.environ.get(RESTART_VARIABLE) in ("one", "rest") else 0.0

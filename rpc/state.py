@@ -6,6 +6,9 @@ import os
 
 from ..core.errors import AgentClosedError
 
+SHUT_DOWN = "it has shut down"
+"""Reason for the end of a worker that does not come back: its program has called ``shutdown``."""
+
 
 class AgentState:
     """Name, rank, number and phase of one agent.
@@ -17,20 +20,27 @@ class AgentState:
     Attributes:
         number: identifies the worker in messages: its rank, unless a dynamic group gave it another number.
         dynamic: other workers may join and leave at any time.
+        places: number of ranks, each of which has one worker at a time; 0 unless lost workers of the job are replaced.
         process_id: the process that the agent belongs to.
         leaving: all workers agreed to leave: from here on, disconnects are expected.
         closed: why the agent is closed; empty as long as it is open. In a forked child every agent of the parent is closed.
     """
 
-    __slots__ = ("closed", "dynamic", "leaving", "name", "number", "process_id", "rank")
+    __slots__ = ("closed", "dynamic", "leaving", "name", "number", "places", "process_id", "rank")
 
     def __init__(self, name: str, rank: int) -> None:
         self.name = name
         self.rank = self.number = rank
         self.dynamic = False
+        self.places = 0
         self.process_id = os.getpid()
         self.leaving = False
         self.closed = ""
+
+    @property
+    def ends_together(self) -> bool:
+        """Return whether the workers leave together, when none has work for another; those of an open group leave alone."""
+        return self.places > 0 or not self.dynamic
 
     def check_open(self) -> None:
         """Raise if the agent cannot be used here.

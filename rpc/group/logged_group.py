@@ -1,4 +1,4 @@
-"""Dynamic group in a file: every member admits newcomers, and none has to stay. The driver of one member.
+"""Group in a file: every member admits newcomers, and none has to stay. The driver of one member.
 
 A member that is asked to admit a newcomer reads the file, and takes all into account whose lines are there. The one of the
 lowest number stays connected to each worker, so that a death is noticed, and writes into the file which members are lost.
@@ -67,16 +67,18 @@ class LoggedGroup:
                 for record in members:
                     self._agent.losses.joined(record)
                 if self._is_lowest():
-                    self._watch([self._agent.peers.at(record.number) for record in members])
+                    # Also those that the file does not name: a worker that needed its place may have written that it is dead.
+                    self._watch({record.number for record in members})
         except RendezvousError as error:
             logger.warning("worker %r cannot look after its group: %s", self._agent.name, error)
 
-    def _watch(self, members: list[Peer]) -> None:
-        for peer in members:
+    def _watch(self, members: set[int]) -> None:
+        for peer in self._agent.peers:
             if self._agent.closed:
                 return
             if peer.gone:
-                self._log.leave(peer.number, LOCK_SECONDS)
+                if peer.number in members:
+                    self._log.leave(peer.number, LOCK_SECONDS)
             elif peer.number != self._agent.number:
                 self._agent.sessions.dial_missing(peer)
 

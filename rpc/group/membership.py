@@ -145,13 +145,16 @@ class MembershipEvents:
             UnknownWorkerError: the job has no such worker, and no worker can join it.
             WorkerLostError: that worker is gone, and no worker can join.
         """
+        state = self._agent.state
         try:
             peer = self._agent.peers.find(name)
-            peer.check_present()
-        except Exception:
-            if self._agent.state.dynamic:
+        except UnknownWorkerError:
+            if state.dynamic and not state.places:
                 return None
             raise
+        if peer.gone and state.dynamic:
+            return None
+        peer.check_present()
         return peer.info
 
     def _give_up(self, found: Future[list[WorkerInfo]], seconds: float) -> None:

@@ -7,7 +7,9 @@ and nothing is on its way. Then, and only then, the leader sends `Go` (Mattern 1
 workers are left out, with all that was sent to and by them. When the leader is lost, the next one starts again.
 
 Messages must arrive exactly once, in any order (the control queue), and must not be counted themselves. Every worker must be
-told of every loss, and also when a worker that has finished leaves. A worker leaves soon after `Finish`. It looks for no new
+told of every loss, and also when a worker that has finished leaves. Where lost workers are replaced, the place of one stays
+*vacant* until another worker has it or it is given up, and no worker leaves before. Every worker must know the one that joins
+before that sends anything. A worker leaves soon after `Finish`. It looks for no new
 leader, because otherwise all workers would dial one another while they leave. Its goodbye says that all workers leave
 (`AllAgreed`). A worker that gets this goodbye may leave too: its own `Go` is on its way, or was lost with the leader.
 """
@@ -34,6 +36,25 @@ class ShutdownCalled(NamedTuple):
     counts: Callable[[], Counts]
 
 
+class PlaceVacant(NamedTuple):
+    """A worker is about to be lost, and may be replaced: its number names the place until then."""
+
+    number: int
+
+
+class PlaceGivenUp(NamedTuple):
+    """No worker comes to the place of one that was lost."""
+
+    number: int
+
+
+class WorkerJoined(NamedTuple):
+    """A worker has joined, perhaps in the place of one that was lost."""
+
+    number: int
+    place: int | None
+
+
 class AllAgreed(NamedTuple):
     """A worker left because the leader had told all workers to leave."""
 
@@ -48,7 +69,17 @@ class InquiryDue(NamedTuple):
     """The driver wants to know which workers this one waits for, for example for the message of a timeout."""
 
 
-Event: TypeAlias = ShutdownCalled | Received[int, Message] | WorkerLost[int] | AllAgreed | PauseEnded | InquiryDue
+Event: TypeAlias = (
+    ShutdownCalled
+    | Received[int, Message]
+    | WorkerLost[int]
+    | PlaceVacant
+    | PlaceGivenUp
+    | WorkerJoined
+    | AllAgreed
+    | PauseEnded
+    | InquiryDue
+)
 
 # -- instructions
 
@@ -67,10 +98,20 @@ Instruction: TypeAlias = Send[int, Message] | Pause | Finish
 
 
 class Quiescence:
-    """Machine of the worker of number ``me`` among the numbers ``workers``."""
+    """Machine of the worker of number ``me`` among the numbers ``workers``.
 
-    def __init__(self, me: int, workers: Iterable[int]) -> None:
+    Args:
+        me: number of the worker.
+        workers: numbers of all workers, this one included.
+        vacant: numbers of the workers that were lost before and may be replaced.
+
+    Attributes:
+        vacant: numbers of the workers that were lost and may be replaced.
+    """
+
+    def __init__(self, me: int, workers: Iterable[int], vacant: Iterable[int] = ()) -> None:
         self.me = me
+        self.vacant = set(vacant)
         self.finished = False
         self._instructions: list[Instruction] = []
         self._live = IntervalSet(workers)  # numbers of the live workers, this worker's too
@@ -107,6 +148,13 @@ class Quiescence:
             case WorkerLost(number):
                 if self._is_live(number) and number != self.me:
                     self._lose(number)
+            case PlaceVacant(number):
+                self.vacant.add(number)
+            case PlaceGivenUp(number):
+                self.vacant.discard(number)
+                self._lead()
+            case WorkerJoined(number, place):
+                self._join(number, place)
             case AllAgreed(number):
                 if self._is_live(number) and self._counts is not None:
                     self._go()
@@ -173,6 +221,18 @@ class Quiescence:
         self._answer_if_possible()
         self._lead()
 
+    def _join(self, number: int, place: int | None) -> None:
+        if place is not None:
+            self.vacant.discard(place)
+        if number in self._lost:
+            return
+        self._live.add(number)
+        self._asking, self._previous = False, None
+        if number < self.leader:
+            self._leader = number
+            if self._counts is not None and not self.finished:
+                self._report_ready()
+
     def _receive(self, sender: int, message: Message) -> None:
         if isinstance(message, Missing):
             self._missing = message.numbers
@@ -208,12 +268,12 @@ class Quiescence:
         """Answer the questions of leaders that know of no loss which is unknown here.
 
         While a loss is unknown here, a message of the lost worker may still arrive and start work, after an answer that
-        said that this worker is idle.
+        said that this worker is idle. A worker that was lost before this one joined has sent it nothing.
         """
         if self._counts is None or self.finished:
             return
         for leader, ask in list(self._questions.items()):
-            if self._lost.issuperset(ask.lost):
+            if not any(number in self._live for number in ask.lost):
                 del self._questions[leader]
                 self._send(leader, CountsReport(ask.round, self._counts()))
 
@@ -231,7 +291,8 @@ class Quiescence:
     # -- the leader
 
     def _lead(self) -> None:
-        idle_or_led = self.finished or self.leader != self.me or len(self._ready) < len(self._live)
+        waits = bool(self.vacant) or len(self._ready) < len(self._live)
+        idle_or_led = self.finished or self.leader != self.me or waits
         if idle_or_led or self._asking or self._pausing or self._counts is None:
             return
         self._round += 1

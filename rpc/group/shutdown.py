@@ -12,6 +12,7 @@ from ...core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ...core.extend import abridged
 from ...core.futures import Future, complete_once, interruptible, program_clock
 from ..options import check_timeout
+from ..state import SHUT_DOWN
 from ..threads.notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits
 from ..wire.messages import Topic
 from . import quiescence as q
@@ -38,6 +39,8 @@ class Shutdown:
         self.finished: Future[None] = Future()
         self._lock = threading.Lock()
         self._made: q.Quiescence | None = None
+        # By rank: the number of the worker that was lost and may be replaced.
+        self._vacant = {peer.info.id: peer.number for peer in agent.peers.gone()} if agent.state.places else {}
         self._waits: dict[str, float] = {}  # the wait for the others, and since when
         self._notices = LongWaits(
             agent.timers, FIRST_SECONDS, lambda: list(self._waits.items()), self._tell, NEXT_SECONDS
@@ -45,7 +48,8 @@ class Shutdown:
         agent.control.on(Topic.QUIESCENCE, self._received)
         agent.on_close.append(self._on_close)
         agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.number)))
-        agent.losses.on_lost.append(lambda peer: self._handle(q.WorkerLost(peer.number)))
+        agent.losses.on_lost.append(self._lost)
+        agent.losses.on_joined.append(self._joined)
 
     def begin(self) -> None:
         """Begin: user code here has called shutdown."""
@@ -71,7 +75,7 @@ class Shutdown:
 
     def missing_names(self) -> list[str]:
         """Return the names of the workers that shutdown waits for."""
-        return [self.agent.peers.at(rank).info.name for rank in self._missing()]
+        return [self.agent.peers.at(number).info.name for number in self._missing()]
 
     def reasons(self) -> str:
         """Return the names of the workers that shutdown waits for, and the calls of this worker that are under way."""
@@ -117,16 +121,44 @@ class Shutdown:
 
     def _missing(self) -> list[int]:
         with self._lock:
-            return self._machine().missing()
+            machine = self._machine()
+            return [*machine.missing(), *([] if machine.finished else sorted(machine.vacant))]
 
     def _machine(self) -> q.Quiescence:
         # lock held; made when first needed, because the workers are not known before
         if self._made is None:
-            self._made = q.Quiescence(self.agent.number, self.agent.peers.numbers())
+            self._made = q.Quiescence(self.agent.number, self.agent.peers.numbers(), self._vacant.values())
+            for number in self._vacant.values():
+                self._expect(number)
         return self._made
 
+    # -- workers that are lost, and those that take their places
+
+    def _lost(self, peer: Peer) -> None:
+        if self._may_be_replaced(peer):
+            with self._lock:
+                self._machine()
+                self._vacant[peer.info.id] = peer.number
+            self._handle(q.PlaceVacant(peer.number))
+            self._expect(peer.number)
+        self._handle(q.WorkerLost(peer.number))
+
+    def _may_be_replaced(self, peer: Peer) -> bool:
+        state = self.agent.state
+        latest = self.agent.peers.find(peer.info.id)
+        return bool(state.places) and not state.leaving and peer.gone != SHUT_DOWN and latest is peer
+
+    def _expect(self, number: int) -> None:
+        """Give a place up after a while."""
+        self.agent.timers.after(self.agent.options.replacement_seconds(), self._handle, q.PlaceGivenUp(number))
+
+    def _joined(self, peer: Peer) -> None:
+        with self._lock:
+            place = self._vacant.pop(peer.info.id, None)
+        self._handle(q.WorkerJoined(peer.number, place))
+
     def _handle(self, event: q.Event) -> None:
-        if self.agent.state.dynamic:  # workers of a dynamic group do not leave together
+        if not self.agent.state.ends_together:
             return
         with self._lock:
             machine = self._machine()
@@ -179,10 +211,10 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
         )
     try:
         if graceful:
-            if agent.state.dynamic:
-                _wait_for_own_work(agent, timeout)
-            else:
+            if agent.state.ends_together:
                 _wait_for_all(agent, agent.part(Shutdown), timeout)
+            else:
+                _wait_for_own_work(agent, timeout)
     finally:
         agent.close()
 
@@ -200,7 +232,7 @@ def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
 
 
 def _wait_for_own_work(agent: Agent, timeout: float) -> None:
-    """Wait until no work is under way at two looks in a row, and none was between. For a worker of a dynamic group."""
+    """Wait until no work is under way at two looks in a row, and none was between. For a worker of an open group."""
     agent.part(Shutdown).begin()
     deadline = program_clock.now() + (timeout or math.inf)
     idle_at = -1

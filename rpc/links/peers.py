@@ -45,6 +45,14 @@ class Peers:
             for record in table:
                 self.add(record)
 
+    def remember(self, records: Iterable[WorkerRecord]) -> None:
+        """Take workers that were lost before this one joined: calls to their names fail as calls to a lost worker."""
+        for record in records:
+            peer = self.by_number.setdefault(record.number, self._peer(record))
+            self._by_rank.setdefault(record.rank, peer)
+            self._by_name.setdefault(record.name, peer)
+            self.mark_gone(peer, "it was lost before this worker joined")
+
     def add(self, record: WorkerRecord) -> Peer:
         """Take a worker, unless it is known."""
         if record.number not in self:

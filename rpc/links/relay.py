@@ -47,6 +47,8 @@ class Relay:
     def received(self, frame: Any) -> tuple[Peer, bytes] | None:
         """Take a frame that came through another worker. Return its author and the frame inside if it is for this worker."""
         author, receiver, hops, inner = decode_relay(frame)
+        if self._state.dynamic and not (author in self._peers and receiver in self._peers):
+            return None  # one of them was lost before this worker joined
         writer, peer = self._peers.at(author), self._peers.at(receiver)  # raises if one of them does not exist
         if receiver == self._state.number:
             return writer, inner

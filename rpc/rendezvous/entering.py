@@ -1,8 +1,12 @@
-"""Rendezvous of a dynamic group in a file: a worker writes that it joins, and then asks every member to know it.
+"""Rendezvous of a group in a file: a worker writes that it joins, and then asks every member to know it.
 
 The line in the file gives it its number, and settles which of two workers of one name has it. A member answers with those that
 it knows, once it has read the file up to that line. So when all earlier members have answered, each worker that this one will
 call knows it. A member that does not answer may be lost: then another of them writes so, or does not name it in its answer.
+
+In a job of fixed size that replaces lost workers no worker is asked before all have come together: each reads who they are.
+Until then, and when no member is left, no worker says who is lost. So the worker that needs a place writes that the one before
+it has left, if that is proven dead.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from ...core.errors import RendezvousError
+from ...core.errors import AuthenticationError, RendezvousError
 from ...core.futures import interruptible
 from ..lanes.addresses import join_address
 from ..links.worker_records import WorkerRecords
@@ -35,17 +39,21 @@ SCHEME = "grpc://"
 
 
 class GroupRendezvous:
-    """Rendezvous of a dynamic group in a file.
+    """Rendezvous of a group in a file.
 
     Args:
         make: makes the file's log; gets the seconds that joining may take.
+        places: number of ranks of a job of fixed size that replaces lost workers; 0 for an open group.
 
     Attributes:
         log: the group's log, once this worker has joined.
+        absent: the last workers of the places that had none when this worker joined.
     """
 
-    def __init__(self, make: Callable[[float], FileLog]) -> None:
+    def __init__(self, make: Callable[[float], FileLog], places: int = 0) -> None:
         self.log: GroupLog
+        self.absent: list[WorkerRecord] = []
+        self._places = places
         self._make = make
         self._host: RendezvousHost
 
@@ -64,9 +72,12 @@ class GroupRendezvous:
         Args:
             me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
         """
-        self.log = GroupLog(self._make(timeout), me.secret)
+        self.log = GroupLog(self._make(timeout), me.secret, self._places)
         self._host.wait(me.record, 0, timeout)
-        return _Entering(self.log, me, timeout, keepalive).run()
+        entering = _Entering(self.log, me, timeout, keepalive)
+        records = entering.run()
+        self.absent = entering.absent
+        return records
 
     def open_group(self, admit: Admit) -> None:
         """Answer each joiner with the list of workers that ``admit`` returns."""
@@ -89,6 +100,8 @@ class _Entering:
         self._heard: set[int] = set()  # numbers of the members that have answered anything
         self._knowers: dict[int, set[int]] = {}  # by number of a member that knows this worker: all that it knows
         self._failures: dict[int, str] = {}  # by member's number: why the last question to it failed
+        self._dead: set[int] = set()  # numbers of the members whose process is proven to have ended
+        self.absent: list[WorkerRecord] = []
 
     def run(self) -> WorkerRecords:
         self._thread = acquire_loop()
@@ -112,10 +125,16 @@ class _Entering:
         """Go on as far as the file and the answers allow; return the records of the members when all know this worker."""
         me = self._me.record
         before, self._number = self._number, members.number_of(me)
+        if members.places and not members.founders:
+            self._meet(members)
+            return None
+        if any(each.identity == me.identity for each in members.founders):
+            return WorkerRecords.of(members.founders)
         if self._number is not None:
             known = [each for each in members.records() if each.number <= self._number and self._is_there(each.number)]
             silent = [each for each in known if each.number not in {self._number, *self._knowers}]
             if not silent:
+                self.absent = members.absent()
                 return WorkerRecords.of(known)
         elif before is not None:
             raise RendezvousError(f"worker {me.name!r} was counted as lost while it joined; start it again")
@@ -127,10 +146,32 @@ class _Entering:
             silent = [holder]
             if holder.number in self._heard and time.monotonic() > self._free_at:
                 members.check(me)
+        if members.places and self._dead.issuperset(each.number for each in silent):
+            silent = [
+                each for each in members.records() if each.number != self._number
+            ]  # is any of them left to say who is lost?
+            if self._dead.issuperset(each.number for each in silent):
+                self._remove(silent)
         for member in silent:
             self._ask(member)
         self._tell(silent)
         return None
+
+    def _meet(self, members: GroupMembers) -> None:
+        """Go on as far as possible towards the first meeting of all workers of a job of fixed size."""
+        if self._number is None:
+            if (holder := members.holder(self._me.record)) is None:
+                members.check(self._me.record)
+                self._log.join(self._me.record)
+            elif holder.number in self._dead:
+                self._remove([holder])
+            else:
+                self._ask(holder)
+        self._tell([], members.missing())
+
+    def _remove(self, members: list[WorkerRecord]) -> None:
+        for member in members:
+            self._log.leave(member.number, self._left())
 
     def _is_there(self, number: int) -> bool:
         """Return whether all that know this worker know that member; one that does not counts it as lost."""
@@ -146,7 +187,13 @@ class _Entering:
             del self._asked[number]
             try:
                 self._note(number, question.result())
+            except AuthenticationError as error:
+                if not self._log.places:
+                    raise  # waiting does not help
+                self._failures[number] = str(error)  # another worker may have the port of one that has died
             except (OSError, asyncio.TimeoutError) as error:
+                if isinstance(error, ConnectionRefusedError):
+                    self._dead.add(number)
                 self._failures[number] = failure_of(error)
 
     def _note(self, number: int, answer: WorkerRecords) -> None:
@@ -158,16 +205,21 @@ class _Entering:
         joining = Joining(self._me, address_of(member), 0, self._left(), self._keepalive, host=member)
         return await joining.attempt()
 
-    def _tell(self, silent: list[WorkerRecord]) -> None:
+    def _tell(self, silent: list[WorkerRecord], missing: str = "") -> None:
         """Tell the user of a long wait; raise at the deadline."""
         name = self._me.record.name
+        if missing and time.monotonic() > self._deadline:
+            raise RendezvousError(
+                f"the rendezvous in {self._log.name} did not fill within {self._timeout:g} s: {missing}; start them all"
+            )
         if time.monotonic() > self._deadline:
             raise RendezvousError(
                 f"worker {name!r} could not join the group in {self._log.name} within {self._timeout:g} s: "
                 f"{self._describe(silent)}, and has not left; if no worker of that group runs any more, {self._log.remedy}"
             )
         if self._notices.due(time.monotonic()):
-            logger.warning("worker %r waits to join the group in %s: %s", name, self._log.name, self._describe(silent))
+            reason = missing or self._describe(silent)
+            logger.warning("worker %r waits to join the group in %s: %s", name, self._log.name, reason)
 
     def _describe(self, silent: list[WorkerRecord]) -> str:
         first = silent[0]

@@ -23,12 +23,15 @@ class GroupHistory:
     A worker joins once: the lines of a worker that was a member before have no effect, and neither has one whose name or rank
     another member has at that place in the log.
 
+    Args:
+        places: number of ranks; 0 for an open group.
+
     Attributes:
         members: those now.
     """
 
-    def __init__(self) -> None:
-        self.members = GroupMembers()
+    def __init__(self, places: int = 0) -> None:
+        self.members = GroupMembers(places=places)
         self._joined: set[bytes] = set()  # identities
 
     def join(self, worker: WorkerRecord) -> None:
@@ -57,18 +60,21 @@ class GroupLog:
     Args:
         file: the file.
         secret: the job's secret.
+        places: number of ranks; 0 for an open group.
 
     Attributes:
         name: name of the file, for messages.
         pause: seconds between two reads.
         remedy: advice for a user whose file cannot be used.
+        places: as given.
     """
 
-    def __init__(self, file: FileLog, secret: bytes) -> None:
+    def __init__(self, file: FileLog, secret: bytes, places: int = 0) -> None:
         self.name, self.pause, self.remedy = file.name, file.pause, file.remedy
         self._file = file
         self._lines = SignedLog(file, secret)
-        self._history = GroupHistory()
+        self._history = GroupHistory(places)
+        self.places = places
         self._lock = threading.Lock()
 
     def join(self, worker: WorkerRecord) -> None:
@@ -77,7 +83,7 @@ class GroupLog:
         Raises:
             RendezvousError: the file cannot be written.
         """
-        self._lines.append({**describe_worker(worker), "group": "join"})
+        self._lines.append({**describe_worker(worker), "group": "join", "places": self.places})
 
     def leave(self, number: int, seconds: float) -> None:
         """Write that the worker of a number has left or is lost, waiting up to ``seconds`` for the file.
@@ -107,6 +113,10 @@ class GroupLog:
             worker = described_worker(line)
             if isinstance(worker, str):
                 raise self._lines.error(f"holds a group that this worker cannot join: {worker}", self.remedy)
+            if (places := line.get("places", 0)) != self.places:
+                given = [f"world_size={each}" if each else "no world_size" for each in (places, self.places)]
+                words = f"worker {worker.name!r} gives {given[0]}, this worker {given[1]}"
+                raise self._lines.error(f"holds another group: {words}", f"give all the same, or {self.remedy}")
             self._history.join(worker)
         elif not (line.get("purpose") or self._history.begun):  # process groups may come together there too
             raise self._lines.error("holds a rendezvous of a fixed world size", f"give world_size=, or {self.remedy}")

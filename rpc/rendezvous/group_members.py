@@ -1,10 +1,17 @@
-"""Members of a dynamic group: a pure state machine. Each that joins gets the next number, which is never used again."""
+"""Members of a group: a pure state machine. Each that joins gets the next number, which is never used again.
+
+The group is open, or it has as many places as a job of fixed size has ranks. Such a job begins when all places are taken: those
+workers are its founders. Later a worker may take the place of one that has left or was lost, under the same name. If all have
+left, the job begins anew.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...core.errors import RendezvousError
+from ...core.extend import abridged
+from .members import SHOWN
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
@@ -18,10 +25,17 @@ class GroupMembers:
 
     Args:
         first: number of the first worker that joins.
+        places: number of ranks; 0 for an open group.
+
+    Attributes:
+        founders: members when all places were taken first; none before, and in an open group.
     """
 
-    def __init__(self, first: int = 0) -> None:
+    def __init__(self, first: int = 0, places: int = 0) -> None:
+        self.places = places
+        self.founders: list[WorkerRecord] = []
         self._members: dict[int, WorkerRecord] = {}
+        self._latest: dict[int, WorkerRecord] = {}  # by rank: the last worker that had it since the job began
         self._next = first
 
     def add(self, worker: WorkerRecord) -> None:
@@ -32,14 +46,22 @@ class GroupMembers:
         """
         self.check(worker)
         worker.number, self._next = self._next, self._next + 1
-        self._members[worker.number] = worker
+        self._members[worker.number] = self._latest[worker.rank] = worker
+        if self.places and not self.founders and len(self._members) == self.places:
+            self.founders = self.records()
+            self._latest = {each.rank: each for each in self.founders}
 
     def check(self, worker: WorkerRecord) -> None:
         """Raise if a worker cannot join now.
 
         Raises:
-            RendezvousError: no number is left, or another member has its name or rank.
+            RendezvousError: no number is left, another member has its name or rank, or that rank has another name.
         """
+        if self.founders and (before := self._latest[worker.rank]).name != worker.name:
+            raise RendezvousError(
+                f"worker {worker.name!r} cannot have rank {worker.rank}, which is that of worker {before.name!r} in this job; "
+                f"a worker that is started again keeps its name and its rank"
+            )
         if (holder := self.holder(worker)) is not None:
             raise RendezvousError(
                 f"worker {worker.name!r} (rank {worker.rank}, process {worker.process_id}) cannot join: worker "
@@ -53,6 +75,8 @@ class GroupMembers:
     def remove(self, number: int) -> None:
         """Forget the member of a number, if there is one."""
         self._members.pop(number, None)
+        if not self._members:
+            self.founders = []
 
     def holder(self, worker: WorkerRecord) -> WorkerRecord | None:
         """Return the other member that has the worker's name or rank."""
@@ -62,6 +86,17 @@ class GroupMembers:
     def number_of(self, worker: WorkerRecord) -> int | None:
         """Return the number of a worker that is a member."""
         return next((each.number for each in self._members.values() if each.identity == worker.identity), None)
+
+    def absent(self) -> list[WorkerRecord]:
+        """Return the last worker of each place that has none now; none before the job has begun."""
+        return [each for each in self._latest.values() if self.founders and each.number not in self._members]
+
+    def missing(self) -> str:
+        """Return which ranks no member has, in words."""
+        taken = {each.rank for each in self._members.values()}
+        absent = [rank for rank in range(self.places) if rank not in taken]
+        shown = abridged([*map(str, absent)], SHOWN, "more")
+        return f"{len(taken)} of {self.places} workers came; rank{'s' * (len(absent) > 1)} {shown} did not"
 
     def numbers(self) -> list[int]:
         """Return the numbers of the members."""

@@ -180,6 +180,7 @@ class Plan:
     """Rendezvous to join, the rank and world size to join with, and the credentials that the rendezvous gives this worker.
 
     Attributes:
+        places: number of ranks, if lost workers of the job are replaced; else 0.
         secret: the job's secret; None for the environment's or the user's.
         tls: certificate files; None for those of the worker's options or launcher.
     """
@@ -189,6 +190,7 @@ class Plan:
     world_size: int
     secret: bytes | None = None
     tls: TlsFiles | None = None
+    places: int = 0
 
     @property
     def address(self) -> str:
@@ -199,6 +201,11 @@ class Plan:
     def group_log(self) -> GroupLog | None:
         """Log that keeps the members of a dynamic group; ``None`` where rank 0 keeps them."""
         return self.rendezvous.log if isinstance(self.rendezvous, GroupRendezvous) else None
+
+    @property
+    def absent(self) -> list[WorkerRecord]:
+        """Return the last workers of the places that had none when this worker joined."""
+        return self.rendezvous.absent if isinstance(self.rendezvous, GroupRendezvous) else []
 
     def open_group(self, admit: Admit) -> None:
         """Let workers join the dynamic group at this worker; ``admit`` admits each."""
@@ -213,6 +220,7 @@ def plan_rendezvous(
     timeout: float = DEFAULT_INIT_TIMEOUT,
     purpose: str = "",
     served: Collection[str] = (),
+    replaceable: bool = False,
 ) -> Plan:
     """Return the rendezvous that ``init_method`` names.
 
@@ -225,6 +233,7 @@ def plan_rendezvous(
             means a dynamic group, and so does a world size that is given nowhere.
         timeout: seconds to wait for other processes, where that is necessary to make a plan.
         purpose: of the rendezvous: empty for the job of ``init_rpc``. Over MPI all purposes are the same.
+        replaceable: lost workers of the job are replaced.
         served: addresses at which open agents of this process have come together with others.
 
     Raises:
@@ -254,9 +263,10 @@ def plan_rendezvous(
         )
     _check_numbers(rank, world_size or MOST_RANKS)
     rendezvous = _rendezvous(init_method, url, purpose, served)
-    if world_size == 0:
-        rendezvous = _dynamic(rendezvous, url, init_method)
-    return Plan(rendezvous, rank, world_size, _own_secret(rendezvous))
+    places = world_size if replaceable and url.scheme == "file" else 0
+    if world_size == 0 or places:
+        rendezvous = _dynamic(rendezvous, url, init_method, places)
+    return Plan(rendezvous, rank, world_size, _own_secret(rendezvous), places=places)
 
 
 def _parsed(init_method: str) -> SplitResult:
@@ -286,10 +296,10 @@ def _check_numbers(rank: int, world_size: int) -> None:
         raise RendezvousError(f"world_size={world_size} is too many workers; a job has at most {MOST_RANKS}")
 
 
-def _dynamic(rendezvous: Rendezvous, url: SplitResult, init_method: str) -> Rendezvous:
-    """Return the rendezvous of a dynamic group in the same place."""
+def _dynamic(rendezvous: Rendezvous, url: SplitResult, init_method: str, places: int) -> Rendezvous:
+    """Return the rendezvous of a group in the same place, which workers join while the job runs."""
     if url.scheme == "file":  # the lines of a file stay as long as the group; etcd deletes them before
-        return GroupRendezvous(partial(FileLog, url.path))
+        return GroupRendezvous(partial(FileLog, url.path), places)
     if isinstance(rendezvous, TcpRendezvous):
         return rendezvous
     raise RendezvousError(

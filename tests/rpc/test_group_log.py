@@ -5,6 +5,7 @@ import random
 import pytest
 from telegrad.core.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
+from telegrad.rpc.rendezvous import log
 from telegrad.rpc.rendezvous.file import FileLog
 from telegrad.rpc.rendezvous.group_log import GroupHistory, GroupLog
 from telegrad.rpc.rendezvous.log import join_in_log
@@ -50,6 +51,78 @@ def test_in_every_order_readers_agree_and_numbers_and_names_are_one_workers(seed
         for facts in ([member.name for member in members], [member.rank for member in members]):
             assert len(set(facts)) == len(facts)
     assert len(set(owner.values())) == len(owner)
+
+
+def members_of(history):
+    return [(member.name, member.number) for member in history.members.records()]
+
+
+def test_a_job_of_fixed_size_begins_when_all_places_are_taken_at_a_time():
+    history = GroupHistory(places=2)
+    history.join(record("a", 0, "first"))
+    history.leave(0)
+    history.join(record("b", 1, "second"))
+    assert history.members.founders == [] and history.members.missing() == "1 of 2 workers came; rank 0 did not"
+    history.join(record("a", 0, "third"))
+    assert [each.identity for each in history.members.founders] == [b"second", b"third"]
+
+
+def test_a_place_is_taken_again_under_its_name_only():
+    history = GroupHistory(places=2)
+    for name, rank in (("a", 0), ("b", 1)):
+        history.join(record(name, rank, name))
+    history.leave(1)
+    assert [each.name for each in history.members.absent()] == ["b"]
+    history.join(record("c", 1, "other"))
+    assert members_of(history) == [("a", 0)]
+    with pytest.raises(RendezvousError, match=r"'c' cannot have rank 1, which is that of worker 'b'.*keeps its name"):
+        history.members.check(record("c", 1, "other"))
+    history.join(record("b", 1, "again"))
+    assert members_of(history) == [("a", 0), ("b", 2)] and history.members.absent() == []
+
+
+def test_a_job_whose_workers_have_all_left_begins_anew():
+    history = GroupHistory(places=1)
+    for number in range(3):
+        history.join(record(f"w{number}", 0, f"{number}"))
+        assert [each.number for each in history.members.founders] == [number]
+        history.leave(number)
+        assert history.members.founders == history.members.absent() == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_in_every_order_all_readers_see_the_same_founders_and_no_place_is_taken_twice(seed):
+    rng = random.Random(seed)
+    lines = [("join", (f"w{rank}", rank, f"identity {each}")) for each in range(12) for rank in [rng.randrange(3)]]
+    lines += [("leave", rng.randrange(12)) for _ in range(12)]
+    rng.shuffle(lines)
+    history = GroupHistory(places=3)
+    for kind, what in lines:
+        history.join(record(*what)) if kind == "join" else history.leave(what)
+        members = history.members
+        ranks = [each.rank for each in members.records()] + [each.rank for each in members.absent()]
+        assert len(set(ranks)) == len(ranks) and len(members.founders) in (0, 3)
+        assert not members.founders or sorted(ranks) == [0, 1, 2]
+
+
+def test_another_world_size_is_told(tmp_path):
+    me = record("a", 0, "first")
+    GroupLog(FileLog(path := str(tmp_path / "job"), 10), SECRET, places=2).join(me)
+    with pytest.raises(RendezvousError, match="worker 'a' gives world_size=2, this worker world_size=3"):
+        GroupLog(FileLog(path, 10), SECRET, places=3).read(10)
+    with pytest.raises(RendezvousError, match="worker 'a' gives world_size=2, this worker no world_size"):
+        GroupLog(FileLog(path, 10), SECRET).read(10)
+
+
+def test_another_version_of_the_protocol_is_told(tmp_path, monkeypatch):
+    group = GroupLog(FileLog(path := str(tmp_path / "job"), 10), SECRET, places=2)
+    with monkeypatch.context() as newer:
+        newer.setattr(log, "PROTOCOL", 1_000)
+        group.join(record("a", 0, "first"))
+    with pytest.raises(
+        RendezvousError, match=r"'a' speaks protocol 1000, this worker \d+; use one version of telegrad"
+    ):
+        GroupLog(FileLog(path, 10), SECRET, places=2).read(10)
 
 
 def test_a_group_and_a_fixed_world_do_not_share_a_file(tmp_path):

@@ -233,6 +233,54 @@ def test_news_about_oneself_or_the_dead_is_ignored():
     assert machine.leader == 1
 
 
+def test_a_place_stays_vacant_until_another_worker_has_it():
+    group = Group(3)
+    for rank in (0, 2):
+        group.shutdown(rank)
+    for rank in (0, 2):
+        group.handle(rank, q.PlaceVacant(1))
+    group.lose(1)
+    assert group.finished == [] and group.machines[0].vacant == group.machines[2].vacant == {1}
+    for rank in (0, 2):
+        group.handle(rank, q.WorkerJoined(3, 1))
+    group.machines[3] = Quiescence(3, [0, 2, 3])
+    assert group.finished == [] and group.machines[0].missing() == [3]
+    group.shutdown(3)
+    assert sorted(group.finished) == [0, 2, 3]
+
+
+def test_a_place_that_is_given_up_is_not_waited_for():
+    group = Group(2)
+    group.handle(0, q.PlaceVacant(1))
+    group.lose(1)
+    group.shutdown(0)
+    assert group.finished == []
+    group.handle(0, q.PlaceGivenUp(1))
+    assert group.finished == [0]
+
+
+def test_a_worker_that_joins_waits_for_the_places_that_are_vacant():
+    machine = Quiescence(4, [4], vacant=[1])
+    machine.handle(q.ShutdownCalled(lambda: IDLE))
+    assert not machine.finished
+    assert machine.handle(q.PlaceGivenUp(1)) == [q.Finish()]
+
+
+def test_a_worker_that_joined_answers_a_leader_that_knows_of_losses_before():
+    machine = Quiescence(4, [0, 4])
+    machine.handle(q.ShutdownCalled(lambda: IDLE))
+    assert receive(machine, 0, AskCounts(1, [1, 2])) == [(0, CountsReport(1, IDLE))]
+
+
+def test_an_answer_to_a_round_before_a_worker_joined_does_not_count():
+    leader = ready(0, 2)
+    receive(leader, 1, Ready())
+    leader.handle(q.WorkerJoined(2, None))
+    receive(leader, 1, CountsReport(1, IDLE))
+    receive(leader, 2, Ready())
+    assert leader.missing() == [1, 2]
+
+
 @pytest.mark.parametrize("event", [q.PauseEnded(), q.WorkerLost(3), q.Received(3, Go())])
 def test_an_event_that_cannot_be_raises(event):
     with pytest.raises(IllegalEventError, match="worker 1"):
@@ -273,8 +321,15 @@ def test_three_workers_finish_in_every_order_of_messages():
 class Company:
     """Workers that call one another at random, also while they shut down, over a bad network."""
 
-    def __init__(self, rng, count):
+    def __init__(self, rng, count, replaces=False):
         self.rng, self.mesh = rng, Mesh(rng)
+        self.replaces = replaces
+        self.unaware = {}  # by number of one that joins: the workers that do not know it yet, and its place
+        self.given_up = set()  # places to which no worker comes
+        self.late = set()
+        self.too_late = set()  # those of them that joined when a worker had been told to leave
+        self.taken = {rank: set() for rank in range(count)}  # by worker: the places of which it knows a new worker
+        self.next_number = count
         self.machines = {rank: Quiescence(rank, range(count)) for rank in range(count)}
         self.traffic = {rank: {} for rank in range(count)}  # peer: [sent, received]
         self.waiting = {rank: set() for rank in range(count)}  # calls under way: (peer, number)
@@ -292,7 +347,10 @@ class Company:
         )
 
     def call(self, rank, depth):
-        to = self.rng.choice([peer for peer in self.machines if peer != rank and peer not in self.known_lost[rank]])
+        others = self.machines.keys() - {rank} - self.known_lost[rank] - self.too_late
+        if not others or rank in self.too_late:
+            return
+        to = self.rng.choice(sorted(others))
         number = next(self.numbers)
         self.waiting[rank].add((to, number))
         self.send(rank, to, ("call", number, depth))
@@ -312,6 +370,10 @@ class Company:
             self.waiting[rank] = {call for call in self.waiting[rank] if call[0] != source}
             if source in self.finished and self.rng.random() < 0.5:  # it said goodbye, to those that are connected
                 self.handle(rank, q.AllAgreed(source))
+            elif self.replaces and source not in self.finished | self.taken[rank]:
+                self.handle(rank, q.PlaceVacant(source))
+                if source in self.given_up:
+                    self.mesh.later(rank, ("given up", source))
             self.handle(rank, q.WorkerLost(source))
         elif how is How.LATER:
             self.happens_later(rank, what)
@@ -328,6 +390,12 @@ class Company:
             self.handle(rank, q.ShutdownCalled(lambda: self.counts(rank)))
         elif what == "leave":
             self.kill(rank)
+        elif what[0] == "joined":
+            self.taken[rank].add(what[2])
+            self.handle(rank, q.WorkerJoined(*what[1:]))
+            self.aware(what[1], rank)
+        elif what[0] == "given up":
+            self.handle(rank, q.PlaceGivenUp(what[1]))
         else:
             self.finish_handler(rank, *what)
 
@@ -367,11 +435,49 @@ class Company:
         if len(self.machines) > 1:
             del self.machines[rank]
             self.mesh.kill(rank)
+            for number in list(self.unaware):
+                self.aware(number, rank)
+
+    # -- workers that take the places of lost ones
+
+    def replace(self, place):
+        """Let another worker join in the place of one that was killed, or give the place up."""
+        if self.rng.random() < 0.3:
+            self.given_up.add(place)
+            return
+        number, self.next_number = self.next_number, self.next_number + 1
+        self.unaware[number] = ({*self.machines}, place)
+        for rank in self.machines:
+            self.mesh.later(rank, ("joined", number, place))
+
+    def aware(self, number, rank):
+        members, place = self.unaware[number]
+        members.discard(rank)
+        if members:
+            return
+        del self.unaware[number]
+        dead = {*self.mesh.dead} - self.finished
+        held = set().union(*self.taken.values(), {place})
+        self.machines[number] = Quiescence(number, [*self.machines, number], vacant=dead - held)
+        self.traffic[number], self.waiting[number], self.running[number] = {}, set(), 0
+        self.known_lost[number], self.taken[number] = set(self.mesh.dead), set(held)
+        self.late.add(number)
+        if self.finished:
+            self.too_late.add(number)
+        self.mesh.join(number)
+        for later, (others, their_place) in self.unaware.items():
+            others.add(number)
+            self.mesh.later(number, ("joined", later, their_place))
+        for lost in dead - held:
+            self.mesh.later(number, ("given up", lost))
+        if self.rng.random() < 0.5 and len(self.machines) > 1:
+            self.call(number, depth=2)
+        self.mesh.later(number, "shutdown")
 
 
-def run_schedule(seed):
+def run_schedule(seed, replaces=False):
     rng = random.Random(seed)
-    company = Company(rng, rng.randint(2, 5))
+    company = Company(rng, rng.randint(2, 5), replaces)
     for rank in range(len(company.machines)):
         company.mesh.later(rank, "shutdown")
     for _ in range(rng.randrange(4)):
@@ -380,7 +486,10 @@ def run_schedule(seed):
     while company.step():
         if kills and rng.random() < 0.03:
             kills -= 1
-            company.kill(rng.choice(list(company.machines)))
+            rank = rng.choice(list(company.machines))
+            company.kill(rank)
+            if replaces and rank not in company.machines and rank not in company.finished:
+                company.replace(rank)
     assert set(company.machines) <= company.finished, "a survivor did not finish"
     return company
 
@@ -394,6 +503,16 @@ def test_all_survivors_finish_in_every_schedule(count):
         with replayable(seed):
             lost += len(run_schedule(seed).mesh.dead)
     print(f"\n{len(chosen)} shutdowns, {lost} workers lost or left early")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_so_do_they_and_those_that_take_the_places_of_lost_ones(count):
+    joined = 0
+    for seed in seeds(count):
+        with replayable(seed):
+            joined += len(run_schedule(seed, replaces=True).late)
+    assert joined > count / 20
 
 
 @pytest.mark.parametrize("count", [2, 64])
