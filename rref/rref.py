@@ -333,7 +333,8 @@ class RRef(Generic[T]):
     def _check(self) -> None:
         if self._released:
             raise RpcError(f"{self} was released; keep it longer, or create it again")
-        self._context.agent.state.check_open()
+        if (state := self._context.agent.state).closed:
+            state.check_open()  # raises
 
     def __reduce__(self) -> Any:
         raise SerializationError(

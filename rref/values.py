@@ -29,10 +29,10 @@ def create(context: RRefContext, to: Any, function: Callable[..., Any], args: An
     """
     agent = context.agent
     peer = agent.peers.find(to)
+    seconds = resolve_timeout(agent, timeout)
     body, name = request_body(peer, function, args, kwargs)
     transfer = ReferenceTransfer(key_of(peer), creates=True)
     what = f"remote({name}) on worker {peer.info.name!r}"
-    seconds = resolve_timeout(agent, timeout)
     request = partial(
         agent.caller.request,
         peer,

@@ -3,8 +3,8 @@
 from .attempts import attempt, attempt_async
 from .blocking import Blocker, Canceller, Driver, Waiter, block, thread_role
 from .dependents import direct_dependents
-from .future import WAIT_CODE, Future, run_callbacks
-from .outcomes import collect_all, complete_once, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
+from .future import WAIT_CODE, Future, complete_once, run_callbacks
+from .outcomes import collect_all, copy_error, copy_outcome, wait_all, wait_for_any, wait_for_outcomes
 from .program_clock import ProgramClock, program_clock
 from .protection import free, interruptible, opens
 from .reentry import broke_protected, interrupts_protected, raised_by_handler, refuse_in_handler

@@ -371,6 +371,17 @@ def run_callbacks(callbacks: list[Callback]) -> None:
         raise interrupt
 
 
+def complete_once(future: Future[T], value: T | None = None, error: BaseException | None = None) -> None:
+    """Complete a future with a value or an error, unless it has completed already.
+
+    Args:
+        future: the future.
+        value: its value, if there is no error.
+        error: its exception.
+    """
+    run_callbacks(future.try_finish(value, error) or [])
+
+
 def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None:
     def complete() -> None:
         if not waiter.done():

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from .attempts import attempt
-from .future import Future, run_callbacks
+from .future import Future, complete_once
 
 T = TypeVar("T")
 
@@ -170,17 +170,6 @@ class _Watcher:
     def release(self) -> None:
         """Tell it."""
         self._countdown.completed(self._future)
-
-
-def complete_once(future: Future[T], value: T | None = None, error: BaseException | None = None) -> None:
-    """Complete a future with a value or an error, unless it has completed already.
-
-    Args:
-        future: the future.
-        value: its value, if there is no error.
-        error: its exception.
-    """
-    run_callbacks(future.try_finish(value, error) or [])
 
 
 def copy_outcome(source: Future[T], target: Future[T]) -> None:

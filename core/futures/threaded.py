@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .attempts import attempt
-from .future import Future
-from .outcomes import complete_once
+from .future import Future, complete_once
 
 T = TypeVar("T")
 

@@ -142,7 +142,7 @@ class Codec:
         try:
             if flags & Flag.BARE:
                 return open_bare(message)
-            if flags & Flag.PLAIN and not flags & Flag.TABLES:
+            if flags & Flag.PLAIN and not (attached.tensors or attached.references or attached.buffers):
                 return pickle.loads(message.pickled)
             return Opener(message).load()
         except MissingLibraryError as error:

@@ -106,6 +106,9 @@ def _decode_tables(message: Incoming, made: Attachments, frame: Any, view: memor
     if made.problem:  # the arrays are missing; the references, which are in the tables, have arrived
         return
     end = start + pickle_bytes
+    if not (tensors or buffers):
+        message.pickled = frame.read(start, pickle_bytes) if type(frame) is ScatteredFrame else view[start:end]
+        return
     rows, spans, taken = read_tables(bytes(view[AFTER_TABLES:extras]), tensors, buffers, end)
     memories: list[Any]
     if type(frame) is ScatteredFrame:
