@@ -68,7 +68,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
     with RowBuffers(x, axis):
         out = as_array(x - _largest(x, axis))
         np.exp(out, out=out)
-        np.divide(out, along(out, axis), out=out)
+        out *= 1 / along(out, axis)  # a division of each element takes twice the time
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_SOFTMAX, result, (input,), (keep_result(result),), axis)
