@@ -65,7 +65,9 @@ def holds(condition: Callable[..., Any], *args: Any) -> bool:
 
 def within(numbers: np.ndarray, count: int) -> bool:
     """Return whether all elements, of which there is at least one, are from 0 to ``count - 1``: a condition for ``holds``."""
-    return bool(numbers.min() >= 0 and numbers.max() < count)
+    if numbers.dtype.kind == "i":
+        numbers = numbers.view(f"u{numbers.itemsize}")  # negative ones are the largest then
+    return bool(numbers.max() < count)
 
 
 def change(function: Callable[..., Any], *args: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...array_like import holds, within
+from ...array_like import ArrayLike, holds, within
 from ...dtypes import is_floating, wide_type
 from ...tensors import Tensor
 from ...types import Array
@@ -23,16 +23,24 @@ from .reductions import sum as total
 from .softmax import along, log_softmax, peak
 
 
-def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any) -> Any:
-    return xp.scatter(shape, index, -_weighted(xp, g, weights))
+def _nll_rule(xp: Any, g: Any, shape: Any, index: Any, weights: Any, complete: bool) -> Any:
+    g = -_weighted(xp, g, weights, complete)
+    if xp is not ARRAYS or any(isinstance(each, ArrayLike) for each in (g, *index)):
+        return xp.scatter(shape, index, g)
+    result = np.zeros(shape, g.dtype)
+    result[index] = g  # no element is named twice
+    return result
 
 
-def _weighted(xp: Any, g: Any, weights: Any) -> Any:
-    return xp.chosen(weights != 0, g * weights)
+def _weighted(xp: Any, g: Any, weights: Any, complete: bool) -> Any:
+    # Where a target is ignored, the gradient is 0, also of infinity.
+    return g * weights if complete else xp.chosen(weights != 0, g * weights)
 
 
-def _cross_entropy_rule(xp: Any, g: Any, a: Any, axis: int, index: Any, weights: Any, forward: Any) -> Any:
-    g = _weighted(xp, g, weights)
+def _cross_entropy_rule(
+    xp: Any, g: Any, a: Any, axis: int, index: Any, weights: Any, complete: bool, forward: Any
+) -> Any:
+    g = _weighted(xp, g, weights, complete)
     share = xp.reshape(g, (*weights.shape[:axis], 1, *weights.shape[axis:]))
     if xp is ARRAYS:
         exponentials, sums = forward
@@ -131,12 +139,12 @@ def nll_loss(
         return to(nll_loss(precise, target, weight, ignore_index, reduction), input.dtype)
     x = input._array
     axis = 0 if x.ndim == 1 else 1
-    index, weights = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
+    index, weights, complete = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
     # Elements of weight 0 are replaced, because 0 times -inf would be nan.
-    chosen = x[index] if weights.all() else np.where(weights == 0, 0, x[index]).astype(x.dtype)
+    chosen = x[index] if complete else np.where(weights == 0, 0, x[index]).astype(x.dtype)
     losses = -chosen * weights
-    result = _summed(losses, weights, reduction)
-    return record(_NLL, result, (input,), (), x.shape, index, weights) if records(input) else result
+    result = _summed(losses, weights, reduction, complete)
+    return record(_NLL, result, (input,), (), x.shape, index, weights, complete) if records(input) else result
 
 
 @operation(function=True)
@@ -188,25 +196,27 @@ def _hard_cross_entropy(
 ) -> Tensor:
     # The usual case, as one operation: neither the log-probabilities nor their gradients are stored.
     x = input._array
-    index, weights = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
+    index, weights, complete = _index_and_weights(x, target._array, axis, weight, ignore_index, reduction)
     shifted = x - peak(x, axis)
     exponentials = np.exp(shifted)
     sums = along(exponentials, axis)
     with np.errstate(divide="ignore"):
         losses = np.log(sums).reshape(weights.shape) - shifted[index]
-    if not weights.all():
+    if not complete:
         losses = np.where(weights == 0, 0, losses).astype(x.dtype, copy=False)
     losses = losses * weights
-    result = _summed(losses, weights, reduction)
+    result = _summed(losses, weights, reduction, complete)
     if records(input):
-        record(_CROSS_ENTROPY, result, (input,), (keep(input),), axis, index, weights, (exponentials, sums))
+        given = axis, index, weights, complete, (exponentials, sums)
+        record(_CROSS_ENTROPY, result, (input,), (keep(input),), *given)
     return result
 
 
-def _summed(losses: Array, weights: Array, reduction: str) -> Tensor:
+def _summed(losses: Array, weights: Array, reduction: str, complete: bool) -> Tensor:
     if reduction == "none":
         return Tensor(losses)
-    if reduction == "mean" and losses.dtype.kind == "f" and not weights.any():
+    counted = complete and losses.size
+    if reduction == "mean" and losses.dtype.kind == "f" and not counted and not weights.any():
         # The mean of no losses is nan; its gradient is 0.
         return Tensor(np.full((), np.nan, losses.dtype))
     return Tensor(losses.sum())
@@ -239,12 +249,12 @@ def _uniform_cross_entropy(
 
 def _index_and_weights(
     x: Array, classes: Array, axis: int, weight: Tensor | None, ignore_index: int, reduction: str
-) -> tuple[Any, Array]:
-    """Return the index of the targets' elements in ``x``, and the weight of the loss of each."""
+) -> tuple[Any, Array, bool]:
+    """Return the index of the targets' elements in ``x``, the weight of the loss of each, and whether none is 0."""
     check_reduction(reduction)
     if _check_classes(x, classes, axis, ignore_index) and weight is None:
         share = 1 / (classes.size or 1) if reduction == "mean" else 1
-        return _class_index(classes, axis), np.full(classes.shape, share, x.dtype)
+        return _class_index(classes, axis), np.full(classes.shape, share, x.dtype), True
     counted = classes != ignore_index
     safe = np.where(counted, classes, 0)
     if weight is not None and weight.shape != (x.shape[axis],):
@@ -252,7 +262,7 @@ def _index_and_weights(
     weights = counted.astype(x.dtype) if weight is None else counted * weight._array.astype(x.dtype)[safe]
     if reduction == "mean":
         weights = np.asarray(weights / (weights.sum() or 1), x.dtype)
-    return _class_index(safe, axis), np.asarray(weights)
+    return _class_index(safe, axis), np.asarray(weights), bool(weights.all())
 
 
 def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bool:
@@ -279,7 +289,10 @@ def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bo
 
 
 def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:
-    index: list[Any] = list(np.indices(classes.shape, sparse=True)) if classes.ndim else []
+    ndim = classes.ndim
+    index: list[Any] = [
+        np.arange(length).reshape(-1, *(1,) * (ndim - place - 1)) for place, length in enumerate(classes.shape)
+    ]
     index.insert(axis, classes)
     return tuple(index)
 

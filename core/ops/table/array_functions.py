@@ -7,6 +7,7 @@ NumPy's code instead of ours.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,15 @@ def row_sums(x: Array) -> Array:
     if length > 2 * BLOCK or x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
         return as_array(add_reduce(x, -1, keepdims=True))
     rows = x.reshape(-1, length) if x.flags.c_contiguous else x  # one product instead of many
-    sums = np.matmul(rows, np.ones(length, x.dtype))
+    sums = np.matmul(rows, _ones(length, x.dtype))
     return (sums if type(sums) is _ndarray else as_array(sums)).reshape(*x.shape[:-1], 1)
+
+
+@lru_cache(maxsize=64)
+def _ones(length: int, dtype: DType) -> Array:
+    ones = np.ones(length, dtype)
+    ones.flags.writeable = False
+    return ones
 
 
 def row_dots(x: Array, y: Array) -> Array:
