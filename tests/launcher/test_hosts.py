@@ -126,3 +126,50 @@ def test_the_demo_learns_across_hosts(tmp_path):
         out, _ = ended(first, 0)
         ended(other, 0)
     assert "2 trainers" in out and "accuracy" in out
+
+
+TRAINING = """
+import os
+import numpy as np, telegrad as tg
+from telegrad import collective as dist, nn
+
+if __name__ == "__main__":
+    dist.init_process_group()
+    folder, random = os.environ["OUT"], np.random.default_rng(dist.get_rank())
+    tg.manual_seed(7)
+    model = nn.parallel.DistributedDataParallel(nn.Linear(6, 1))
+    optimizer = tg.optim.Adam(model.parameters(), lr=0.01)
+    with tg.checkpoint.Checkpointer(f"{folder}/checkpoints", model=model.module, optimizer=optimizer, draws=random) as saved:
+        step = saved.restore()
+        while step < 400:
+            optimizer.zero_grad()
+            (model(tg.from_numpy(random.normal(size=(4, 6)).astype("f4"))) ** 2).mean().backward()
+            optimizer.step()
+            step += 1
+            if step % 20 == 0:
+                saved.save(step)
+                print("saved", step, flush=True)
+    np.save(f"{folder}/weights{dist.get_rank()}.npy", model.module.weight.detach().numpy())
+    dist.destroy_process_group()
+"""
+
+
+def test_a_host_whose_power_was_cut_comes_back_and_the_training_ends_with_the_same_weights(hosts, tmp_path):
+    def run(folder, cut):
+        folder.mkdir()
+        options = {"OUT": str(folder)}
+        nodes = [hosts.launch(host, TRAINING, "--restart", "all", **options) for host in (0, 1)]
+        if cut:
+            read_until(nodes[0], 3, "saved")
+            hosts.kill(1)
+            while "a machine is lost: its launcher has 300 s to come back" not in nodes[0].stderr.readline():
+                continue
+            nodes[1] = hosts.launch(1, TRAINING, "--restart", "all", **options)
+        _, err = ended(nodes[0], 0)
+        ended(nodes[1], 0)
+        return err, [(folder / f"weights{rank}.npy").read_bytes() for rank in (0, 1)]
+
+    _, expected = run(tmp_path / "undisturbed", cut=False)
+    err, weights = run(tmp_path / "cut", cut=True)
+    assert weights == expected
+    assert "all 2 workers are started again in 0.1 s (restart 1): the launcher at 10.77.0.2 is gone, or cut off" in err

@@ -107,11 +107,11 @@ print("again", flush=True)
 
 def test_an_interruption_between_two_rounds_ends_the_job(job):
     process = job("os.kill(os.getpid(), signal.SIGKILL)", "-n", "2", "--restart", "all", "--max-restarts", "50")
-    while "(restart 6)" not in process.stderr.readline():  # after 3.2 s
+    while "(restart 5)" not in process.stderr.readline():  # after 1.6 s
         pass
     process.send_signal(signal.SIGINT)
     _, err = ended(process, 130)
-    assert "interrupted by SIGINT" in err and "(restart 7)" not in err
+    assert "interrupted by SIGINT" in err and "(restart 6)" not in err
 
 
 def test_workers_of_a_later_round_end_with_a_launcher_that_is_killed(job, until):
