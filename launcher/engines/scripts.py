@@ -58,6 +58,7 @@ from .forked import ForkedProcess, ForkServer
 from .output import WorkerOutput
 
 SECRETS = (SECRET_VARIABLE, TOKEN_VARIABLE)  # of other jobs, and for launchers only
+RENDEZVOUS_FILE = "rendezvous"  # beside the folders of the workers' credentials
 COULD_NOT_START = 127  # what a shell exits with
 
 
@@ -170,10 +171,16 @@ class ScriptEngine(Engine):
         return output
 
     def _own_variables(self, name: str) -> dict[str, str]:
-        """Return what the options set for a worker, and where the workers of this round of the job find one another."""
+        """Return what the options set for a worker, and where the workers of this round of the job find one another.
+
+        Where workers are started again while others go on, that is a file: no worker has to outlive the others for it.
+        """
         own = self.spec.variables_of(name)
         init_method = own.get(INIT_METHOD_VARIABLE) or self._environment.get(INIT_METHOD_VARIABLE)
-        return own | ({INIT_METHOD_VARIABLE: next_rendezvous(init_method, self._history.rounds)} if init_method else {})
+        if init_method:
+            return own | {INIT_METHOD_VARIABLE: next_rendezvous(init_method, self._history.rounds)}
+        in_file = self.spec.restarts.widest.single and self._node is None
+        return own | ({INIT_METHOD_VARIABLE: f"file://{self.credentials.root}/{RENDEZVOUS_FILE}"} if in_file else {})
 
     def _start_process(
         self, rank: int, variables: dict[str, str], output: int

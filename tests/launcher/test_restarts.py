@@ -164,6 +164,34 @@ rpc.shutdown()
 """
 
 
+FIXED = """
+from telegrad import rpc
+@rpc.idempotent
+def who():
+    return os.getpid(), int(os.environ["TELEGRAD_RESTART_COUNT"])
+rank = int(os.environ["RANK"])
+rpc.init_rpc()
+if (rank, who()[1]) == (0, 0):
+    for worker in ("worker1", "worker2"):
+        before, _ = rpc.rpc_sync(worker, who)
+        os.kill(before, signal.SIGKILL)
+        while (answer := rpc.rpc_sync(worker, who, retry=rpc.RetryPolicy()))[0] == before:
+            continue
+        print(worker, "again", answer[1], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+rpc.shutdown()
+print("left", who()[1], flush=True)
+"""
+
+
+@pytest.mark.parametrize("policy, counts", [("one", (1, 1, 1)), ("rest", (1, 2, 3))])
+def test_a_worker_of_a_job_of_fixed_size_takes_its_place_again_rank_0_too(job, policy, counts):
+    out, err = ended(job(FIXED, "-n", "3", "--restart", policy), 0)
+    for rank, count in enumerate(counts):
+        assert f"worker{rank} | left {count}\n" in out
+    assert "worker0 | worker1 again 1\n" in out and "\nrestarts: 3\n" in err
+
+
 def test_a_worker_of_a_dynamic_group_comes_back_by_its_name(job):
     out, err = ended(job(MEMBER, "-n", "2", "--restart", "one"), 0)
     assert "worker0 | processes 3\n" in out and "\nrestarts: 2\n" in err
