@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core.errors import AutogradError, ContextTypeError, RpcError, as_runtime_error
-from ..core.extend import Node, Tensor, gradient_edge, leaf_with
+from ..core.extend import Node, Tensor, leaf_with
 from ..core.futures import Future
 from ..core.profiler import record_function
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from .backward_pass import BackwardPass
 from .contexts import Context, Contexts, contexts_of, current_context
+from .graph import ContextGraph, as_tensor
 from .local_pass import Feeds
 
 
@@ -89,7 +90,7 @@ def backward(
         raise telling from error.__cause__
 
 
-def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
+def get_gradients(context_id: int) -> dict[Any, Any]:
     """Return the gradients that a context has accumulated on this worker, by leaf tensor.
 
     Args:
@@ -105,6 +106,9 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     """
     found = _Gradients()
     for leaf, gradient in contexts_of(current_agent()).find(context_id).graph.gradients().items():
+        if not isinstance(leaf, Tensor):
+            found[leaf] = gradient
+            continue
         # A sparse gradient is a tensor already. The elements of a sparse leaf are a leaf that users do not see.
         value = gradient if isinstance(gradient, Tensor) else Tensor(gradient)
         sparse: Any = leaf_with(leaf)
@@ -112,11 +116,11 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     return found
 
 
-class _Gradients(dict[Tensor, Tensor]):
+class _Gradients(dict[Any, Any]):
     """Gradients by leaf. The usual ``KeyError`` would print all elements of the tensor."""
 
-    def __missing__(self, leaf: object) -> Tensor:
-        if not isinstance(leaf, Tensor):
+    def __missing__(self, leaf: Any) -> Any:
+        if as_tensor(leaf) is None:
             raise KeyError(
                 f"the keys of get_gradients() are leaf tensors of this worker; you gave {type(leaf).__name__}"
             )
@@ -158,7 +162,7 @@ def _prepare(
         raise ValueError(f'mode must be "smart" or "fast"; you gave {mode!r}')
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
-    feeds = _feeds(roots)
+    feeds = _feeds(context.graph, roots)
     make = partial(BackwardPass, agent, context.graph, keep_graph=retain_graph, smart=mode == "smart", roots=feeds)
     fresh = context.passes.begin(make)
     return fresh, feeds, _Description(contexts, context)
@@ -177,7 +181,7 @@ def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
         call_function(current_agent(), reference.owner(), backward_from, arguments, None, UNSET_RPC_TIMEOUT).wait()
         return
     value = reference.local_value()
-    if not isinstance(value, Tensor):
+    if as_tensor(value) is None:
         raise RpcError(f"backward() needs a reference to a tensor; {reference} refers to a {type(value).__name__}")
     if context_id == -1:
         value.backward(retain_graph=retain_graph)
@@ -198,14 +202,14 @@ class _Description:
         return f"the backward of context {self._context.id}" + (f" with {others}" if others else "")
 
 
-def _feeds(roots: Sequence[Tensor]) -> Feeds:
-    if isinstance(roots, Tensor) or not isinstance(roots, Iterable) or not (roots := list(roots)):
+def _feeds(graph: ContextGraph, roots: Sequence[Any]) -> Feeds:
+    if as_tensor(roots) is not None or not isinstance(roots, Iterable) or not (roots := list(roots)):
         raise ContextTypeError("roots must be a list of tensors; write backward(context_id, [loss])")
     feeds: dict[Node, list[Any]] = {}
-    for index, root in enumerate(roots):
-        if not isinstance(root, Tensor):
-            raise TypeError(f"root {index} must be a tensor; you gave {type(root).__name__}")
-        edge = gradient_edge(root)
+    for index, given in enumerate(roots):
+        if (root := as_tensor(given)) is None:
+            raise TypeError(f"root {index} must be a tensor; you gave {type(given).__name__}")
+        edge = graph.edge_of(root) if root._requires_grad else None
         if edge is None:
             raise AutogradError(
                 f"root {index} does not require grad, so nothing can be differentiated; check the forward"

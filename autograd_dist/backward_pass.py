@@ -222,6 +222,13 @@ class BackwardPass:
         self._end_failed()
         return []
 
+    @property
+    def keeps_graph(self) -> bool:
+        return self.part.task.keep_graph
+
+    def accumulate(self, leaf: Any, gradient: Any) -> None:
+        self.part.task.sink(leaf, gradient)
+
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
         """Take the gradients of received tensors, for their sender. The graph task calls this."""
         if self.part.gather(node, gradients) >= LARGE and self.part.task.has_ready:

@@ -7,14 +7,19 @@ node is a root that is fed when they arrive.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.errors import AutogradError
-from ..core.extend import Array, Edge, Node, Tensor, profiles
+from ..core.extend import Array, Edge, Node, Tensor, gradient_edge, profiles
 from ..core.profiler import record_function
+from ..rpc.extend import LibraryTensor, library_of
+
+if TYPE_CHECKING:
+    from .torch_graph.planner import Planner
 
 
 def make_message_id(sender: int, number: int) -> int:
@@ -25,6 +30,19 @@ def make_message_id(sender: int, number: int) -> int:
 def sender_of(message_id: int) -> int:
     """Return the number of the worker that sent a message."""
     return message_id >> 48
+
+
+def as_tensor(value: Any) -> Tensor | None:
+    """Return a tensor of ours, or a stand-in for a tensor of a library with gradients; ``None`` for everything else.
+
+    Raises:
+        TypeError: it is an array of a kind that cannot travel.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if (library := library_of(value)) is None or (packed := library.pack(value)) is None:
+        return None
+    return LibraryTensor(library, value, packed)
 
 
 class SendNode(Node):
@@ -59,15 +77,19 @@ class ReceiveNode(Node):
         message_id: id of the message.
         sender: number of the message's sender.
         tensors: number of tensors that require grad.
+
+    Attributes:
+        order: number of the message among all that were sent and arrived on this worker.
     """
 
-    __slots__ = ("context_id", "message_id", "sender")
+    __slots__ = ("context_id", "message_id", "order", "sender")
 
     def __init__(self, context_id: int, message_id: int, sender: int, tensors: int) -> None:
         super().__init__((), tensors)
         self.context_id = context_id
         self.message_id = message_id
         self.sender = sender
+        self.order = 0
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Give the gradients to the pass.
@@ -97,6 +119,15 @@ class ReceiveNode(Node):
 class Gatherer(Protocol):
     """Gatherer of the gradients that leave a worker."""
 
+    @property
+    def keeps_graph(self) -> bool:
+        """Whether another pass can go over the graph."""
+        ...
+
+    def accumulate(self, leaf: Any, gradient: Any) -> None:
+        """Add to the gradient of a leaf of this worker."""
+        ...
+
     def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:
         """Take the gradients of received tensors; ``None`` if the tensors take no part in the pass."""
         ...
@@ -114,7 +145,25 @@ class ContextGraph:
         self._lock = threading.Lock()  # guards the tables below; nothing else runs while it is held
         self._sends: dict[int, SendNode] = {}  # by message id
         self._receives: dict[int, ReceiveNode] = {}  # by message id
-        self._gradients: dict[int, tuple[Tensor, Array]] = {}  # by id() of the leaf: a subclass may define __hash__
+        self._gradients: dict[int, tuple[Any, Any]] = {}  # by id() of the leaf: a subclass may define __hash__
+        self._orders = itertools.count()
+        self._planner: Planner | None = None  # of PyTorch's part
+
+    def edge_of(self, tensor: Tensor) -> Edge | None:
+        """Return where the gradient of a tensor that is sent goes on; ``None`` if its operations are not recorded now."""
+        if type(tensor) is not LibraryTensor:
+            return gradient_edge(tensor)
+        if tensor._requires_grad:
+            tensor._requires_grad = self._torch().records()
+        return self._torch().edge(tensor.original, next(self._orders)) if tensor._requires_grad else None
+
+    def _torch(self) -> Planner:
+        if self._planner is None:
+            from .torch_graph.planner import Planner  # PyTorch is there, and few programs have it
+
+            with self._lock:
+                self._planner = self._planner or Planner()
+        return self._planner
 
     def add_send(self, node: SendNode) -> None:
         """Expect gradients for a message."""
@@ -139,6 +188,7 @@ class ContextGraph:
 
     def add_receive(self, node: ReceiveNode) -> None:
         """Keep the receive node of a message that arrived."""
+        node.order = next(self._orders)
         with self._lock:
             self._receives[node.message_id] = node
 
@@ -152,8 +202,8 @@ class ContextGraph:
         with self._lock:
             return list(self._receives.values())
 
-    def accumulate(self, leaf: Tensor, gradient: Array) -> None:
-        """Add to the gradient of a leaf of this worker. The leaf's ``.grad`` does not change.
+    def accumulate(self, leaf: Any, gradient: Any) -> None:
+        """Add to the gradient of a leaf of this worker, ours or PyTorch's. The leaf's ``.grad`` does not change.
 
         The sum is computed without the lock, because it may be a user's code. If another thread has added a gradient during
         that time, the sum is computed again.
@@ -162,7 +212,7 @@ class ContextGraph:
         with self._lock:
             former = self._gradients.setdefault(id(leaf), first)
         while former is not first:
-            total = (leaf, former[1] + gradient)
+            total = (leaf, _sum(former[1], gradient))
             with self._lock:
                 latest = self._gradients[id(leaf)]
                 if latest is former:
@@ -170,14 +220,21 @@ class ContextGraph:
                     return
             former = latest
 
-    def gradients_of(self, leaves: Sequence[Tensor]) -> list[Array | None]:
+    def gradients_of(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the gradient of each of these leaves; ``None`` for those that no backward reached."""
         with self._lock:
             entries = [self._gradients.get(id(leaf)) for leaf in leaves]
         return [None if entry is None else entry[1] for entry in entries]
 
-    def gradients(self) -> dict[Tensor, Array]:
+    def gradients(self) -> dict[Any, Any]:
         """Return the gradient of each leaf of this worker that a backward reached."""
         with self._lock:
             entries = list(self._gradients.values())
         return dict(entries)
+
+
+def _sum(former: Any, gradient: Any) -> Any:
+    """Return the sum of two gradients. PyTorch adds a sparse one to a dense one in this order only."""
+    if getattr(former, "is_sparse", False) and not getattr(gradient, "is_sparse", True):
+        return gradient + former
+    return former + gradient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from ..core.extend import gradient_edge, is_grad_enabled
+from ..core.extend import is_grad_enabled
 from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing
 from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts, current_context
@@ -41,10 +41,11 @@ class AutogradInterceptor(Interceptor):
 
     def _record(self, context: Context, message: Outgoing) -> int:
         tensors = [tensor for tensor in message.attached.tensors if tensor._requires_grad] if is_grad_enabled() else []
-        if not tensors:
+        edges = tuple([edge for edge in map(context.graph.edge_of, tensors) if edge is not None])
+        if not edges:
             return 0
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))
-        context.graph.add_send(SendNode(tuple(map(gradient_edge, tensors)), message_id, message.to))
+        context.graph.add_send(SendNode(edges, message_id, message.to))
         return message_id
 
     def not_delivered(self, message: Outgoing) -> None:

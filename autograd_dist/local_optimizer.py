@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.extend import Tensor, ignore_changes
 from ..core.futures import Future
 from ..rpc import functions
 from ..rpc.extend import current_agent
 from ..rref import RRef
 from .contexts import contexts_of
+from .graph import as_tensor
 from .step_queue import StepQueue
 
 
@@ -31,11 +34,11 @@ class LocalOptimizer:
     def __init__(
         self, optimizer_class: Callable[..., Any], parameters: Sequence[RRef], args: Any, kwargs: Any, hogwild: bool
     ) -> None:
-        self.parameters: list[Tensor] = [_parameter(reference) for reference in parameters]
+        self.parameters: list[Any] = [_parameter(reference) for reference in parameters]
         self.twins = self.parameters if hogwild else [_twin(parameter) for parameter in self.parameters]
         self.optimizer = optimizer_class(self.twins, *args, **kwargs)
         self.hogwild = hogwild
-        for parameter in self.parameters if hogwild else ():
+        for parameter in [each for each in self.parameters if isinstance(each, Tensor)] if hogwild else ():
             ignore_changes(parameter)  # backward passes of others go on while a step writes into it
         self.schedulers: list[Any] = []
         self._number = current_agent().part(StepQueue).add(self)
@@ -51,18 +54,19 @@ class LocalOptimizer:
     def _step(self, context_id: int) -> None:
         gradients = contexts_of(current_agent()).find(context_id).graph.gradients_of(self.parameters)
         rows = [] if self.hogwild else zip(self.parameters, self.twins, gradients)
-        moved = [(parameter, twin) for parameter, twin, gradient in rows if gradient is not None]
+        # PyTorch's parameters are their own twins.
+        moved = [(mine, twin) for mine, twin, gradient in rows if gradient is not None and twin is not mine]
         for parameter, twin in moved:
             twin._replace(parameter._array.copy())
         # The optimizer's own step, which may be a user's code, reads .grad and writes in place.
-        former = [twin._grad for twin in self.twins]  # not .grad, which would copy an array that others share
+        former = [_grad_of(twin) for twin in self.twins]
         try:
             for twin, gradient in zip(self.twins, gradients):
-                twin._grad = _as_tensor(gradient)
+                _set_grad(twin, _as_tensor(gradient))
             self.optimizer.step()
         finally:
             for twin, grad in zip(self.twins, former):
-                twin._grad = grad
+                _set_grad(twin, grad)
         for parameter, twin in moved:
             parameter._replace(twin._array)
 
@@ -92,17 +96,35 @@ class LocalOptimizer:
         return done.then(lambda done: done.value() or result[0])
 
 
-def _as_tensor(gradient: Any) -> Tensor | None:
-    return gradient if gradient is None or isinstance(gradient, Tensor) else Tensor(gradient)
+def _grad_of(parameter: Any) -> Any:
+    """Return the gradient; of a tensor of ours without a copy of an array that others share, which ``.grad`` would make."""
+    return parameter._grad if isinstance(parameter, Tensor) else parameter.grad
 
 
-def _twin(parameter: Tensor) -> Tensor:
-    """Return a leaf over the parameter's array. A parameter that is no leaf is returned: the optimizer refuses it."""
-    return parameter.detach().requires_grad_() if parameter.is_leaf else parameter
+def _set_grad(parameter: Any, gradient: Any) -> None:
+    if isinstance(parameter, Tensor):
+        parameter._grad = gradient
+    else:
+        parameter.grad = gradient
 
 
-def _parameter(reference: RRef) -> Tensor:
+def _as_tensor(gradient: Any) -> Any:
+    return Tensor(gradient) if isinstance(gradient, np.ndarray) else gradient
+
+
+def _twin(parameter: Any) -> Any:
+    """Return a leaf over the parameter's array.
+
+    A parameter that is no leaf is returned: the optimizer refuses it. So is one of PyTorch, whose optimizers write in place: a
+    backward over values that were changed raises PyTorch's error.
+    """
+    if not isinstance(parameter, Tensor) or not parameter.is_leaf:
+        return parameter
+    return parameter.detach().requires_grad_()
+
+
+def _parameter(reference: RRef) -> Any:
     value = reference.local_value()
-    if not isinstance(value, Tensor):
+    if as_tensor(value) is None:
         raise TypeError(f"params_rref must refer to tensors; {reference!r} refers to a {type(value).__name__}")
     return value

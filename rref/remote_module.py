@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -66,7 +67,7 @@ class RemoteModule(Module):
         args: tuple[Any, ...] | None = None,
         kwargs: dict[str, Any] | None = None,
     ) -> None:
-        if isinstance(module_cls, Module):
+        if is_module(module_cls):
             name = type(module_cls).__name__
             raise TypeError(
                 f"module_cls must be a class or a function; you gave a {name}, an instance. Write {name}, args=(...)"
@@ -227,6 +228,12 @@ for _name in LOCAL_METHODS:
     setattr(RemoteModule, _name, _refusal(_name))
 
 
+def is_module(value: Any) -> bool:
+    """Return whether an object is a module, ours or PyTorch's."""
+    torch = sys.modules.get("torch.nn")
+    return isinstance(value, Module) or (torch is not None and isinstance(value, torch.Module))
+
+
 def _of(worker: str | int, device: str, module_rref: RRef[Any]) -> RemoteModule:
     module = RemoteModule.__new__(RemoteModule)
     module._attach(worker, device, module_rref)
@@ -242,7 +249,7 @@ def _own_attributes() -> set[str]:
 
 def _create(module_cls: Callable[..., Module], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Module:
     module = module_cls(*args, **kwargs)
-    if not isinstance(module, Module):
+    if not is_module(module):
         raise ValueError(f"module_cls must make an nn.Module; {module_cls!r} made an object of {type(module).__name__}")
     return module
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.futures import Future, wait_all
 from ..nn import Module, Parameter
 from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function
-from .remote_module import RemoteModule
+from .remote_module import RemoteModule, is_module
 from .rref import RRef
 
 
@@ -44,7 +44,7 @@ def _ask(model: Module | RRef[Any], recurse: bool) -> list[Future[list[RRef[Para
     if isinstance(model, RRef):
         agent = model._context.agent
         return [call_function(agent, model.owner(), _at_owner, (model, recurse), None, UNSET_RPC_TIMEOUT)]
-    if not isinstance(model, Module):
+    if not is_module(model):
         raise TypeError(f"a model must be an nn.Module or an RRef to one; you gave {type(model).__name__}")
     if isinstance(model, RemoteModule):
         return _ask(model.module_rref, recurse)

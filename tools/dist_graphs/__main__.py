@@ -20,8 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     failed = False
     if options.on != "simulator":
-        failed |= _on_processes(range(options.first, options.first + options.seeds), options.workers)
-    if options.on != "processes":
+        seeds = range(options.first, options.first + options.seeds)
+        failed |= _on_processes(seeds, options.workers, options.library)
+    if options.on != "processes" and options.library == "telegrad":
         failed |= report(simulated.Graphs, options.first, options.seeds, options.workers, "expressions")
     return int(failed)
 
@@ -33,12 +34,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=at_least_one, default=4, help="how many workers (default %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")
     parser.add_argument("--on", choices=["processes", "simulator"], help="only these (default: both)")
+    about = "of the tensors: torch needs PyTorch, and has no simulator (default %(default)s)"
+    parser.add_argument("--library", choices=["telegrad", "torch"], default="telegrad", help=about)
     return parser.parse_args(arguments)
 
 
-def _on_processes(seeds: range, workers: int) -> bool:
+def _on_processes(seeds: range, workers: int, library: str) -> bool:
     started = time.perf_counter()
-    count, problems = processes.check(seeds, workers)
+    count, problems = processes.check(seeds, workers, library)
     seconds = time.perf_counter() - started
     print(f"{count} expressions on {workers} processes, {seconds:.1f} s: {len(problems)} wrong", flush=True)
     for name, each in problems.items():

@@ -18,7 +18,7 @@ from .operations import apply, dense
 from .plan import Plan
 from .ways import CHANGES, here, run
 
-TOLERANCE = 1e-9
+TOLERANCES = {"telegrad": 1e-9, "torch": 1e-12}
 Backward = Callable[[int, list[Tensor], bool, str], Awaitable[Any]]
 
 
@@ -76,13 +76,13 @@ def _total(values: list[Tensor]) -> Tensor:
 def differences(plan: Plan, found: dict[int, Gradient]) -> list[str]:
     """Return how gradients differ from those of one process; nothing if they do not."""
     problems = []
-    expected = gradients_in_one_process(plan)
+    expected, tolerance = gradients_in_one_process(plan), TOLERANCES[plan.library]
     for number, gradient in found.items():
         wanted = expected[number]
         if wanted is None or gradient is None:
             same = gradient is wanted
         else:
-            close = np.allclose(gradient[0], wanted[0], rtol=TOLERANCE, atol=TOLERANCE)
+            close = np.allclose(gradient[0], wanted[0], rtol=tolerance, atol=tolerance)
             same = bool(close) and gradient[1] == wanted[1]
         if not same:
             problems.append(f"leaf {number} has the gradient {gradient}, and in one process {wanted}")

@@ -20,19 +20,23 @@ class Leaves:
     """The leaves that one worker owns, by plan and number."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[str, int, int], Tensor] = {}
+        self.made: dict[tuple[str, int, int], Any] = {}
 
 
-def make_leaf(plan: Plan, number: int) -> Tensor:
+def make_leaf(plan: Plan, number: int) -> Any:
     """Return a new leaf of a plan, of float64."""
     rng = np.random.default_rng((plan.seed, number))
     values = rng.standard_normal(SHAPE)
+    if plan.library == "torch":
+        import torch
+
+        return torch.from_numpy(values).requires_grad_()
     if not plan.leaves[number].sparse:
         return Tensor(values, requires_grad=True)
     return sparse_coo_tensor(PLACES, values[PLACES], SHAPE, requires_grad=True)
 
 
-def own_leaf(plan: Plan, number: int) -> Tensor:
+def own_leaf(plan: Plan, number: int) -> Any:
     """Return a leaf of this worker; it is made when it is asked for first."""
     made, key = current_agent().part(Leaves).made, (plan.mode, plan.seed, number)
     if key not in made:
@@ -40,7 +44,7 @@ def own_leaf(plan: Plan, number: int) -> Tensor:
     return made[key]
 
 
-def gradient_of(gradient: Tensor | None) -> Gradient:
+def gradient_of(gradient: Any) -> Gradient:
     """Return a gradient as data."""
     return None if gradient is None else (gradient.to_dense().numpy(force=True), gradient.is_sparse)
 

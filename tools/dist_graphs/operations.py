@@ -1,10 +1,15 @@
-"""Operations of random expressions: each takes two tensors of one shape, perhaps sparse leaves, and returns one."""
+"""Operations of random expressions: each takes two tensors of one shape, perhaps sparse leaves, and returns one.
+
+They are written so that they work with tensors of PyTorch as well.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from typing import Any
 
-from ...core import add, matmul, sin, sparse, tanh, tensor
+from ...core import matmul, sin, sparse, tanh, tensor
 from ...core.extend import Tensor
 from ...nn.functional import embedding
 
@@ -19,7 +24,14 @@ def dense(value: Tensor) -> Tensor:
 
 def looked_up(table: Tensor, other: Tensor) -> Tensor:
     """Look up rows of a leaf, which gets a sparse gradient, and add their sum to each row of the other operand."""
-    return dense(other) * 0.5 + tanh(embedding(tensor(ROWS), table, sparse=True)).sum(0)
+    return dense(other) * 0.5 + _rows(table).tanh().sum(0)
+
+
+def _rows(table: Any) -> Any:
+    if isinstance(table, Tensor):
+        return embedding(tensor(ROWS), table, sparse=True)
+    torch = sys.modules["torch"]
+    return torch.nn.functional.embedding(torch.tensor(ROWS), table, sparse=True)
 
 
 def in_place(left: Tensor, right: Tensor) -> Tensor:
@@ -27,7 +39,7 @@ def in_place(left: Tensor, right: Tensor) -> Tensor:
     result = dense(left) * 1.0
     result.mul_(dense(right))
     result[1:].add_(0.5)
-    return tanh(result)
+    return result.tanh()
 
 
 def gate(left: Tensor, right: Tensor) -> Tensor:
@@ -36,10 +48,10 @@ def gate(left: Tensor, right: Tensor) -> Tensor:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "add": lambda left, right: add(dense(left), dense(right), alpha=0.5),
-    "product": lambda left, right: tanh(dense(left) * dense(right)),
-    "sine": lambda left, right: sin(dense(left)) - dense(right) * 0.25,
-    "matrices": lambda left, right: tanh(matmul(matmul(dense(left), dense(right).t()), dense(left))),
+    "add": lambda left, right: dense(left).add(dense(right), alpha=0.5),
+    "product": lambda left, right: (dense(left) * dense(right)).tanh(),
+    "sine": lambda left, right: dense(left).sin() - dense(right) * 0.25,
+    "matrices": lambda left, right: (dense(left) @ dense(right).t() @ dense(left)).tanh(),
     "mean": lambda left, right: dense(left) - dense(right).mean(0),
     "in place": in_place,
 }

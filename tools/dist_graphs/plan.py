@@ -54,6 +54,7 @@ class Plan:
         steps: its operations, in order.
         used: numbers of the values that are added up.
         passes: how many backward passes there are.
+        library: "telegrad", or "torch": the library of its tensors.
     """
 
     seed: int
@@ -62,9 +63,10 @@ class Plan:
     steps: tuple[Step, ...]
     used: tuple[int, ...]
     passes: int
+    library: str = "telegrad"
 
 
-def make_plan(seed: int, workers: int, mode: str, blocking: bool) -> Plan:
+def make_plan(seed: int, workers: int, mode: str, blocking: bool, library: str = "telegrad") -> Plan:
     """Return the expression of a seed.
 
     Args:
@@ -72,16 +74,18 @@ def make_plan(seed: int, workers: int, mode: str, blocking: bool) -> Plan:
         workers: number of workers.
         mode: "smart", or "fast": then every value contributes to the loss.
         blocking: calls may block their thread.
+        library: library of its tensors. Leaves of "torch" are dense, because sparse tensors of PyTorch cannot be sent.
     """
     rng = random.Random(f"{seed}/{mode}")
     ways = WAYS + BLOCKING_WAYS if blocking else WAYS
     leaves = tuple(
-        Leaf(rng.randrange(workers), rng.random() < SPARSE_SHARE) for _ in range(rng.randint(1, workers + 1))
+        Leaf(rng.randrange(workers), rng.random() < SPARSE_SHARE and library == "telegrad")
+        for _ in range(rng.randint(1, workers + 1))
     )
     steps: list[Step] = []
     for _ in range(rng.randint(1, MOST_STEPS)):
         steps.append(_step(rng, leaves, len(leaves) + len(steps), workers, ways, mode))
-    return Plan(seed, mode, leaves, tuple(steps), _used(rng, leaves, steps, mode), rng.choice((1, 1, 2)))
+    return Plan(seed, mode, leaves, tuple(steps), _used(rng, leaves, steps, mode), rng.choice((1, 1, 2)), library)
 
 
 def _step(

@@ -24,37 +24,38 @@ MODES = ("smart", "fast")
 Problems = dict[str, list[str]]  # by seed and mode
 
 
-def check(seeds: range, workers: int) -> tuple[int, Problems]:
+def check(seeds: range, workers: int, library: str = "telegrad") -> tuple[int, Problems]:
     """Run the expressions of some seeds, in both modes, on processes that this function starts and ends.
 
     Args:
         seeds: the seeds.
         workers: number of processes.
+        library: library of the tensors.
 
     Returns:
         How many expressions ran, and what was wrong with which.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
-        spawn(_work, (seeds.start, seeds.stop, str(path)), workers)
+        spawn(_work, (seeds.start, seeds.stop, str(path), library), workers)
         count, problems = json.loads(path.read_text())
     return count, problems
 
 
-def _work(rank: int, first: int, end: int, path: str) -> None:
+def _work(rank: int, first: int, end: int, path: str, library: str) -> None:
     init_rpc(f"w{rank}")
     current_agent().add_part(Leaves())
     if rank == 0:
-        outcomes = list(_outcomes(range(first, end), int(os.environ["WORLD_SIZE"])))
+        outcomes = list(_outcomes(range(first, end), int(os.environ["WORLD_SIZE"]), library))
         wrong = {name: problems for name, problems in outcomes if problems}
         Path(path).write_text(json.dumps((len(outcomes), wrong)))
     shutdown()
 
 
-def _outcomes(seeds: range, workers: int) -> Iterator[tuple[str, list[str]]]:
+def _outcomes(seeds: range, workers: int, library: str) -> Iterator[tuple[str, list[str]]]:
     for seed in seeds:
         for mode in MODES:
-            plan = make_plan(seed, workers, mode, blocking=True)
+            plan = make_plan(seed, workers, mode, blocking=True, library=library)
             try:
                 found = asyncio.run(gradients_across(plan, _blocking if seed % 2 else _awaiting))
                 problems = differences(plan, found)

@@ -32,6 +32,11 @@ class TorchTensors(ArrayLibrary):
     name = "torch"
     install = "torch"
 
+    @property
+    def arrived_node(self) -> type:
+        """Class of the nodes of tensors that arrived in an autograd context. They have the ``edge`` of ``connect``."""
+        return Arrived._backward_cls
+
     def pack(self, value: Any) -> PackedArray | None:
         """Return a tensor as what travels; ``None`` if ``value`` is no tensor, or a parameter without a shape."""
         if not isinstance(value, torch.Tensor) or isinstance(value, UninitializedTensorMixin):

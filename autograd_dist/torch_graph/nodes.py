@@ -1,0 +1,135 @@
+"""Nodes of our engine for PyTorch's graph: a port for each tensor that is sent, and parts, which PyTorch's engine runs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ...core import sparse_coo_tensor
+from ...core.extend import Array, Edge, Node, Tensor
+from ..graph import current_gatherer
+from .walk import TorchEdge, arrived, gradient_edges
+
+if TYPE_CHECKING:
+    from .planner import Planner
+
+
+class Port(Node):
+    """Node of one tensor of PyTorch that was sent, or is a root. Gradients pass through it to the part that made the tensor.
+
+    The part is planned when the first backward reaches the port: then all tensors that were sent before are known.
+
+    Args:
+        edge: PyTorch's node and output of the tensor.
+        order: number of the first message with the tensor, among all that were sent and arrived on this worker.
+        planner: planner of the context's parts.
+    """
+
+    __slots__ = ("_next", "_planner", "edge", "order")
+
+    def __init__(self, edge: TorchEdge, order: int, planner: Planner) -> None:
+        self._next: tuple[Edge, ...] | None = None
+        self._planner = weakref.ref(planner)  # it has this port
+        self._hooks = None
+        self._metadata = None
+        self.num_inputs = 1
+        self.edge = edge
+        self.order = order
+
+    @property
+    def next_edges(self) -> tuple[Edge, ...]:  # type: ignore[override]
+        """The edge to the part that made the tensor."""
+        if self._next is None and (planner := self._planner()) is not None:
+            planner.plan()
+        return self._next or ()
+
+    def join(self, part: Part, slot: int) -> None:
+        """Let gradients go to output ``slot`` of a part."""
+        self._next = ((part, slot),)
+
+    def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
+        """Return the gradient."""
+        return grads
+
+
+class Part(Node):
+    """Part of PyTorch's graph: what leads from tensors that were sent down to leaves, and to what arrived or was sent before.
+
+    Args:
+        outputs: edges of the tensors that were sent.
+        inputs: edges at which our graph goes on.
+        next_edges: for each input, node and slot of our graph.
+        leaves: edges of PyTorch's leaves, which get their gradients here.
+    """
+
+    __slots__ = ("inputs", "leaves", "outputs", "shared")
+
+    def __init__(
+        self, outputs: list[TorchEdge], inputs: list[TorchEdge], next_edges: tuple[Edge, ...], leaves: list[TorchEdge]
+    ) -> None:
+        super().__init__(next_edges, len(outputs))
+        self.outputs = outputs
+        self.inputs = inputs
+        self.leaves = leaves
+        self.shared = False  # whether other parts run some of its nodes, too
+
+    def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
+        """Have PyTorch's engine run the part once, with all gradients that came. Give the leaves theirs; return the others."""
+        pairs = [(edge, grad) for edge, grad in zip(self.outputs, grads) if grad is not None]
+        gatherer = current_gatherer.get()
+        if gatherer is None or not pairs or not (self.inputs or self.leaves):
+            return [None] * len(self.inputs)
+        results = torch.autograd.grad(
+            gradient_edges(edge for edge, _ in pairs),
+            gradient_edges([*self.inputs, *self.leaves]),
+            [_tensor(grad) for _, grad in pairs],
+            retain_graph=self.shared or gatherer.keeps_graph,
+            allow_unused=True,
+        )
+        known: set[int] = set()
+        for (node, _), gradient in zip(self.leaves, results[len(self.inputs) :]):
+            if gradient is not None:
+                gatherer.accumulate(node.variable, _own(gradient, known))
+        return [None if gradient is None else _array(gradient) for gradient in results[: len(self.inputs)]]
+
+    def name(self) -> str:
+        """Return the name of the part in pictures and errors."""
+        return f"PyTorch ({', '.join(dict.fromkeys(type(node).__name__ for node, _ in self.outputs))})"
+
+
+def is_input(edge: TorchEdge, ports: dict[TorchEdge, Port]) -> Edge | None:
+    """Return where the gradient of an end of a walk goes on in our graph; ``None`` for a leaf."""
+    return arrived(edge) or ((ports[edge], 0) if edge in ports else None)
+
+
+def _tensor(gradient: Any) -> torch.Tensor:
+    if isinstance(gradient, Tensor):  # a sparse one
+        indices, values = gradient._indices().numpy(), gradient._values().detach().numpy()
+        parts = torch.from_numpy(indices), torch.from_numpy(values)
+        return torch.sparse_coo_tensor(*parts, tuple(gradient.shape), check_invariants=True)
+    return torch.from_numpy(gradient if gradient.flags.writeable else gradient.copy())
+
+
+def _array(gradient: torch.Tensor) -> Any:
+    """Return a gradient as an array, or a sparse tensor. Narrow types travel as float32, in which they are added up."""
+    if gradient.layout is torch.sparse_coo:
+        return sparse_coo_tensor(gradient._indices().numpy(), _array(gradient._values()), tuple(gradient.shape))
+    if gradient.layout is not torch.strided:
+        gradient = gradient.to_dense()
+    if gradient.dtype.is_floating_point and gradient.element_size() < 4 and gradient.dtype is not torch.float16:
+        gradient = gradient.float()
+    return gradient.resolve_conj().resolve_neg().numpy()
+
+
+def _own(gradient: torch.Tensor, known: set[int]) -> torch.Tensor:
+    """Return a gradient whose memory no other gradient shares, so that an optimizer may change it."""
+    if gradient.layout is not torch.strided:
+        return gradient
+    place = gradient.untyped_storage().data_ptr()
+    if place in known or 0 in gradient.stride():
+        return gradient.clone(memory_format=torch.contiguous_format)
+    known.add(place)
+    return gradient

@@ -1,0 +1,92 @@
+"""``Planner``: decides which parts of PyTorch's graph run together, and where they are cut.
+
+Our engine runs a part when all its gradients have come. So two tensors are outputs of one part only if neither's gradient can
+need that part: no tensor below the later one arrived after the earlier one was sent. A part ends at a tensor that was sent
+before, whose own part then runs once with the sum of the gradients. It is not cut there if what is below the tensor is reached
+past it, too: PyTorch's engine would count the way through the tensor twice. Then what is below runs twice, and the gradients
+add up, which is right because they are linear.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from ...core.extend import Edge
+from .nodes import Part, Port, is_input
+from .walk import TorchEdge, arrived, edge_of, is_end, walk
+
+
+class Planner:
+    """PyTorch's graph of one context on one worker."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ports: dict[TorchEdge, Port] = {}
+        self._open: list[Port] = []  # not in a part yet, in order
+        self._below: dict[TorchEdge, frozenset[TorchEdge]] = {}  # of planned ports: ends and ports below them
+        self._parts_through: dict[Any, Part] = {}  # by node of PyTorch: a part that runs it
+
+    def records(self) -> bool:
+        """Return whether PyTorch records operations in this thread."""
+        return torch.is_grad_enabled()
+
+    def edge(self, tensor: Any, order: int) -> Edge:
+        """Return node and slot for the gradient of a tensor that is sent, or is a root.
+
+        Args:
+            tensor: a tensor of PyTorch that requires grad.
+            order: number of its message (see ``Port``).
+        """
+        edge = edge_of(tensor)
+        with self._lock:
+            port = self._ports.get(edge)
+            if port is None:
+                port = self._ports[edge] = Port(edge, order, self)
+                self._open.append(port)
+        return port, 0
+
+    def plan(self) -> None:
+        """Give each port a part. Parts that were made before stay as they are, because a pass may be running them."""
+        with self._lock:
+            fresh, self._open = sorted(self._open, key=lambda port: port.order), []
+            group: list[Port] = []
+            for port in fresh:
+                below = self._find_below(port)
+                if group and _latest_arrival(below) > group[0].order:
+                    self._make_part(group)
+                    group = []
+                group.append(port)
+            if group:
+                self._make_part(group)
+
+    def _find_below(self, port: Port) -> frozenset[TorchEdge]:
+        ends = walk([port.edge], self._below.keys() - {port.edge}).ends
+        below = frozenset(ends).union(*(self._below[end] for end in ends if end in self._below))
+        if not is_end(port.edge):
+            self._below[port.edge] = below
+        return below
+
+    def _make_part(self, group: list[Port]) -> None:
+        outputs = [port.edge for port in group]
+        cuts = {edge for edge in self._below if self._ports[edge].order < group[0].order}
+        found = walk(outputs, cuts)
+        while twice := {end for end in found.ends if end in cuts and not self._below[end].isdisjoint(found.ends)}:
+            cuts -= twice
+            found = walk(outputs, cuts)
+        cut_ports = {edge: self._ports[edge] for edge in cuts}
+        inputs = {end: edge for end in found.ends if (edge := is_input(end, cut_ports)) is not None}
+        leaves = [end for end in found.ends if end not in inputs]
+        part = Part(outputs, list(inputs), tuple(inputs.values()), leaves)
+        for slot, port in enumerate(group):
+            port.join(part, slot)
+        for node in found.nodes:
+            if (other := self._parts_through.setdefault(node, part)) is not part:
+                other.shared = part.shared = True
+
+
+def _latest_arrival(below: frozenset[TorchEdge]) -> int:
+    orders = [edge[0].order for end in below if (edge := arrived(end)) is not None]
+    return max(orders, default=-1)

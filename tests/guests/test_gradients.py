@@ -1,0 +1,354 @@
+"""Gradients go through PyTorch's graphs on several workers as through one graph."""
+
+import weakref
+
+import pytest
+from helpers import remote
+from telegrad import autograd_dist, rpc
+from telegrad.autograd_dist import DistributedOptimizer, backward, get_gradients
+from telegrad.core.errors import AutogradError
+from telegrad.rref import RemoteModule, RRef, parameter_rrefs
+
+pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
+import torch
+
+pytestmark = pytest.mark.usefixtures("wide_numbers", "contexts_end")
+
+
+@pytest.fixture
+def wide_numbers():
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    Weights.kept = {name: torch.randn(4, 4, requires_grad=True) for name in ("w1", "w2", "w3")}
+    yield
+    torch.set_default_dtype(torch.float32)
+    Weights.kept = {}
+
+
+@pytest.fixture
+def contexts_end(workers, until):
+    """No worker keeps a context of the test."""
+    yield
+    for agent in workers:
+        until(lambda agent=agent: agent.debug_info()["contexts"] == 0)
+
+
+class Weights:
+    """Leaves that functions on all workers of this process use."""
+
+    kept = {}  # noqa: RUF012
+
+
+# -- functions on other workers
+
+
+def square(x):
+    return (Weights.kept["w2"] @ x) ** 2
+
+
+def two(x):
+    y = torch.tanh(Weights.kept["w3"] @ x)
+    return {"y": y, "deep": [y.sum(0)]}
+
+
+def in_place(x):
+    return x.mul_(Weights.kept["w2"]).relu_() + 1
+
+
+def onwards(x, route):
+    y = torch.sin(Weights.kept["w3"] @ x)
+    return y * x if not route else rpc.rpc_sync(route[0], onwards, (y, route[1:])) + x
+
+
+def gradients(context_id, name):
+    return get_gradients(context_id).get(Weights.kept[name])
+
+
+def there(to):
+    return lambda function, *args: rpc.rpc_sync(to, function, args)
+
+
+# -- the same with calls that stay here, and with calls of other workers
+
+
+def sent_and_used(call):
+    """The spike's first case: a leaf is reached through what is sent, and past it."""
+    x = torch.tanh(Weights.kept["w1"] @ torch.eye(4))
+    return (call(square, x) * torch.sin(x) * Weights.kept["w1"][0]).sum()
+
+
+def cut(call):
+    """Its second case: what is below runs once, with the sum."""
+    x = torch.tanh(Weights.kept["w1"] @ torch.eye(4))
+    return (call(square, x) * torch.sin(x)).sum()
+
+
+def depths(call):
+    """Several sends, each above the one before."""
+    x = Weights.kept["w1"] * 1.5
+    for _ in range(4):
+        x = call(square, torch.tanh(x)) * 0.1 + x
+    return x.sum()
+
+
+def many_outputs(call):
+    x = Weights.kept["w1"].sin()
+    both = call(two, x)
+    left, right = torch.split(both["y"], 2)
+    return (call(square, torch.cat([right, left])) * both["deep"][0]).sum() + call(square, x).sum()
+
+
+def changed_in_place(call):
+    x = Weights.kept["w1"] * 1.0
+    y = call(in_place, x)
+    y.add_(x)
+    return (y * call(square, y)).sum()
+
+
+def leaves_and_relays(call):
+    """A leaf is sent itself, and what arrived is sent on unchanged."""
+    arrived = call(square, Weights.kept["w1"])
+    return (call(square, arrived) + arrived).sum() * 0.01 + Weights.kept["w1"].sum()
+
+
+def chain(call):
+    return call(onwards, Weights.kept["w1"].cos(), []).sum()
+
+
+PROGRAMS = [sent_and_used, cut, depths, many_outputs, changed_in_place, leaves_and_relays, chain]
+
+
+@pytest.mark.parametrize("mode", ["smart", "fast"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_gradients_are_those_of_one_process(workers, program, mode):
+    with autograd_dist.context() as context:
+        loss = program(there("b"))
+        backward(context, [loss], mode=mode)
+        found = {}
+        for name in Weights.kept:
+            parts = [rpc.rpc_sync(to, gradients, (context, name)) for to in ("a", "b")]
+            found[name] = sum(part for part in parts if part is not None)
+        assert all(leaf.grad is None for leaf in Weights.kept.values())
+    local = program(lambda function, *args: function(args[0].clone(), *args[1:]))  # the callee's own
+    torch.testing.assert_close(loss, local, rtol=0, atol=1e-12)
+    wanted = torch.autograd.grad(local, list(Weights.kept.values()), allow_unused=True)
+    for name, gradient in zip(Weights.kept, wanted):
+        torch.testing.assert_close(found[name], 0 if gradient is None else gradient, rtol=1e-12, atol=1e-12)
+
+
+def test_a_route_over_three_workers(workers):
+    with autograd_dist.context() as context:
+        backward(context, [rpc.rpc_sync("b", onwards, (Weights.kept["w1"], ["c", "a", "b"])).sum()])
+        found = get_gradients(context)[Weights.kept["w1"]]
+
+    def locally(x, left):
+        y = torch.sin(Weights.kept["w3"] @ x)
+        return y * x if not left else locally(y, left - 1) + x
+
+    wanted = torch.autograd.grad(locally(Weights.kept["w1"], 3).sum(), Weights.kept["w1"])[0]
+    torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_references_hold_tensors_of_pytorch(workers):
+    x = Weights.kept["w1"]
+    with autograd_dist.context() as context:
+        there = rpc.remote("b", square, (x * 2,))
+        again = rpc.remote("c", remote.here, (there,))
+        again.to_here().sum().mul(3)
+        backward(context, [again.to_here().sum()])
+        found = get_gradients(context)[x]
+    torch.testing.assert_close(found, torch.autograd.grad(square(x * 2).sum(), x)[0])
+
+
+def test_unused_results(workers):
+    x = Weights.kept["w1"]
+    for mode in ("smart", "fast"):
+        with autograd_dist.context() as context:
+            unused, y = rpc.rpc_sync("b", two, (x,)), rpc.rpc_sync("c", square, (x,))
+            assert unused["y"].requires_grad
+            if mode == "smart":
+                backward(context, [y.sum()])
+                torch.testing.assert_close(get_gradients(context)[x], torch.autograd.grad(square(x).sum(), x)[0])
+                assert rpc.rpc_sync("b", gradients, (context, "w3")) is None
+            else:
+                with pytest.raises(
+                    AutogradError, match="no gradient came for 1 tensor sent to worker 'b' from worker 'a'"
+                ):
+                    backward(context, [y.sum()], mode="fast")
+
+
+def test_passes_add_up_and_a_graph_is_freed(workers):
+    x = Weights.kept["w1"]
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", square, (x,)).sum()
+        backward(context, [loss], retain_graph=True)
+        backward(context, [loss])
+        twice = get_gradients(context)[x]
+        torch.testing.assert_close(twice, 2 * torch.autograd.grad(square(x).sum(), x)[0])
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            backward(context, [loss])
+
+
+def test_contexts_do_not_affect_one_another(workers, thread):
+    x = Weights.kept["w1"]
+    found = []
+
+    def train():
+        with workers[2].use():
+            found.append(own_context())
+
+    with autograd_dist.context() as first:
+        loss = rpc.rpc_sync("b", square, (x,)).sum()
+        other = thread(train)
+        backward(first, [loss])
+        found.append(get_gradients(first)[x])
+        other.join()
+    found.sort(key=lambda gradient: gradient.norm().item())
+    wanted = torch.autograd.grad(square(x).sum(), x)[0]
+    torch.testing.assert_close(found[0], wanted)
+    torch.testing.assert_close(found[1], 5 * wanted)
+
+
+def own_context():
+    x = Weights.kept["w1"]
+    with autograd_dist.context() as context:
+        backward(context, [rpc.rpc_sync("b", square, (x,)).sum() * 5])
+        return get_gradients(context)[x]
+
+
+def test_narrow_types_and_hooks(workers):
+    leaf = torch.ones(4, dtype=torch.bfloat16, requires_grad=True)
+    leaf.register_hook(lambda gradient: gradient * 2)
+    with autograd_dist.context() as context:
+        backward(context, [rpc.rpc_sync("b", torch.mul, (leaf * 1, 3.0)).sum()])
+        gradient = get_gradients(context)[leaf]
+    assert gradient.dtype == torch.bfloat16 and gradient.tolist() == [6, 6, 6, 6]
+
+
+def test_a_lookup_table_gets_a_sparse_gradient(workers):
+    table = torch.randn(5, 2, requires_grad=True)
+    with autograd_dist.context() as context:
+        rows = torch.nn.functional.embedding(torch.tensor([1, 1, 3]), table, sparse=True)
+        backward(context, [rpc.rpc_sync("b", torch.sin, (rows,)).sum()])
+        gradient = get_gradients(context)[table]
+    assert gradient.is_sparse
+    torch.testing.assert_close(gradient.to_dense()[1], 2 * table.detach()[1].cos())
+
+
+def test_nothing_is_recorded_under_no_grad(workers):
+    with autograd_dist.context(), torch.no_grad():
+        assert not rpc.rpc_sync("b", remote.same, (Weights.kept["w1"],)).requires_grad
+
+
+def test_what_a_program_may_not_do(workers):
+    x = Weights.kept["w1"]
+    with autograd_dist.context() as context:
+        y = rpc.rpc_sync("b", square, (x,))
+        with pytest.raises(AutogradError, match="continues on another worker"):
+            y.sum().backward()
+        with pytest.raises(AutogradError, match="root 0 must be a scalar"):
+            backward(context, [y])
+        with pytest.raises(AutogradError, match="root 0 does not require grad"):
+            backward(context, [y.sum().detach()])
+        with pytest.raises(RuntimeError, match="roots must be a list of tensors"):
+            backward(context, y.sum())
+        with pytest.raises(KeyError, match="no backward of this context reached this tensor of shape"):
+            get_gradients(context)[x]
+
+
+def test_a_leaf_that_was_changed_before_the_backward(workers):
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", square, (Weights.kept["w1"].sin(),)).sum()
+        with torch.no_grad():
+            Weights.kept["w2"].add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            backward(context, [loss])
+
+
+class Marked(torch.autograd.Function):
+    """Operation whose node has an object."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.token = Token()
+        return x * 1
+
+
+class Token:
+    pass
+
+
+class Failing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ValueError("no gradient today")
+
+
+def fail(x):
+    return Failing.apply(x)
+
+
+def test_an_error_of_a_backward_comes_to_its_root(workers):
+    with autograd_dist.context() as context:
+        loss = rpc.rpc_sync("b", fail, (Weights.kept["w1"],)).sum()
+        with pytest.raises(ValueError, match="no gradient today"):
+            backward(context, [loss])
+
+
+def test_a_context_that_ends_frees_the_graph(workers, no_collector):
+    x = Marked.apply(Weights.kept["w1"])
+    token = weakref.ref(x.grad_fn.token)
+    with autograd_dist.context():
+        loss = rpc.rpc_sync("b", square, (x,)).sum()
+        del x
+        assert token() is not None
+    del loss
+    assert token() is None
+
+
+# -- modules and optimizers
+
+
+def make_model():
+    torch.manual_seed(3)
+    return torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(inplace=True), torch.nn.Linear(5, 2))
+
+
+def train_here(model, head, steps):
+    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1, momentum=0.9)
+    losses = []
+    for step in range(steps):
+        loss = head(model(batch(step))).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def batch(step):
+    return torch.randn(3, 4, generator=torch.Generator().manual_seed(step))
+
+
+def test_a_remote_module_is_trained_as_a_local_one(workers):
+    remote_model = RemoteModule("b", make_model)
+    head = torch.nn.Linear(2, 1)
+    wanted_head = torch.nn.Linear(2, 1)
+    wanted_head.load_state_dict(head.state_dict())
+    references = [*parameter_rrefs(remote_model), *map(RRef, head.parameters())]
+    optimizer = DistributedOptimizer(torch.optim.SGD, references, lr=0.1, momentum=0.9)
+    losses = []
+    for step in range(6):
+        with autograd_dist.context() as context:
+            loss = head(remote_model(batch(step))).square().sum()
+            backward(context, [loss])
+            optimizer.step(context)
+        losses.append(loss.item())
+    assert losses == pytest.approx(train_here(make_model(), wanted_head, 6), rel=1e-12)
+    assert remote_model.train(False).training is False
+    with pytest.raises(TypeError, match="you gave a Sequential, an instance"):
+        RemoteModule("b", make_model())
