@@ -106,8 +106,9 @@ def is_input(edge: TorchEdge, ports: dict[TorchEdge, Port]) -> Edge | None:
 
 
 def _tensor(gradient: Any) -> torch.Tensor:
-    if isinstance(gradient, Tensor):  # a sparse one
-        indices, values = gradient._indices().numpy(), gradient._values().detach().numpy()
+    if isinstance(gradient, Tensor):
+        sparse: Any = gradient
+        indices, values = sparse._indices().numpy(), sparse._values().detach().numpy()
         parts = torch.from_numpy(indices), torch.from_numpy(values)
         return torch.sparse_coo_tensor(*parts, tuple(gradient.shape), check_invariants=True)
     return torch.from_numpy(gradient if gradient.flags.writeable else gradient.copy())

@@ -75,7 +75,7 @@ class TorchTensors(ArrayLibrary):
         return tensor if kind is None or issubclass(kind, torch.nn.Parameter) else tensor.as_subclass(kind)
 
 
-class Arrived(torch.autograd.Function):
+class Arrived(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     """Node of a tensor that arrived in an autograd context. PyTorch's engine stops here, and ours goes on at ``edge``.
 
     A tensor that was not a leaf can be changed in place, so the tensor is the result of this node, and no leaf.
