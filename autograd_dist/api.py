@@ -16,7 +16,8 @@ from ..core.profiler import record_function
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from .backward_pass import BackwardPass
 from .contexts import Context, Contexts, contexts_of, current_context
-from .graph import ContextGraph, as_tensor
+from .edges import as_tensor, edge_of
+from .graph import ContextGraph
 from .local_pass import Feeds
 
 
@@ -209,7 +210,7 @@ def _feeds(graph: ContextGraph, roots: Sequence[Any]) -> Feeds:
     for index, given in enumerate(roots):
         if (root := as_tensor(given)) is None:
             raise TypeError(f"root {index} must be a tensor; you gave {type(given).__name__}")
-        edge = graph.edge_of(root) if root._requires_grad else None
+        edge = edge_of(graph, root) if root._requires_grad else None
         if edge is None:
             raise AutogradError(
                 f"root {index} does not require grad, so nothing can be differentiated; check the forward"

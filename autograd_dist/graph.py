@@ -11,15 +11,11 @@ import itertools
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..core.errors import AutogradError
-from ..core.extend import Array, Edge, Node, Tensor, gradient_edge, profiles
+from ..core.extend import Array, Edge, Node, profiles
 from ..core.profiler import record_function
-from ..rpc.extend import LibraryTensor, library_of
-
-if TYPE_CHECKING:
-    from .torch_graph.planner import Planner
 
 
 def make_message_id(sender: int, number: int) -> int:
@@ -30,19 +26,6 @@ def make_message_id(sender: int, number: int) -> int:
 def sender_of(message_id: int) -> int:
     """Return the number of the worker that sent a message."""
     return message_id >> 48
-
-
-def as_tensor(value: Any) -> Tensor | None:
-    """Return a tensor of ours, or a stand-in for a tensor of a library with gradients; ``None`` for everything else.
-
-    Raises:
-        TypeError: it is an array of a kind that cannot travel.
-    """
-    if isinstance(value, Tensor):
-        return value
-    if (library := library_of(value)) is None or (packed := library.pack(value)) is None:
-        return None
-    return LibraryTensor(library, value, packed)
 
 
 class SendNode(Node):
@@ -121,7 +104,7 @@ class Gatherer(Protocol):
 
     @property
     def keeps_graph(self) -> bool:
-        """Whether another pass can go over the graph."""
+        """True if another pass can go over the graph."""
         ...
 
     def accumulate(self, leaf: Any, gradient: Any) -> None:
@@ -147,23 +130,11 @@ class ContextGraph:
         self._receives: dict[int, ReceiveNode] = {}  # by message id
         self._gradients: dict[int, tuple[Any, Any]] = {}  # by id() of the leaf: a subclass may define __hash__
         self._orders = itertools.count()
-        self._planner: Planner | None = None  # of PyTorch's part
+        self.library_part: Any = None  # for a model of another library (``edges.py``)
 
-    def edge_of(self, tensor: Tensor) -> Edge | None:
-        """Return where the gradient of a tensor that is sent goes on; ``None`` if its operations are not recorded now."""
-        if type(tensor) is not LibraryTensor:
-            return gradient_edge(tensor)
-        if tensor._requires_grad:
-            tensor._requires_grad = self._torch().records()
-        return self._torch().edge(tensor.original, next(self._orders)) if tensor._requires_grad else None
-
-    def _torch(self) -> Planner:
-        if self._planner is None:
-            from .torch_graph.planner import Planner  # PyTorch is there, and few programs have it
-
-            with self._lock:
-                self._planner = self._planner or Planner()
-        return self._planner
+    def next_order(self) -> int:
+        """Return the number of a message that is sent now, among all that are sent and arrive on this worker."""
+        return next(self._orders)
 
     def add_send(self, node: SendNode) -> None:
         """Expect gradients for a message."""
@@ -188,7 +159,7 @@ class ContextGraph:
 
     def add_receive(self, node: ReceiveNode) -> None:
         """Keep the receive node of a message that arrived."""
-        node.order = next(self._orders)
+        node.order = self.next_order()
         with self._lock:
             self._receives[node.message_id] = node
 

@@ -8,6 +8,7 @@ from ..core.extend import is_grad_enabled
 from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing
 from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts, current_context
+from .edges import edge_of
 from .graph import ReceiveNode, SendNode, make_message_id
 from .lifetimes import Release
 from .news import RIDING
@@ -41,7 +42,8 @@ class AutogradInterceptor(Interceptor):
 
     def _record(self, context: Context, message: Outgoing) -> int:
         tensors = [tensor for tensor in message.attached.tensors if tensor._requires_grad] if is_grad_enabled() else []
-        edges = tuple([edge for edge in map(context.graph.edge_of, tensors) if edge is not None])
+        found = [edge_of(context.graph, tensor) for tensor in tensors]
+        edges = tuple([edge for edge in found if edge is not None])
         if not edges:
             return 0
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))

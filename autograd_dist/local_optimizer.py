@@ -13,7 +13,7 @@ from ..rpc import functions
 from ..rpc.extend import current_agent
 from ..rref import RRef
 from .contexts import contexts_of
-from .graph import as_tensor
+from .edges import as_tensor
 from .step_queue import StepQueue
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -12,9 +12,6 @@ from ...core import sparse_coo_tensor
 from ...core.extend import Array, Edge, Node, Tensor
 from ..graph import current_gatherer
 from .walk import TorchEdge, arrived, gradient_edges
-
-if TYPE_CHECKING:
-    from .planner import Planner
 
 
 class Port(Node):
@@ -25,14 +22,14 @@ class Port(Node):
     Args:
         edge: PyTorch's node and output of the tensor.
         order: number of the first message with the tensor, among all that were sent and arrived on this worker.
-        planner: planner of the context's parts.
+        plan: method that gives the port its part. Its object has this port, so it is referred to weakly.
     """
 
-    __slots__ = ("_next", "_planner", "edge", "order")
+    __slots__ = ("_next", "_plan", "edge", "order")
 
-    def __init__(self, edge: TorchEdge, order: int, planner: Planner) -> None:
+    def __init__(self, edge: TorchEdge, order: int, plan: Callable[[], None]) -> None:
         self._next: tuple[Edge, ...] | None = None
-        self._planner = weakref.ref(planner)  # it has this port
+        self._plan = weakref.WeakMethod(plan)
         self._hooks = None
         self._metadata = None
         self.num_inputs = 1
@@ -42,8 +39,8 @@ class Port(Node):
     @property
     def next_edges(self) -> tuple[Edge, ...]:  # type: ignore[override]
         """The edge to the part that made the tensor."""
-        if self._next is None and (planner := self._planner()) is not None:
-            planner.plan()
+        if self._next is None and (plan := self._plan()) is not None:
+            plan()
         return self._next or ()
 
     def join(self, part: Part, slot: int) -> None:

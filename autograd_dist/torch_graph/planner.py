@@ -44,7 +44,7 @@ class Planner:
         with self._lock:
             port = self._ports.get(edge)
             if port is None:
-                port = self._ports[edge] = Port(edge, order, self)
+                port = self._ports[edge] = Port(edge, order, self.plan)
                 self._open.append(port)
         return port, 0
 

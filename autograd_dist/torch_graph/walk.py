@@ -15,7 +15,7 @@ LEAF_NODE = type(get_gradient_edge(torch.empty(0, requires_grad=True)).node)
 ARRIVED_NODE: Any = library_of(torch.empty(0)).arrived_node  # type: ignore[union-attr]
 
 
-class Found(NamedTuple):
+class Walked(NamedTuple):
     """Result of a walk: the edges at which it ended, and the nodes that it went through."""
 
     ends: dict[TorchEdge, None]
@@ -43,9 +43,9 @@ def arrived(edge: TorchEdge) -> Any:
     return edge[0].edge if isinstance(edge[0], ARRIVED_NODE) else None
 
 
-def walk(starts: Iterable[TorchEdge], cuts: Collection[TorchEdge]) -> Found:
+def walk(starts: Iterable[TorchEdge], cuts: Collection[TorchEdge]) -> Walked:
     """Walk down from ``starts`` to the ends of the graph, and not below ``cuts``."""
-    found = Found({}, set())
+    found = Walked({}, set())
     stack = list(starts)
     while stack:
         edge = stack.pop()
