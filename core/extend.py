@@ -6,6 +6,7 @@ backward pass imports from here.
 
 from .array_like import ArrayLike, as_array, change, holds, strided, within
 from .array_memory import address as memory_address
+from .array_memory import aligned as aligned_memory
 from .array_memory import storage as memory_owner
 from .autograd.accumulate import AccumulateGrad, accumulate_grad, divert
 from .autograd.anomaly import anomaly_mode, detect_anomaly
@@ -78,6 +79,7 @@ __all__ = [
     "abridged",
     "add_at",
     "add_runs",
+    "aligned_memory",
     "accumulate_grad",
     "anomaly_mode",
     "as_array",

@@ -17,6 +17,7 @@ from .arithmetic import (
     in_blocks,
     next_step,
     not_differentiable,
+    with_spare,
 )
 from .optimizer import Group, Optimizer, Params, State
 from .together import elementwise
@@ -84,22 +85,29 @@ class Adam(Optimizer):
         buffers = [buffer(state, name, value) for name in ("exp_avg", "exp_avg_sq")]
         if group["amsgrad"]:
             buffers.append(buffer(state, "max_exp_avg_sq", value))
-        for block in in_blocks(value, grad, *buffers):
-            _update(group, step, *block)
+        for spare, block in with_spare(in_blocks(value, grad, *buffers)):
+            _update(group, step, spare, *block)
 
 
 def _update(
-    group: Group, step: int, value: Array, grad: Array, average: Array, square: Array, largest: Array | None = None
+    group: Group,
+    step: int,
+    spare: Array,
+    value: Array,
+    grad: Array,
+    average: Array,
+    square: Array,
+    largest: Array | None = None,
 ) -> None:
     beta1, beta2 = group["betas"]
     direction = decayed_descent(grad, value, group)
-    average_in(average, direction, 1 - beta1)
-    average_square_in(square, direction, beta2)
+    average_in(average, direction, 1 - beta1, spare)
+    average_square_in(square, direction, beta2, spare)
     if largest is not None:
         square = np.maximum(largest, square, out=largest)
     # lr / (1 - beta1**t) * average / (sqrt(square / (1 - beta2**t)) + eps), with fewer passes over the arrays.
     root = math.sqrt(1 - beta2**step)
-    change = np.sqrt(square)
+    change = np.sqrt(square, out=spare)
     change += group["eps"] * root
     np.divide(average, change, out=change)
     change *= group["lr"] / (1 - beta1**step) * root

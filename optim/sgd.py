@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .arithmetic import at_least, descent, in_blocks, not_differentiable, one_number, signed
+from .arithmetic import at_least, descent, in_blocks, not_differentiable, one_number, signed, with_spare
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -72,8 +72,9 @@ class SGD(Optimizer):
             ):  # it needs no blocks: there is one temporary, of one element
                 value -= group["lr"] * signed(single, group)
                 return
-            for block, direction in in_blocks(value, grad):
-                block -= group["lr"] * descent(one_number(direction), block, group)
+            for spare, (block, direction) in with_spare(in_blocks(value, grad)):
+                step = descent(one_number(direction), block, group)
+                block -= np.multiply(step, group["lr"], out=spare if step.shape == spare.shape else None)
             return
         first = state.get("momentum_buffer") is None
         if first:
