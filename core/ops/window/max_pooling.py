@@ -87,9 +87,8 @@ def _max_pool(
         raise ValueError(f"the input must have channels, and has shape {input.shape}")
     window = pool_window(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
     image = padded(x._array, window, _lowest(x._array))
-    top = reduce_window(np.maximum, image, window._replace(input_size=image.shape[2:], padding=(0,) * dims))
+    top, chosen = _largest(image, window, return_indices or records(x))
     result = Tensor(top)
-    chosen = _first_equal(image, top, window) if return_indices or records(x) else None
     if records(x):
         record(_PICK.row, result, (x,), (), x.shape, chosen, window)
     result = unbatched(result, input)
@@ -108,6 +107,26 @@ def _lowest(x: Array) -> Any:
     if x.dtype.kind == "b":
         return False
     return np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+
+
+def _largest(image: Array, window: Window, choose: bool) -> tuple[Array, Array | None]:
+    """Return the largest element of each window of a padded image, and which it is, if ``choose``: see ``_first_equal``."""
+    inside = window._replace(input_size=image.shape[2:], padding=(0,) * len(window.padding))
+    top: Any = None
+    chosen: Any = None
+    parts = _parts(image, 4 * CACHE)
+    for part in parts:  # one that stays in the cache
+        largest = reduce_window(np.maximum, image[part], inside)
+        first = _first_equal(image[part], largest, window) if choose else None
+        if len(parts) == 1:
+            return largest, first
+        if top is None:
+            top = np.empty((len(image), *largest.shape[1:]), largest.dtype, like=image)
+            chosen = None if first is None else np.empty(top.shape, first.dtype, like=image)
+        top[part] = largest
+        if first is not None:
+            chosen[part] = first
+    return top, chosen
 
 
 def _first_equal(image: Array, top: Array, window: Window) -> Array:
@@ -149,9 +168,9 @@ def _put_back(g: Array, shape: tuple[int, ...], chosen: Array, window: Window) -
     return cropped(result, window)
 
 
-def _parts(x: Array) -> list[slice]:
-    step = max(1, CACHE // max(x[:1].nbytes, 1))
-    return [slice(start, start + step) for start in range(0, len(x), step)]
+def _parts(x: Array, size: int = CACHE) -> list[slice]:
+    step = max(1, size // max(x[:1].nbytes, 1))
+    return [slice(start, start + step) for start in range(0, max(len(x), 1), step)]
 
 
 _PICK = LinearMap("max_pool", _pick, _put_back)

@@ -145,8 +145,8 @@ def _sizes(count: int, inputs: int, outputs: int, window: Window, dtype: DType) 
     line = width * inputs * stops * dtype.itemsize
     samples = max(CACHE // (((lines - 1) * step + height) * line), -(-SHORT // stops))
     samples = max(1, min(count, samples, SMALL // (outputs * height * width * inputs * stops)))
-    rows = max(1, (CACHE // (samples * line) - height) // step + 1)
-    return samples, min(lines, rows)
+    rows = max(1, (2 * CACHE // (samples * line) - height) // step + 1)
+    return samples, -(-lines // -(-lines // rows))
 
 
 def _parts(count: int, samples: int, lines: int, rows: int) -> Iterator[Part]:
