@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ..core.allocator import share_arenas
-from ..core.errors import RpcError
+from ..core.errors import RendezvousError, RpcError
 from ..core.futures import Future, in_thread, shield
 from ..core.process_title import title_worker
 from ..core.worker_reports import reporter
@@ -120,6 +120,11 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
         served=meeting_places(),
         replaceable=options.replacement_seconds() > 0,
     )
+    if options.replace_within and plan.world_size and not plan.places:
+        raise RendezvousError(
+            f"replace_within={options.replace_within:g} needs a rendezvous that outlives each worker: give "
+            f"init_method='file:///path'; you gave {options.init_method!r}"
+        )
     agent = open_agent(name or f"worker{plan.rank}", plan, options, add_parts)
     if agent.state.dynamic:
         open_group(agent, plan)

@@ -324,11 +324,11 @@ class _Part:
 
 
 def _group(agent: Agent, names: Iterable[str] | None) -> tuple[Group, str]:
-    """Return a group and its leader: rank 0 for all workers, else, and in a dynamic group, the first member by name."""
+    """Return a group and its leader: rank 0 for all workers, else, and where others may join, the first member by name."""
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         raise TypeError(f"worker_names must be a list of names; write worker_names=[{names!r}]")
     if names is None and agent.state.dynamic:
-        names = [info.name for info in agent.peers.live()]
+        names = agent.peers.names() if agent.state.places else [info.name for info in agent.peers.live()]
     group = tuple(sorted({agent.peers.find(name).info.name for name in names or ()}))
     if not agent.state.dynamic and len(group) in (0, len(agent.peers)):
         return (), agent.peers.at(0).info.name

@@ -129,6 +129,10 @@ class Peers:
         """Return name and rank of every worker that is not gone."""
         return [self.info(number) for number in self.numbers() if number not in self._gone]
 
+    def names(self) -> set[str]:
+        """Return the names of all workers, also of those that are gone."""
+        return {self.name(number) for number in self.numbers()}.union(peer.info.name for peer in self.gone())
+
     # -- one of them
 
     def mine(self) -> Peer:

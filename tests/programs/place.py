@@ -7,12 +7,20 @@ leaves at the end of its input.
 import os
 import sys
 
+import telegrad as tg
+from telegrad import collective as dist
 from telegrad import rpc
 
 
 @rpc.idempotent
 def process_id():
     return os.getpid()
+
+
+def reduced():
+    total = tg.tensor([float(dist.get_rank())])
+    dist.all_reduce(total)
+    return total.item()
 
 
 def say(*words):
@@ -34,6 +42,16 @@ def main(address, rank, world_size, seconds="60"):
             say("passed")
         elif what == "names":
             say(*(worker.name for worker in rpc.get_worker_infos()))
+        elif what == "group":
+            if dist.is_initialized():
+                dist.destroy_process_group()
+            dist.init_process_group("rpc")
+            say("sum", reduced())
+        elif what == "reduce":
+            try:
+                say(reduced())
+            except Exception as error:
+                say(type(error).__name__, error)
         elif what == "fail":
             raise KeyError("asked to fail")
     say("leaves")

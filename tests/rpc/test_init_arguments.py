@@ -19,6 +19,10 @@ def test_rank_and_world_size_in_the_url(port):
     [
         ({"rank": -1}, "rank is missing: pass rank= to init_rpc, or set RANK"),
         ({"world_size": None, "init_method": "etcd://127.0.0.1:1/x"}, "world_size is missing.*WORLD_SIZE"),
+        (
+            {"replace_within": 9},
+            r"replace_within=9 needs a rendezvous that outlives each worker: give init_method='file://",
+        ),
         ({"rank": 3, "world_size": 2}, "rank=3 with world_size=2 .* ranks go from 0"),
         ({"rank": 1, "world_size": 1}, "ranks go from 0"),
         (
@@ -76,6 +80,7 @@ def test_options_that_make_no_sense(port):
         {"init_timeout": 0},
         {"keepalive": -1},
         {"reconnect_timeout": "x"},
+        {"replace_within": -1},
     ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             rpc.GrpcRpcBackendOptions(**wrong)

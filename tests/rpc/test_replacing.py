@@ -214,3 +214,19 @@ def test_a_worker_that_fails_may_come_back(job):
     job.workers[1].end_of_input()
     for worker in job.workers:
         worker.left()
+
+
+def test_a_process_group_of_all_can_be_made_again(job):
+    workers = job.meet(3)
+    for again in (False, True):
+        for worker in workers:
+            worker.tell("group")
+        assert [worker.says() for worker in workers] == [["sum", "3.0"]] * 3
+        if again:
+            break
+        workers[0].kill()
+        for worker in workers[1:]:
+            assert worker.ask("reduce")[0] == "WorkerLostError"
+        job.start(0, 3)
+        assert workers[0].says()[0] == "met"
+    job.leave()
