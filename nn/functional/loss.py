@@ -26,7 +26,13 @@ __all__ = [
     "smooth_l1_loss",
 ]
 
-_HUBER = Row("huber_loss", lambda xp, g, difference, delta, scale: g * difference.clip(-delta, delta) * scale)
+
+def _huber_rule(xp: Any, g: Any, difference: Any, delta: float, scale: float) -> Any:
+    slope = g * difference.clip(-delta, delta)
+    return slope if scale == 1 else slope * scale
+
+
+_HUBER = Row("huber_loss", _huber_rule)
 
 
 @operation
@@ -148,9 +154,9 @@ def _huber(name: str, input: Tensor, target: Tensor, delta: float, scale: float)
     difference = input - target
     away = difference.numpy(force=True)
     near = away.clip(-delta, delta)
-    # Of the products of two negative numbers and two positive ones, the sign is right.
-    values = as_array((away - near * 0.5) * near * scale).astype(away.dtype, copy=False)
-    result = Tensor(values)
+    values = (away - near * 0.5) * near  # both factors have the sign of the difference
+    values = values if scale == 1 else values * scale
+    result = Tensor(as_array(values).astype(away.dtype, copy=False))
     return record(_HUBER, result, (difference,), (keep(difference),), delta, scale) if records(difference) else result
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, overload
 
 import numpy as np
 
+from ...array_like import as_array
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import complex128, float64, to_float
 from ...recording import log_scalars
@@ -267,7 +268,9 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     if x.dtype.kind == "c":
         raise TypeError(f"logit() takes real numbers only, and you gave {x.dtype}")
     inside = x if eps is None else np.clip(x, eps, 1 - eps)
-    result = Tensor(np.asarray(np.log(inside / (1 - inside))).astype(x.dtype, copy=False))
+    odds = as_array(1 - inside)  # in place from here: new memory costs more than the arithmetic
+    np.divide(inside, odds, out=odds)
+    result = Tensor(np.log(odds, out=odds).astype(x.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
         record(_LOGIT, result, (input,), (keep(input),), eps)
     return result
@@ -275,7 +278,12 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
 
 def _logit_rule(xp: Any, g: Any, a: Any, eps: float | None) -> Any:
     low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
-    slope = g / xp.abs(a * (1 - a))
+    if xp is ARRAYS:
+        variance = as_array(1 - a)
+        variance *= a
+        slope = np.divide(g, np.abs(variance, out=variance), out=variance)
+    else:
+        slope = g / xp.abs(a * (1 - a))
     outside = (a < low) | (a > 1 - low)
     if xp is ARRAYS and type(a) is np.ndarray and not outside.any():
         return slope
