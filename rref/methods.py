@@ -74,7 +74,7 @@ def serve_methods(context: RRefContext) -> None:
 
 
 def _serve_method(context: RRefContext, call: ServerCall) -> None:
-    future = call.attached.references[-1]
+    future = call.attached.value
     name, args, kwargs = call.open()
     if future is None:
         raise RpcError(

@@ -71,7 +71,7 @@ class ReferenceInterceptor(Interceptor):
         attached = message.attached
         attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]
         if message.method in USES_VALUE:
-            attached.references.append(transfer.value)  # for the handler; this also keeps the value
+            attached.value = transfer.value  # for the handler; this also keeps the value
         # A function starts only when the owners of its references have registered them. References to values of this worker
         # are left out: they may wait for a creating call, and that call for the room in the window that this message takes.
         # So only their uses wait.
@@ -143,7 +143,7 @@ def _value(call: ServerCall) -> Future[Any]:
 
     If the value was freed before the call arrived, the function runs nevertheless.
     """
-    value: Future[Any] | None = call.attached.references[-1]
+    value: Future[Any] | None = call.attached.value
     return Future() if value is None else value
 
 

@@ -66,6 +66,7 @@ class Attachments:
         arrays: at the receiver, the tensors' arrays.
         requires_grad: at the receiver, the tensors' flags.
         waits_for: at the receiver, futures that must complete before the handler of a request starts.
+        value: at the receiver, what an interceptor has found for the handler of a request.
         problem: at the receiver, why the body cannot be opened; empty if it can.
     """
 
@@ -77,6 +78,7 @@ class Attachments:
     arrays: list[Any] = NOTHING
     requires_grad: list[bool] = NOTHING
     waits_for: Sequence[Future[Any]] = NOTHING
+    value: Any = None
     problem: str = ""
 
 
