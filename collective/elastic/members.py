@@ -138,6 +138,7 @@ class ElasticMembers:
         self._ready: tuple[Generation, TrainingState, dict[str, Any]] | None = None
         self._wanted: list[tuple[ServerCall, Generation, Sequence[int]]] = []
         self._have_state: set[int] = set()
+        self._stopped = 0  # number of the latest generation that this worker has stopped in
 
     # -- agreement
 
@@ -170,7 +171,10 @@ class ElasticMembers:
         """Report; the future holds the next decision."""
         with self._served:
             self._ready = None
-            self._fail_wanted()
+            self._stopped = report.decision.generation.number if report.decision else 0
+            wanted, self._wanted = self._wanted, []
+        for call, _, _ in wanted:
+            call.fail(self._has_stopped())
         self._adopted = adopted = Future[Decision]()
         self._handle(Submitted(report))
         return adopted
@@ -253,6 +257,8 @@ class ElasticMembers:
         """Send a part of the state, as soon as this worker is ready in that generation."""
         with self._served:
             ready = self._ready
+            if generation.number <= self._stopped:
+                raise self._has_stopped()
             if ready is None or ready[0] != generation:
                 self._wanted.append((call, generation, places))
                 return
@@ -267,7 +273,8 @@ class ElasticMembers:
         """Get the state of a generation from all that have it, and load it.
 
         Raises:
-            CollectiveError: it is another training, or its state changed meanwhile.
+            ArgumentValueError: the training has other settings.
+            CollectiveError: a source has stopped meanwhile.
             RpcError: a source is lost.
         """
         until = time.monotonic() + self._timeout
@@ -297,11 +304,8 @@ class ElasticMembers:
             ):
                 self._served.wait(left)
 
-    def _fail_wanted(self) -> None:
-        # lock held
-        for call, _, _ in self._wanted:
-            call.fail(CollectiveError(f"worker {self._agent.name!r} has stopped before it could send its state"))
-        self._wanted.clear()
+    def _has_stopped(self) -> CollectiveError:
+        return CollectiveError(f"worker {self._agent.name!r} has stopped before it could send its state")
 
 
 def serve_elastic(agent: Agent) -> None:

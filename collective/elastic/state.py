@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...core import Tensor
-from ...core.errors import CollectiveError
+from ...core.errors import ArgumentValueError
 from ...core.extend import Array
 from ...nn import Module
 from ...optim import Optimizer
@@ -62,11 +62,13 @@ class TrainingState:
         """Check that a training has the settings, parameters and parts that this worker has.
 
         Raises:
-            CollectiveError: it has not; the message names the first difference.
+            ArgumentValueError: it has not; the message names the first difference.
         """
         for name, mine in self._described().items():
             if mine != (theirs := rest["settings"].get(name)):
-                raise CollectiveError(f"this worker joins a training with {name} {theirs}, and has {name} {mine}")
+                raise ArgumentValueError(
+                    f"this worker joins a training with {name} {theirs}, and has {name} {mine}; give it the same"
+                )
 
     def load(self, parameters: Mapping[int, tuple[Array, dict[str, Any]]], rest: Mapping[str, Any]) -> None:
         """Load what other workers have sent.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core import Tensor, default_generator
 from ...core.errors import CollectiveError, LinkCutError, WorkerLostError
+from ...core.futures import Future
 from ...data import ElasticSampler
 from ...nn import Module
 from ...optim import Optimizer
@@ -145,8 +146,8 @@ class ElasticTraining:
 
         Raises:
             CollectiveTimeoutError: there are fewer than ``min_workers``, or another member does not come.
-            CollectiveError: all workers that had the state are lost, this worker's settings differ from those of the training,
-                or ``step`` was not called.
+            ArgumentValueError: this worker's settings differ from those of the training.
+            CollectiveError: all workers that had the state are lost, or ``step`` was not called.
         """
         _check_count("total", total)
         try:
@@ -306,6 +307,10 @@ class ElasticTraining:
             self._members.ready(decision.generation, self._state)
             self._members.wait_until_all_have_the_state(decision)
 
+    def _give_state_at_once(self, decided: Future[Decision]) -> None:
+        if decided.exception() is None and self._agent.number in (decision := decided.value()).holders:
+            self._members.ready(decision.generation, self._state)
+
     def _stop(self, error: BaseException) -> None:
         """Let the next collective of this generation fail on all members: this worker does not take part in it."""
         if self._group is not None:
@@ -321,7 +326,7 @@ class ElasticTraining:
         if not self._over and self._group is not None and not self._agent.closed:
             self._stop(CollectiveError(f"worker {self._agent.name!r} has left the training"))
             self._leaving = self._over = True
-            self._members.submit(self._report())
+            self._members.submit(self._report()).add_done_callback(self._give_state_at_once)
         self._over = self._members.ended = True
         self._close()
 
