@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import CollectiveError, CollectiveTimeoutError
+from ...core.errors import AgentClosedError, CollectiveError, CollectiveTimeoutError
 from ...core.futures import Future, complete_once
 from ...rpc.extend import Agent, Peer, ServerCall
 from ..numbers import GroupMethod
@@ -54,6 +54,7 @@ class ElasticTrainings:
         self.questions = itertools.count(1)
         agent.losses.on_lost.append(lambda peer: self._tell(Disappeared(peer.number), peer))
         agent.losses.on_joined.append(lambda peer: self._tell(Appeared(peer.number), peer))
+        agent.on_close.append(self._closed)
         agent.server.serve(GroupMethod.REPORT, self._reported)
         agent.server.serve(GroupMethod.STATE, self._state_wanted)
 
@@ -76,6 +77,12 @@ class ElasticTrainings:
             members = list(self._members.values())
         for each in members:
             each.told(event, peer)
+
+    def _closed(self) -> None:
+        with self._lock:
+            members = list(self._members.values())
+        for each in members:
+            each.closed()
 
     def _reported(self, call: ServerCall) -> None:
         name, report = call.open()
@@ -176,6 +183,7 @@ class ElasticMembers:
         for call, _, _ in wanted:
             call.fail(self._has_stopped())
         self._adopted = adopted = Future[Decision]()
+        self._agent.state.check_open()
         self._handle(Submitted(report))
         return adopted
 
@@ -198,6 +206,13 @@ class ElasticMembers:
             self._agent.threads.run_later(partial(self._handle, event))
             with self._served:
                 self._served.notify_all()
+
+    def closed(self) -> None:
+        """End the wait for a decision, because the agent has closed."""
+        error = AgentClosedError(f"worker {self._agent.name!r} was closed while it waited for the others")
+        complete_once(self._adopted, error=error)
+        with self._served:
+            self._served.notify_all()
 
     def _handle(self, event: Event) -> None:
         with self._lock:
@@ -299,8 +314,13 @@ class ElasticMembers:
         """Wait until all live members of a generation have this worker's state: it leaves, and no other has it."""
         until = time.monotonic() + self._timeout
         with self._served:
-            while (left := until - time.monotonic()) > 0 and any(
-                member not in self._have_state and not self._agent.peers.at(member).gone for member in decision.members
+            while (
+                (left := until - time.monotonic()) > 0
+                and not self._agent.closed
+                and any(
+                    member not in self._have_state and not self._agent.peers.at(member).gone
+                    for member in decision.members
+                )
             ):
                 self._served.wait(left)
 

@@ -121,7 +121,7 @@ def test_workers_that_come_and_leave_take_the_steps_of_one_alone(agents, pieces)
 
 
 def test_a_lost_worker_costs_the_others_one_step_at_most(agents):
-    victim = Worker(agents[0])
+    victim = Worker(agents[0], min_workers=3)
     victim.at[5] = lambda: victim.agent.close("it was killed")
     others = [Worker(agent, min_workers=2) for agent in agents[1:3]]
     for worker in (victim, *others):
