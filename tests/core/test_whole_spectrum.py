@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 import telegrad as tg
+from telegrad.core.ops.spectral import whole_spectrum
 
 SHAPES = [
     *[((5, 6), (0, 1)), ((4, 4), (1, 0)), ((3, 4, 5), (0, 1, 2)), ((3, 4, 5), (2, 0)), ((1,), (0,)), ((2, 7), (1,))],
-    *[((66, 70), (0, 1)), ((3, 40, 41), (1, 2))],  # large: the gradient is of half of the spectrum
+    *[((66, 70), (0, 1)), ((3, 40, 41), (1, 2))],  # large: from half of the spectrum
 ]
 
 
 @pytest.mark.parametrize("name", ["fftn", "ifftn"])
 @pytest.mark.parametrize("shape, dim", SHAPES)
 @pytest.mark.parametrize("norm", [None, "ortho"])
-def test_real_numbers_give_the_spectrum_of_complex_ones(name, shape, dim, norm):
+@pytest.mark.parametrize("small", [0, whole_spectrum._SMALL])
+def test_real_numbers_give_the_spectrum_of_complex_ones(name, shape, dim, norm, small, monkeypatch):
+    monkeypatch.setattr(whole_spectrum, "_SMALL", small)
     values = np.random.default_rng(0).standard_normal(shape)
     real = tg.tensor(values, requires_grad=True)
     other = tg.tensor(values + 0j, requires_grad=True)

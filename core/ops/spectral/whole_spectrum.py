@@ -16,16 +16,19 @@ from ...types import Array
 from ..table.linear_map import LinearMap
 
 Dims = tuple[int, ...]
-_SMALL = 4096  # elements; of fewer, a transform as complex numbers takes less time than to find the part that counts
+_SMALL = 4096  # elements; up to here, a transform as complex numbers takes less time than to find the other half
 _FIRST, _LATER, _LATER_REVERSED = slice(0, 1), slice(1, None), slice(None, 0, -1)
 
 
 def _whole(x: Array, dims: Dims, inverse: bool, scale: float) -> Array:
+    if x.size <= _SMALL:
+        numbers = _of_complex(x, dims, inverse)
+        return numbers if scale == 1 else numbers * x.dtype.type(scale)
     last = dims[-1]
     length, known = x.shape[last], x.shape[last] // 2 + 1
     half = np.fft.rfft(x, axis=last)
     for dim in dims[:-1]:
-        half = np.fft.fft(half, axis=dim)  # without the checks of rfftn, which take longer than small transforms
+        half = np.fft.fft(half, axis=dim)
     if scale != 1:
         half = half * x.dtype.type(scale)
     result = np.empty(x.shape, half.dtype, like=x)
@@ -37,8 +40,8 @@ def _whole(x: Array, dims: Dims, inverse: bool, scale: float) -> Array:
 
 
 def _whole_adjoint(g: Array, shape: Dims, dims: Dims, inverse: bool, scale: float) -> Array:
-    if g.size < _SMALL:
-        numbers = np.fft.fftn(g, axes=dims) if inverse else np.fft.ifftn(g, axes=dims, norm="forward")
+    if g.size <= _SMALL:
+        numbers = _of_complex(g, dims, not inverse)
         return np.array(numbers.real * numbers.real.dtype.type(scale))
     last, ndim = dims[-1], len(shape)
     length, known = shape[last], shape[last] // 2 + 1
@@ -52,6 +55,13 @@ def _whole_adjoint(g: Array, shape: Dims, dims: Dims, inverse: bool, scale: floa
         half[_at(ndim, {**place, last: _LATER})] += other[_at(ndim, {**mirrored, last: ends})]
     lengths = [shape[dim] for dim in dims]
     return np.fft.irfftn(half, lengths, dims, norm="forward") * g.real.dtype.type(scale / 2)
+
+
+def _of_complex(x: Array, dims: Dims, inverse: bool) -> Array:
+    """Return the transform, not scaled, without the checks of ``fftn``, which take longer than small transforms."""
+    for dim in reversed(dims):
+        x = np.fft.ifft(x, axis=dim, norm="forward") if inverse else np.fft.fft(x, axis=dim)
+    return x
 
 
 def _mirrored(dims: Sequence[int]) -> Iterator[tuple[dict[int, slice], dict[int, slice]]]:
