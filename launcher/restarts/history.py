@@ -22,6 +22,8 @@ LONGEST_RESTART_SECONDS = 30.0
 RECOVERED_SECONDS = 60.0
 """... and begins anew when the worker has run for so long."""
 
+EVERYONE = -1  # in the place of a rank, where all workers are started again
+
 OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 """Signals that come from outside of a program: the same one again does not mean that the program fails by itself."""
 
@@ -92,10 +94,11 @@ class RestartHistory:
         self.restarts: list[PastRestart] = []
         self.rounds = 0
         self.refusal = ""
+        self._workers = workers
         self._most, self._within = rules.limit(workers)
         self._times: deque[float] = deque()
-        self._early: dict[int, tuple[tuple[int, str], int]] = {}  # by rank: kind of its last failures, and how many
-        self._streaks: Counter[int] = Counter()  # by rank: failures since it ran for long
+        self._early: dict[int, tuple[tuple[int, str], int]] = {}  # by rank, or EVERYONE: kind of the last failures
+        self._streaks: Counter[int] = Counter()  # by rank, or EVERYONE: failures since a long run
 
     def decide(self, failure: WorkerFailure, others: tuple[int, ...], now: float) -> PastRestart | None:
         """Return the restart that follows from a failure; None if the job ends, and then ``refusal`` says why.
@@ -105,11 +108,13 @@ class RestartHistory:
             others: ranks of those that are to be started again, too.
             now: monotonic seconds.
         """
-        self.refusal = self._too_early(failure) or self._too_often(now)
+        ranks = tuple(sorted({failure.rank, *others}))
+        key = EVERYONE if len(ranks) == self._workers else failure.rank  # whose restart it is
+        self.refusal = self._too_early(key, failure) or self._too_often(now)
         if self.refusal:
             return None
         self._times.append(now)
-        restart = PastRestart(failure, tuple(sorted({failure.rank, *others})), self._delay(failure), now)
+        restart = PastRestart(failure, ranks, self._delay(key, failure), now)
         self.restarts.append(restart)
         return restart
 
@@ -118,16 +123,17 @@ class RestartHistory:
         self.rounds += 1
         self.counts.update(ranks)
 
-    def _too_early(self, failure: WorkerFailure) -> str:
+    def _too_early(self, key: int, failure: WorkerFailure) -> str:
         if not failure.early:
-            self._early.pop(failure.rank, None)
+            self._early.pop(key, None)
             return ""
-        kind, count = self._early.get(failure.rank, (failure.kind, 0))
+        kind, count = self._early.get(key, (failure.kind, 0))
         count = count + 1 if kind == failure.kind else 1
-        self._early[failure.rank] = failure.kind, count
+        self._early[key] = failure.kind, count
         if count < MOST_EARLY:
             return ""
-        return f"it has failed {count} times in a row within {EARLY_SECONDS:g} s of its start, in the same way"
+        who = "a worker" if key == EVERYONE else "it"
+        return f"{who} has failed {count} times in a row within {EARLY_SECONDS:g} s of its start, in the same way"
 
     def _too_often(self, now: float) -> str:
         while self._within is not None and self._times and self._times[0] <= now - self._within:
@@ -138,9 +144,9 @@ class RestartHistory:
         times = f"{self._most} time{'' if self._most == 1 else 's'}{time}"
         return f"this job restarts workers at most {times}; --max-restarts and --within set that"
 
-    def _delay(self, failure: WorkerFailure) -> float:
+    def _delay(self, key: int, failure: WorkerFailure) -> float:
         if failure.ran >= RECOVERED_SECONDS:
-            del self._streaks[failure.rank]
-        doublings = min(self._streaks[failure.rank], 20)
-        self._streaks[failure.rank] += 1
+            del self._streaks[key]
+        doublings = min(self._streaks[key], 20)
+        self._streaks[key] += 1
         return min(FIRST_RESTART_SECONDS * 2.0**doublings, LONGEST_RESTART_SECONDS)

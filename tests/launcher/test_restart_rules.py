@@ -62,6 +62,14 @@ def test_a_worker_is_told_what_can_happen_to_its_peers(text, widest):
     assert parse_restarts(text, None, None).widest is widest
 
 
+def test_where_all_are_started_again_any_worker_may_fail_at_once_only_three_times():
+    history = RestartHistory(RestartRules(ALL), 4)
+    failures = [WorkerFailure(rank, 1, "KeyError: 1", ran=1.0) for rank in (2, 0, 3)]
+    restarts = [history.decide(failure, (0, 1, 2, 3), 0.0) for failure in failures]
+    assert [each and each.delay for each in restarts] == [0.1, 0.2, None]
+    assert history.refusal.startswith("a worker has failed 3 times in a row")
+
+
 def test_restarts_are_limited_in_each_span_of_time():
     history = RestartHistory(RestartRules(ONE, most=2, within=10.0), 4)
     times = [0.0, 4.0, 9.0, 10.0, 11.0, 14.0]
