@@ -180,7 +180,11 @@ class ScriptEngine(Engine):
         if init_method:
             return own | {INIT_METHOD_VARIABLE: next_rendezvous(init_method, self._history.rounds)}
         in_file = self.spec.restarts.widest.single and self._node is None
-        return own | ({INIT_METHOD_VARIABLE: f"file://{self.credentials.root}/{RENDEZVOUS_FILE}"} if in_file else {})
+        return own | (
+            {INIT_METHOD_VARIABLE: f"file://{self.credentials.root}/{RENDEZVOUS_FILE}{self._history.rounds}"}
+            if in_file
+            else {}
+        )
 
     def _start_process(
         self, rank: int, variables: dict[str, str], output: int

@@ -65,8 +65,7 @@ class WorkerRestarts:
     @property
     def excused(self) -> set[int]:
         """Ranks of the workers whose failure does not end the job now."""
-        commanded = {rank for rank, ending in self._ending.items() if ending.restarts_at is not None}
-        return self._replaceable | commanded | set(self._waiting)
+        return self._replaceable | self._commanded | set(self._waiting)
 
     @property
     def waits(self) -> bool:
@@ -113,9 +112,14 @@ class WorkerRestarts:
             self.history.counts[rank] += 1
         return ranks
 
+    @property
+    def _commanded(self) -> set[int]:
+        """Ranks of those that are being ended and are started again however they end."""
+        return {rank for rank, ending in self._ending.items() if ending.restarts_at is not None}
+
     def _held_from(self) -> int:
         """Return the lowest rank that may be started: a worker waits until those of higher rank have ended that must."""
-        return max((rank for rank, ending in self._ending.items() if ending.restarts_at is not None), default=-1) + 1
+        return max(self._commanded, default=-1) + 1
 
     def _note_ends(self, running: Collection[int]) -> None:
         for rank in [rank for rank in self._ending if rank not in running]:
@@ -141,6 +145,8 @@ class WorkerRestarts:
         for other in rest:
             if other not in self._ending or self._ending[other].restarts_at is None:
                 self._ending[other] = _Ending(now, [signal.SIGTERM, signal.SIGKILL], now + restart.delay)
+        if len(self._waiting) + len(self._commanded) == len(self._policies):  # none stays that knows the others
+            self.history.rounds += 1
 
     def _urge(self, now: float) -> Iterator[Signal]:
         for rank, ending in self._ending.items():

@@ -88,6 +88,21 @@ def test_one_that_was_ended_by_rest_is_started_again_however_it_ends_and_whateve
     assert supervisor.phase is JobPhase.ENDING and supervisor.cause.rank == 1, "by itself it may not fail"
 
 
+@pytest.mark.parametrize("ends", [(0, 1, 2), (1, 0, 2), (0, 2), (1, 2)])
+def test_workers_that_are_all_started_again_meet_anew_unless_one_has_finished(ends):
+    supervisor = begun(ONE, ONE, ONE)
+    for rank in ends:
+        supervisor.handle(Exited(rank, -KILL), 20.0)
+    if len(ends) < 3:
+        supervisor.handle(Exited(1 - ends[0], 0), 20.0)
+    assert supervisor.restarts.history.rounds == (len(ends) == 3)
+    supervisor = begun(REST, REST, REST)
+    supervisor.handle(Exited(1, -KILL), 20.0)
+    assert supervisor.restarts.history.rounds == 0
+    supervisor.handle(Exited(0, -KILL), 20.0)
+    assert supervisor.restarts.history.rounds == 1
+
+
 def test_a_worker_that_reports_a_failure_and_hangs_is_ended_and_started_again():
     supervisor = begun(ONE, ONE)
     assert supervisor.handle(Failed(0), 20.0) == [] and supervisor.phase is JobPhase.RUNNING
