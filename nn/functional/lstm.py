@@ -80,9 +80,9 @@ def lstm_layer(
     return y, last_h, last_c
 
 
-# The gates in the order in which they are computed, by their numbers in PyTorch's: forget, output, input, cell. So the
-# sigmoids lie together, and so do the two that are factors of one another.
-_ORDER = (1, 3, 0, 2)
+# The gates in the order in which they are computed, by their numbers in PyTorch's: output, forget, input, cell. So the
+# sigmoids lie together, so do the three that c depends on, and the two that are factors of one another.
+_ORDER = (3, 1, 0, 2)
 _HALVES = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1, 1)
 
 
@@ -113,7 +113,7 @@ class _Layer:
             opened = gates[:3]
             opened *= 0.5
             opened += 0.5
-            forget, out, into, cell = gates
+            out, forget, into, cell = gates
             c = np.multiply(forget, c, out=self.all_c[step, :n])
             c += np.multiply(into, cell, out=kept)
             h = np.multiply(out, np.tanh(c, out=tanh_c), out=self.y[step, :n])
@@ -122,30 +122,39 @@ class _Layer:
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """Return the gradients of x, h, c and the weights."""
         dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
-        changes, former_c = self.steps.empty(self.gates.shape, self.x), self.steps.former(self.all_c, self.c)
-        room = np.empty((9, *self.h.shape), self.x.dtype, like=self.x)
+        changes, by_c = self._slopes()
+        room = np.empty((5, *self.h.shape), self.x.dtype, like=self.x)
         for step, n in self.steps.back():
-            dh_n, dc_n, products, slopes, of_c = dh[:n], dc[:n], room[:4, :n], room[4:8, :n], room[8, :n]
-            gates, change, tanh_c = self.gates[step, :, :n], changes[step, :, :n], self.tanh_c[step, :n]
+            dh_n, dc_n, change, products = dh[:n], dc[:n], changes[step, :, :n], room[:4, :n]
             if grads[0] is not None:
                 dh_n += grads[0][step, :n]
-            # By c, h = out * tanh(c) changes with out * (1 - tanh(c) ** 2), which is out - h * tanh(c).
-            np.multiply(self.y[step, :n], tanh_c, out=of_c)
-            np.subtract(gates[1], of_c, out=of_c)
-            of_c *= dh_n
-            dc_n += of_c
-            np.multiply(dc_n, former_c[step, :n], out=change[0])
-            np.multiply(dh_n, tanh_c, out=change[1])
-            np.multiply(dc_n, gates[3:1:-1], out=change[2:])
-            # The slope of a sigmoid s is s - s * s, that of a tanh t is 1 - t * t.
-            np.multiply(gates, gates, out=slopes)
-            np.subtract(gates[:3], slopes[:3], out=slopes[:3])
-            np.subtract(1, slopes[3], out=slopes[3])
-            change *= slopes
+            dc_n += np.multiply(by_c[step, :n], dh_n, out=room[4, :n])
+            change[0] *= dh_n
+            change[1:] *= dc_n
+            if n < len(dh):
+                changes[step, :, n:] = 0
             np.add.reduce(np.matmul(change, self.w_hh, out=products), 0, out=dh_n)
-            dc_n *= gates[0]
+            dc_n *= self.gates[step, 1, :n]
         rows = as_rows(changes)
         return [input_gradient(rows, self.w_ih, self.x.shape) if wanted[0] else None, dh, dc, *self._of_weights(rows)]
+
+    def _slopes(self) -> tuple[Array, Array]:
+        """Return the derivatives of h and c of a step by its gates before their functions, for all steps at once.
+
+        Returns:
+            For the gates, shape (T, 4, N, H): of h by the output gate, of c by the others; and of h by c, (T, N, H).
+        """
+        gates = self.gates
+        # The slope of a sigmoid s is s - s * s, that of a tanh t is 1 - t * t.
+        slopes = np.multiply(gates, gates)
+        np.subtract(gates[:, :3], slopes[:, :3], out=slopes[:, :3])
+        np.subtract(1, slopes[:, 3], out=slopes[:, 3])
+        slopes[:, 0] *= self.tanh_c
+        slopes[:, 1] *= self.steps.former(self.all_c, self.c)
+        slopes[:, 2:] *= gates[:, 3:1:-1]
+        # By c, h = out * tanh(c) changes with out * (1 - tanh(c) ** 2), which is out - h * tanh(c).
+        by_c = np.multiply(self.y, self.tanh_c)
+        return slopes, np.subtract(gates[:, 0], by_c, out=by_c)
 
     def _of_weights(self, rows: Array) -> list[Array | None]:
         former_h = self.steps.former(self.y, self.h)
