@@ -4,12 +4,13 @@
     telegrad run -n 4 examples/parameter_server.py       one server, three trainers
     python examples/parameter_server.py                  the same without the launcher: it starts the workers itself
     python examples/parameter_server.py --check          distributed against single-process gradients
+    telegrad run -n 3 --restart one examples/parameter_server.py --checkpoint runs/digits
 
 Rank 0 is the server: it owns the model's first layers (``ps_model.py``) and their optimizer's state. The other ranks
 are trainers: each owns a copy of the last layers and a shard of the digits (``ps_trainer.py``). A step calls the
 server's layers through a reference, computes the loss where the trainer is, and differentiates through both processes.
 ``--mode sync`` steps on the mean of all trainers' gradients (``ps_server.py``); in ``--mode async`` every trainer steps
-for itself, as in Hogwild.
+for itself, as in Hogwild. With ``--checkpoint`` any worker may be killed and started again (``ps_checkpoint.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import telegrad as tg
-from telegrad.examples import digits, ps_check
+from telegrad.examples import digits, ps_check, ps_checkpoint
 from telegrad.examples.ps_model import Front, Head, Model, count_right
 from telegrad.examples.ps_options import Options, parse
 from telegrad.examples.ps_picture import save_picture
@@ -34,7 +35,9 @@ from telegrad.examples.tidy import show_all_tidy
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one worker under the launcher; without it, start all workers."""
     options, check = parse(arguments)
-    start(ps_check.work if check else work, options.trainers + 1, (options,))
+    start(
+        ps_check.work if check else ps_checkpoint.work if options.checkpoint else work, options.trainers + 1, (options,)
+    )
 
 
 def work(rank: int, world_size: int, options: Options) -> None:

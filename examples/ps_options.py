@@ -25,6 +25,7 @@ class Options:
     quiet: bool = False
     double: bool = False  # float64 throughout, for the check
     out: Path = Path("telegrad_runs/demo")
+    checkpoint: Path | None = None
 
     def rate(self, epoch: int) -> float:
         """Return the learning rate of an epoch, which falls from ``lr`` to nearly 0 along half a cosine."""
@@ -44,6 +45,9 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Options, bool]:
     parser.add_argument("--mode", choices=MODES, default=defaults.mode)
     parser.add_argument("--trainers", type=positive, default=defaults.trainers, metavar="N", help="when run alone")
     parser.add_argument("--out", type=Path, default=defaults.out, metavar="DIR", help="where the files go")
+    parser.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="save there, and go on from there: async, whichever worker dies"
+    )
     parser.add_argument("--check", action="store_true", help="compare distributed with single-process gradients")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     values = vars(parser.parse_args(arguments))

@@ -37,7 +37,7 @@ class Trainer:
         """Train for all epochs, and return the history."""
         tg.manual_seed(self.options.seed + 2 + self.index)  # from here on, trainers see different batches
         generator = np.random.default_rng([self.options.seed, self.index])
-        batches, history = self._load_shard(), History()
+        batches, history = load_shard(self.options, self.index, self.options.trainers), History()
         held_out = digits.load()
         for epoch in range(self.options.epochs):
             self._run_epoch(epoch, batches, generator, history)
@@ -114,19 +114,6 @@ class Trainer:
         mine = [tg.RRef(parameter) for parameter in self.parameters]
         return tg.DistributedOptimizer(tg.optim.SGD, theirs + mine, lr=rate, momentum=self.options.momentum)
 
-    def _load_shard(self) -> tg.data.DataLoader:
-        """Return this trainer's part of the digits; all parts have one size, so that all trainers take as many steps."""
-        train_x, train_y, _, _ = digits.load()
-        size = len(train_y) // self.options.trainers
-        if size < self.options.batch_size:
-            raise ValueError(
-                f"a shard has {size} digits with {self.options.trainers} trainers, less than the batch of "
-                f"{self.options.batch_size}: choose a smaller --batch-size or fewer trainers"
-            )
-        mine = slice(self.index, size * self.options.trainers, self.options.trainers)
-        shard = tg.data.TensorDataset(tg.tensor(train_x[mine]), tg.tensor(train_y[mine]))
-        return tg.data.DataLoader(shard, batch_size=self.options.batch_size, shuffle=True, drop_last=True)
-
     def _report(self, epoch: int, history: History, board: tg.RRef) -> None:
         """Update the server's progress bars; where they cannot be drawn, print a line every few epochs."""
         done, steps = epoch + 1, len(history.loss) // (epoch + 1)
@@ -139,3 +126,17 @@ class Trainer:
                 f"batches {history.accuracy[-1]:6.1%}  held-out {history.held_out[-1]:6.1%}",
                 flush=True,
             )
+
+
+def load_shard(options: Options, index: int, trainers: int) -> tg.data.DataLoader:
+    """Return a trainer's part of the digits; all parts have one size, so that all trainers take as many steps."""
+    train_x, train_y, _, _ = digits.load()
+    size = len(train_y) // trainers
+    if size < options.batch_size:
+        raise ValueError(
+            f"a shard has {size} digits with {trainers} trainers, less than the batch of {options.batch_size}: choose a "
+            "smaller --batch-size or fewer trainers"
+        )
+    mine = slice(index, size * trainers, trainers)
+    shard = tg.data.TensorDataset(tg.tensor(train_x[mine]), tg.tensor(train_y[mine]))
+    return tg.data.DataLoader(shard, batch_size=options.batch_size, shuffle=True, drop_last=True)

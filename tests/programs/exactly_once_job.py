@@ -49,7 +49,8 @@ def serve(checkpoints):
 
 def train(checkpoints, name, progress, updates):
     """Make updates, from where the checkpoint says."""
-    checkpoints.restore()
+    if not checkpoints.restore():
+        checkpoints.save(0)  # before the first call
     say("trains")
     function, to = (relay, "relay") if name.startswith("far") else (push, "server")
     while (number := progress["made"]) < updates:
