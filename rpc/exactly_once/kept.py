@@ -114,10 +114,14 @@ class KeptCalls:
 
     # -- the caller's own checkpoints
 
-    def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint of the caller: from now on results are kept for a caller that goes back to it."""
+    def keep_results(self) -> None:
+        """Let the callee keep results from now on, for a caller that goes back to a checkpoint of this moment."""
         if self._restored_from is None:
             self._restored_from = self.next
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for a checkpoint of the caller."""
+        self.keep_results()
         kept = [(call.number, call.request, call.size) for call in self._kept.values()]
         return {"next": self.next, "durable": self.durable, "kept": kept}
 

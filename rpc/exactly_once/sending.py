@@ -100,6 +100,7 @@ class StreamSender:
         self._agent = agent
         self._lock = threading.Lock()
         self._streams: dict[tuple[str, str, str], _Stream] = {}
+        self._goes_back = False  # there are checkpoints of this worker, to which it may go back
 
     def streams(self) -> list[_Stream]:
         """Return the streams that were begun."""
@@ -140,6 +141,8 @@ class StreamSender:
         with self._lock:
             if (found := self._streams.get((callee, origin, token))) is None:
                 window = KeptCalls(self.most_calls, self.most_bytes)
+                if self._goes_back:
+                    window.keep_results()
                 found = self._streams[callee, origin, token] = _Stream(callee, origin, token, window)
             return found
 
@@ -357,6 +360,7 @@ class StreamSender:
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint, while no call is made."""
+        self._goes_back = True
         return {"token": self.token, "streams": [self._state(stream) for stream in self.streams()]}
 
     def _state(self, stream: _Stream) -> tuple[str, str, str, dict[str, Any]]:
@@ -373,7 +377,7 @@ class StreamSender:
 
     def load(self, state: dict[str, Any]) -> None:
         """Go back to a state, and send the calls again that its callees lack."""
-        self.token = state["token"]
+        self.token, self._goes_back = state["token"], True
         for callee, origin, token, window in state["streams"]:
             stream = _Stream(callee, origin, token, KeptCalls(self.most_calls, self.most_bytes))
             stream.window.load(window)

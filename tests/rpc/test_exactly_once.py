@@ -321,3 +321,18 @@ def test_a_call_of_a_call_is_a_stream_of_the_first_caller(pair):
         assert rpc.rpc_sync("server", add, (4,)) == 4
     streams = journal(server)._applying.calls.state()["streams"]
     assert [(caller, origin, applied) for caller, origin, _, applied, *_ in streams] == [("b", "a", 3), ("b", "", 1)]
+
+
+def test_a_caller_goes_back_to_before_its_first_call(pair):
+    server, a, _b = pair
+    journal(server).open()
+    state = journal(a).state_dict()
+    with a.use():
+        assert [rpc.rpc_sync("server", add, (number,)) for number in range(3)] == [1, 2, 3]
+    made = journal(a)._sending
+    with made._lock:
+        made._streams.clear()  # as in a new process of that name
+    journal(a).load_state_dict(state)
+    with a.use():
+        assert [rpc.rpc_sync("server", add, (number,)) for number in range(4)] == [1, 2, 3, 4]
+    assert APPLIED == [0, 1, 2, 3]
