@@ -112,8 +112,10 @@ class Applying:
     def _caller_lost(self, peer: Peer) -> None:
         """Drop the waiting calls of a worker that is gone: if it goes on from a checkpoint, it sends them again."""
         with self._changed:
-            for place in [place for place, call in self._waiting.items() if call.caller == peer.number]:
-                del self._waiting[place]
+            lost = [place for place, call in self._waiting.items() if call.caller == peer.number]
+            dropped = [self._waiting.pop(place) for place in lost]
+        for call in dropped:
+            complete_once(call.outcome, error=RpcError("its caller is lost"))
 
     def receive(self, call: _Arrived, oldest: int, results_from: int) -> None:
         """Take a call; its outcome is completed when it is applied.

@@ -74,6 +74,8 @@ class _Stream:
         self.outcomes: dict[int, Future[Any]] = {}
         self.changed: Future[None] = Future()  # completes when the window has changed
         self.resuming = False  # the callee is being asked how far it is: calls wait until it has answered
+        self.behind = False  # it could not be asked, and may lack calls: the next call asks again
+        self.errors: dict[int, BaseException] = {}  # answers to calls that may have been applied or not
         self.asked = False  # to save a checkpoint
 
     def news(self) -> Future[None]:
@@ -200,10 +202,11 @@ class StreamSender:
         with stream.lock:
             if stream.resuming:
                 return  # it is sent when the callee has answered
+            behind = stream.behind
             window = stream.window
             numbers = (stream.origin, stream.token, kept.number, window.oldest, window.results_from)
         peer = find_callee(self._agent, stream.callee)
-        if peer is None or peer.gone:
+        if peer is None or peer.gone or behind:
             self.resume(stream)
             return
         what = text_of(short(kept.request), stream.callee)
@@ -225,24 +228,36 @@ class StreamSender:
         self, stream: _Stream, number: int, peer: Peer, call: PendingCall, future: Future[AppliedAnswer]
     ) -> None:
         error = future.exception()
-        if error is not None and may_go_again(call, error):
-            self.resume(stream)
-            return
-        if isinstance(error, AgentClosedError):
+        if isinstance(error, AgentClosedError) and self._agent.closed:
             self._complete(stream, number, error=error)
-            return
-        answer = None if error is not None else future.value()
+        elif error is not None and may_go_again(call, error):
+            self.resume(stream)
+        elif error is not None:
+            self._ended_with(stream, number, error)
+        else:
+            self._answered(stream, number, peer, future.value())
+
+    def _ended_with(self, stream: _Stream, number: int, error: BaseException) -> None:
+        """Ask the callee whether a call was applied that ended with an exception: its function's, or one from before that."""
         with stream.lock:
+            again = number in stream.errors
+            stream.errors[number] = error
+        if again:
+            self._agent.timers.after(HOW_FAR_AGAIN_SECONDS, self.resume, stream)
+        else:
+            self.resume(stream)
+
+    def _answered(self, stream: _Stream, number: int, peer: Peer, answer: AppliedAnswer) -> None:
+        with stream.lock:
+            error = stream.errors.pop(number, None)
             stream.window.answered(number)
-            if answer is not None and not peer.gone:  # another incarnation may have fewer
+            if not peer.gone:  # another incarnation may have fewer
                 self._durable(stream, answer.durable)
             changed = stream.news()
         complete_once(changed)
-        if answer is None:
-            self._complete(stream, number, error=error)
-        elif answer.problem:
+        if answer.problem:
             applied = f"call {number} of this worker to worker {stream.callee!r} was applied before"
-            self._complete(stream, number, error=RpcError(f"{applied}, and {answer.problem}"))
+            self._complete(stream, number, error=error or RpcError(f"{applied}, and {answer.problem}"))
         else:
             self._complete(stream, number, answer.result)
 
@@ -291,25 +306,30 @@ class StreamSender:
         except Exception as error:
             self._give_up(stream, error)
             return
-        call.future.add_done_callback(partial(self._answered_how_far, stream, call))
+        call.future.add_done_callback(partial(self._answered_how_far, stream))
 
-    def _answered_how_far(self, stream: _Stream, call: PendingCall, future: Future[tuple[int, int]]) -> None:
+    def _answered_how_far(self, stream: _Stream, future: Future[tuple[int, int]]) -> None:
         error = future.exception()
         if error is None:
             self._send_from(stream, *future.value())
-        elif may_go_again(call, error):
-            self._agent.timers.after(HOW_FAR_AGAIN_SECONDS, self._wait_for_callee, stream)
-        else:
+        elif isinstance(error, AgentClosedError) and self._agent.closed:
             self._give_up(stream, error)
+        else:  # it was lost, or has not begun to serve
+            self._agent.timers.after(HOW_FAR_AGAIN_SECONDS, self._wait_for_callee, stream)
 
     def _send_from(self, stream: _Stream, applied: int, durable: int) -> None:
         with stream.lock:
             missing = MissingCalls(applied, stream.window.oldest)
             self._durable(stream, durable)
+            ended = {number: stream.errors.pop(number) for number in list(stream.errors) if number < applied}
+            for number in ended:
+                stream.window.answered(number)
             calls = stream.window.to_send(applied)
-            stream.resuming = stream.asked = False
+            stream.resuming = stream.asked = stream.behind = False
             changed = stream.news()
         complete_once(changed)
+        for number, error in ended.items():
+            self._complete(stream, number, error=error)
         if missing.first < missing.end:
             self._give_up(stream, missing_error(stream.callee, missing))
             return
@@ -319,7 +339,7 @@ class StreamSender:
     def _give_up(self, stream: _Stream, error: BaseException) -> None:
         """Fail the calls that wait for an answer; they stay kept, and go again with the next call."""
         with stream.lock:
-            stream.resuming = False
+            stream.resuming, stream.behind = False, True
             outcomes, stream.outcomes = list(stream.outcomes.values()), {}
         for outcome in outcomes:
             complete_once(outcome, error=copy_error(error))

@@ -9,6 +9,7 @@ from helpers.threads import until
 from telegrad import rpc
 from telegrad.checkpoint import Checkpointer
 from telegrad.core.errors import ArgumentTypeError, CheckpointError, RpcError, RpcTimeoutError, SerializationError
+from telegrad.rpc.exactly_once.applying import Applying
 from telegrad.testing import in_process_cluster
 
 APPLIED = []
@@ -336,3 +337,26 @@ def test_a_caller_goes_back_to_before_its_first_call(pair):
     with a.use():
         assert [rpc.rpc_sync("server", add, (number,)) for number in range(4)] == [1, 2, 3, 4]
     assert APPLIED == [0, 1, 2, 3]
+
+
+def test_a_fresh_callee_gets_the_calls_that_a_checkpoint_of_the_caller_keeps_though_it_fails_at_first(monkeypatch):
+    with in_process_cluster("server", "a") as (server, a):
+        journal(server).open()
+        with a.use():
+            tg.futures.wait_all([rpc.rpc_async("server", add, (number,)) for number in range(3)])
+        state = journal(a).state_dict()
+    APPLIED.clear()
+    failures, method = [KeyError("not yet"), KeyError("not yet")], Applying.progress
+
+    def fail_first(self, key, save):
+        if failures:
+            raise failures.pop()
+        return method(self, key, save)
+
+    monkeypatch.setattr(Applying, "progress", fail_first)
+    with in_process_cluster("server", "a") as (server, a):
+        journal(a).load_state_dict(state)
+        journal(server).open()
+        with a.use():
+            assert rpc.rpc_sync("server", add, (3,)) == 4
+    assert APPLIED == [0, 1, 2, 3] and not failures
