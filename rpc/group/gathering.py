@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("telegrad.rpc")
 WITHDRAW_SECONDS = 5.0
 NOTICE_SECONDS = FIRST_SECONDS
+TICKET_BITS = 32
 GATHERING_NAMES = 8  # of workers in a notice
 T = TypeVar("T")
 Group = tuple[str, ...]  # names of its members; empty for all workers, so that messages do not grow with their number
@@ -143,9 +144,10 @@ class Gathering:
         losses.on_lost.append(self._lost)
 
     def ticket(self, group: Group) -> int:
-        """Return the next number for an object of this worker."""
+        """Return the next number for an object of this worker. Its upper bits are the worker's number."""
         with self._lock:
-            return next(self._tickets.setdefault(group, itertools.count()))
+            first = self._peers.me.number << TICKET_BITS
+            return next(self._tickets.setdefault(group, itertools.count(first)))
 
     def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
         """Take a member's object; the future holds the objects of all members.
@@ -158,6 +160,9 @@ class Gathering:
             seconds: time-out of the gathering; 0 for none.
         """
         offer = Contribution(ticket, value, self._timers.now())
+        if (sender := self._peers.at(ticket >> TICKET_BITS)).gone:  # another worker may have its name by now
+            complete_once(offer.done, error=sender.lost_error())
+            return offer.done
         full = self._step(group, lambda rounds: rounds.offer(name, offer))
         if full is None:
             _give_up(offer)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...core.errors import RendezvousError
-from ...core.futures import in_thread
+from ...core.futures import Future, in_thread
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
@@ -30,11 +31,13 @@ class LoggedGroup:
     Args:
         agent: the agent.
         log: the file.
+        later: runs a function that reads the file in a thread that may wait, and returns its future.
     """
 
-    def __init__(self, agent: Agent, log: GroupLog) -> None:
+    def __init__(self, agent: Agent, log: GroupLog, later: Callable[..., Future[None]] = in_thread) -> None:
         self._agent = agent
         self._log = log
+        self._later = later
         self._lock = threading.Lock()  # held while the file is read: by threads for that, which no other waits for
         agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self._on_close)
@@ -45,7 +48,7 @@ class LoggedGroup:
 
         Runs on the I/O loop. None are returned if this member leaves, or cannot read the file now: the worker asks again.
         """
-        await in_thread(self._tend)
+        await self._later(self._tend)
         return [] if self._agent.closed else [peer.record for peer in self._agent.peers if not peer.gone]
 
     def _lost(self, peer: Peer) -> None:
@@ -53,7 +56,7 @@ class LoggedGroup:
 
     def _tend_soon(self) -> None:
         if not self._agent.closed and self._is_lowest():
-            in_thread(self._tend)
+            self._later(self._tend)
 
     def _is_lowest(self) -> bool:
         peers = self._agent.peers

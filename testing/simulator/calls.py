@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.futures import Future
-from ...rpc import functions, rpc_async, stream
+from ...rpc import RetryPolicy, functions, idempotent, rpc_async, stream
 from .journal import Journal, PlannedError, call
 from .worker import Worker, current_worker
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SLOW_SECONDS = 2.0
 SHORT_SECONDS = 0.5
+RETRIED_SECONDS = 20.0
 
 
 def journal() -> Journal:
@@ -75,6 +76,22 @@ async def plain(worker: Worker) -> None:
     value = worker.random.random()
     if await call(worker, journal(), worker.anyone(), echo, value) != value:
         worker.simulation.violation("a call returned another value than it was given")
+
+
+@idempotent
+def echo_again(value: Any) -> Any:
+    """Return the argument; it may run again in another incarnation of the worker."""
+    return value
+
+
+async def retried(worker: Worker) -> None:
+    """Make a call that waits for a worker that is started again."""
+    value = worker.random.random()
+    retry = RetryPolicy(attempts=1000, wait=(0.1, 2.0, 2.0))
+    answer = await rpc_async(worker.anyone(), echo_again, (value,), timeout=RETRIED_SECONDS, retry=retry)
+    worker.simulation.workload.counts["retried calls"] += 1
+    if answer != value:
+        worker.simulation.violation("a call that was sent again returned another value than it was given")
 
 
 async def arrays(worker: Worker) -> None:

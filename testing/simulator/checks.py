@@ -32,7 +32,7 @@ def _check_fork(worker: Worker, owner: Worker, fork_id: Any, fork: Fork) -> Iter
 
 
 def _estranged(one: Worker, other: Worker) -> bool:
-    return bool(one.agent.peers.at(other.rank).gone or other.agent.peers.at(one.rank).gone)
+    return one.has_lost(other) or other.has_lost(one)
 
 
 def tables(worker: Worker) -> dict[str, int]:
@@ -50,7 +50,7 @@ def tables(worker: Worker) -> dict[str, int]:
 
 def sessions(worker: Worker) -> list[Any]:
     """Return the ends of sessions that a worker has to others; what it sends to itself uses no network."""
-    peers = [peer for peer in worker.agent.peers if peer.info.id != worker.rank]
+    peers = [peer for peer in worker.agent.peers if peer.number != worker.rank]
     return [end for peer in peers for end in peer.sessions()]
 
 
@@ -91,7 +91,7 @@ def check_verdicts(simulation: Simulation) -> Iterator[str]:
     """Check that the remaining workers have the same verdict about each worker, and that none of them is lost."""
     living = simulation.living()
     for subject in simulation.workers:
-        gone = {judge.name for judge in living if judge is not subject and judge.agent.peers.at(subject.rank).gone}
+        gone = {judge.name for judge in living if judge is not subject and judge.has_lost(subject)}
         if subject.alive and gone:
             yield f"{subject.name} stays in the job, and is lost for {', '.join(sorted(gone))}"
         elif gone and len(gone) < len(living):

@@ -16,7 +16,8 @@ from .workload import Workload
 ABOUT = """\
 Run real agents on one thread, with a simulated clock and network, under faults drawn from a seed: frames that are late,
 repeated, reordered or dropped (the last three where the control channel must survive them), connections that break, links
-that are cut one by one or between two groups, processes that are stopped, killed or slow, windows of one message. After
+that are cut one by one or between two groups, processes that are stopped, killed or slow, windows of one message; with
+--restarts killed processes are started again, also during shutdown, and calls with retry= wait for them. After
 every run it checks that each call ran at most once and ended by name, that references were neither freed too early nor
 leaked, that gradients are those of one process, that all workers agree about who is lost and none was that could reach
 the majority, that every table is empty, and that nothing hangs. The exit code is 1 if anything is wrong.
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for seed in seeds:
         started = time.perf_counter()
         plan = FaultPlan.drawn(seed, options.longest)
-        results.append(Simulation(seed, options.agents, options.events, make(), plan).run())
+        results.append(Simulation(seed, options.agents, options.events, make(), plan, restarts=options.restarts).run())
         print(_row(str(seed), [results[-1]], time.perf_counter() - started), flush=True)
         _explain(results[-1], options)
     print(_row("all", results, time.perf_counter() - begun))
@@ -59,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=LONGEST_FAULT_SECONDS,
         help="simulated seconds that a cut, a stop or slowness lasts at most (default %(default)s)",
+    )
+    parser.add_argument(
+        "--restarts", action="store_true", help="start killed workers again; they take their places in the job"
     )
     parser.add_argument(
         "--workload", metavar="MODULE:CLASS", help="a Workload of your own (default: everything that telegrad offers)"
@@ -111,7 +115,7 @@ def _explain(result: Result, options: argparse.Namespace) -> None:
         return
     print("\nthe last events before the first violation:", *result.last, sep="\n  ")
     print(f"\nseed {result.seed} violates:", *result.violations, sep="\n  ")
-    own = f" --workload {options.workload}" if options.workload else ""
+    own = " --restarts" * options.restarts + (f" --workload {options.workload}" if options.workload else "")
     print(
         f"\nto replay: python -m telegrad.testing.simulate --seed {result.seed} --agents {options.agents} "
         f"--events {options.events} --longest {options.longest:g}{own}\n",

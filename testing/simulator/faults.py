@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .events import State
 from .network import Rates
+from .restarts import LONGEST_RESTART_SECONDS
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 KINDS = ("delay", "reorder", "repeat", "drop", "break", "cut", "split", "stop", "kill", "slow")
 ON_FRAMES = KINDS[:4]
+LONGEST_SHUTDOWN_SECONDS = 0.2
 CALM = 0.25  # how often a kind of fault is left out of a seed
 
 
@@ -135,14 +137,21 @@ class Faults:
 
     def _kill(self) -> bool:
         workers = self._simulation.workers
-        dead = sum(worker.state is State.DEAD for worker in workers)
+        dead = sum(worker.state is State.DEAD and not worker.replaced for worker in workers)
         worker = self._one()
-        if worker is None or dead + 1 > self._plan.mortality * len(workers):
+        if worker is None or dead + 1 > self._plan.mortality * self._simulation.places:
             return False
         worker.state = State.DEAD
         self._simulation.network.kill(worker)
         self._simulation.reach.look()
+        if (restarts := self._simulation.restarts) is not None:
+            restarts.begin(worker.place, self._rng.random() * LONGEST_RESTART_SECONDS)
         return True
+
+    def kill_soon(self) -> None:
+        """Kill a worker during shutdown: before, while or after it is told to leave."""
+        seconds = self._rng.random() * LONGEST_SHUTDOWN_SECONDS
+        self._simulation.queue.after(seconds, None, "kill", lambda: self.counts.update(kill=self._kill()))
 
     def _slow(self) -> bool:
         worker = self._one()

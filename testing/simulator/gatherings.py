@@ -20,8 +20,8 @@ SECONDS = 4.0
 async def gather(worker: Worker, number: int) -> None:
     """Gather objects in the group; all its members receive the same ones."""
     agent = worker.agent
-    first = worker.rank - worker.rank % GROUP
-    group = tuple(sorted(other.name for other in worker.simulation.workers[first : first + GROUP]))
+    first, places = agent.rank - agent.rank % GROUP, worker.simulation.places
+    group = tuple(sorted(f"w{rank}" for rank in range(first, min(first + GROUP, places))))
     ticket = agent.part(Gathering).ticket(group)
     try:
         offered = (group, agent.name, ticket, (agent.name, number), SECONDS)

@@ -53,7 +53,7 @@ class SimulatedLane(Lane):
         """Give up a dial that takes long, unless the system of its peer answers: a slow process may take any time."""
         process, _ = self._network.listeners.get(address, (None, None))
         silent = process is None or process.state is not State.RUNNING
-        if silent or self._network.is_cut(end.process.rank, peer.rank):
+        if silent or self._network.is_cut(end.process.rank, peer.number):
             end.give_up()
         elif not end.closed and not end.opened:
             self._look_later(end, peer, address)
@@ -61,10 +61,11 @@ class SimulatedLane(Lane):
     def _knock(self, end: SimulatedSession, peer: WorkerRecord, address: str) -> None:
         if end.closed or end.process.state is State.DEAD:
             return
-        if self._network.is_cut(end.process.rank, peer.rank):
+        listening = self._network.listeners.get(address)
+        joins = listening is not None and not listening[1].members_known().done()
+        if joins or self._network.is_cut(end.process.rank, peer.number):
             self._network.queue.after(DIAL_AGAIN_SECONDS, None, "dial", lambda: self._knock(end, peer, address))
             return
-        listening = self._network.listeners.get(address)
         if listening is None:
             refused = ConnectionRefusedError(f"nobody listens at {address}")
             self._network.queue.after(self._network.latency(), end.process, "refused", lambda: end.fail(refused))

@@ -40,6 +40,7 @@ ACTIVITIES: dict[Activity, float] = {
     references.drop: 2,
     gradients.train: 1.5,
 }
+WITH_RESTARTS = {**ACTIVITIES, calls.retried: 3}
 
 
 class Mixed(Workload):
@@ -54,7 +55,7 @@ class Mixed(Workload):
 
     async def main(self, worker: Worker) -> None:
         self.shelves[worker.rank] = []
-        self.parameters[worker.rank] = gradients.weight_of(worker.rank)
+        self.parameters[worker.rank] = gradients.weight_of(worker.place)
         await asyncio.gather(self._gather(worker), *(self._act(worker) for _ in range(AT_A_TIME)))
         del self.shelves[worker.rank]
 
@@ -62,7 +63,7 @@ class Mixed(Workload):
         return self.journal.check()
 
     async def _gather(self, worker: Worker) -> None:
-        for number in itertools.count():
+        for number in itertools.count(worker.rank << 32):  # another incarnation's are others
             await _think(worker)
             if not worker.simulation.busy or worker.agent.closed:
                 return
@@ -76,7 +77,8 @@ class Mixed(Workload):
             await _think(worker)
             if not worker.simulation.busy:
                 return
-            activity = worker.random.choices(list(ACTIVITIES), list(ACTIVITIES.values()))[0]
+            offered = ACTIVITIES if worker.simulation.restarts is None else WITH_RESTARTS
+            activity = worker.random.choices(list(offered), list(offered.values()))[0]
             try:
                 await activity(worker)
             except AgentClosedError:

@@ -29,7 +29,7 @@ class Reach:
         self._silent_since: dict[tuple[int, int], float] = {}
         self._doubtful_until: dict[tuple[int, int], float] = {}
         for worker in simulation.workers:
-            self._watch(worker)
+            self.watch(worker)
 
     def look(self) -> None:
         """Update after a change of a link or a process."""
@@ -46,7 +46,7 @@ class Reach:
         """Return whether a path without doubtful links joins a worker to the majority."""
         piece, fresh = {worker}, [worker]
         others = [other for other in self._simulation.workers if other is not worker]
-        open_ones = {other for other in others if not other.agent.closed}
+        open_ones = {other for other in others if not other.agent.closed and not other.replaced}
         living = {other for other in open_ones if other.state is not State.DEAD}
         while fresh:
             at = fresh.pop()
@@ -58,21 +58,22 @@ class Reach:
 
     def _misses(self, worker: Worker, other: Worker) -> bool:
         """Return whether a worker cannot know that another has closed itself."""
-        return self._is_doubtful(worker.rank, other.rank) and not worker.agent.peers.at(other.rank).gone
+        return self._is_doubtful(worker.rank, other.rank) and not worker.has_lost(other)
 
     def _is_doubtful(self, one: int, other: int) -> bool:
         link, now = (min(one, other), max(one, other)), self._simulation.queue.now
         silent = now - self._silent_since.get(link, now) >= LONG_SECONDS
         return silent or now < self._doubtful_until.get(link, 0.0)
 
-    def _watch(self, judge: Worker) -> None:
-        judge.agent.losses.on_lost.append(lambda peer: self._lost(judge, peer.info.id))
+    def watch(self, judge: Worker) -> None:
+        """Check each loss that a worker declares."""
+        judge.agent.losses.on_lost.append(lambda peer: self._lost(judge, peer.number))
         judge.agent.on_expelled.append(lambda reason: self._lost(judge, judge.rank))
 
     def _lost(self, judge: Worker, rank: int) -> None:
         worker, lost = self._simulation.workers[rank], self._simulation.result.lost
-        if judge.state is State.DEAD or judge.agent.state.leaving or worker.name in lost:
+        if judge.state is State.DEAD or judge.agent.state.leaving or worker.agent.state.leaving or worker.label in lost:
             return
-        lost.append(worker.name)
+        lost.append(worker.label)
         if worker.state is not State.DEAD and self.joined(worker):
             self._simulation.violation(f"{worker.name} was lost, says {judge.name}, though it could reach the majority")

@@ -19,8 +19,9 @@ from .events import EventQueue, State
 from .faults import FaultPlan, Faults
 from .network import Network
 from .reach import Reach
+from .restarts import Restarts
 from .threads import RefusesToWait
-from .worker import Worker
+from .worker import SECRET, Worker
 from .workload import Workload
 
 OPTIONS = GrpcRpcBackendOptions(rpc_timeout=5.0, keepalive=1.0, reconnect_timeout=3.0)
@@ -75,6 +76,7 @@ class Simulation:
         events: how many events happen before the workload is told to end.
         workload: what the workers do; the default uses everything that the package offers.
         plan: which faults happen; the default draws a plan from the seed.
+        restarts: workers that are killed are started again, and take their places in the job.
         options: of the agents; time-outs count in simulated seconds. The default draws the size of the windows from the seed.
     """
 
@@ -86,23 +88,29 @@ class Simulation:
         workload: Workload | None = None,
         plan: FaultPlan | None = None,
         options: GrpcRpcBackendOptions | None = None,
+        restarts: bool = False,
     ) -> None:
         if agents < 2:
             raise ValueError(f"agents must be at least 2; you gave {agents}")
         options = options or _drawn_options(seed)
+        self.options = replace(options, replace_within=END_SECONDS / 3) if restarts else options
         self.seed = seed
         self.busy = True  # the workload goes on
+        self._ending = False
         self.result = Result(seed)
         self.queue = EventQueue()
         self.network = Network(self.queue, random.Random(f"{seed}/network"), options.keepalive)
         self.workload = workload or _default_workload()
         self.plan = plan or FaultPlan.drawn(seed, LONGEST_FAULT_SECONDS)
+        self.places = agents
         self._events = events
         self._over = False
         self.workers: list[Worker] = []
         for rank in range(agents):
-            self.workers.append(Worker(self, rank, replace(options), b"one secret for a simulated job"))
+            self.workers.append(Worker(self, rank, replace(self.options), SECRET))
         self.reach = Reach(self)
+        self.restarts = Restarts(self) if restarts else None
+        self._tasks: dict[Worker, asyncio.Task[Any]] = {}
         self.faults = Faults(self, self.plan)
 
     def run(self) -> Result:
@@ -145,18 +153,31 @@ class Simulation:
         for worker in self.workers:
             worker.agent.listen()
         records = WorkerRecords.of(worker.agent.record for worker in self.workers)
+        if self.restarts is not None:
+            self.restarts.found(self.workers)
         for worker in self.workers:
             worker.start(records)
 
+    def begin_work(self, worker: Worker) -> None:
+        """Run the workload on a worker."""
+        self._tasks[worker] = worker.spawn(self._program(worker))
+
+    async def _program(self, worker: Worker) -> None:
+        await self.workload.main(worker)
+        if self._ending:  # it was started again when the others had called shutdown
+            await worker.shut_down()
+
     def _run(self) -> None:
         self.start()
-        tasks = {worker: worker.spawn(self.workload.main(worker)) for worker in self.workers}
+        for worker in self.workers:
+            self.begin_work(worker)
+        tasks = self._tasks
         self.faults.start()
         while self.queue.executed < self._events:
             self._step()
         self.busy = False
         self.faults.end()
-        if not self._until(lambda: all(tasks[worker].done() for worker in self.living()), END_SECONDS):
+        if not self._until(lambda: not self._restarting() and self._done(), END_SECONDS):
             self._hangs("the workload", tasks)
         for worker in self.living():
             if tasks[worker].done() and (error := tasks[worker].exception()) is not None:
@@ -169,9 +190,18 @@ class Simulation:
             self._shut_down()
             self._report(check_closed(self))
 
+    def _restarting(self) -> bool:
+        return self.restarts is not None and self.restarts.pending > 0
+
+    def _done(self) -> bool:
+        return all(self._tasks[worker].done() for worker in self.living())
+
     def _shut_down(self) -> None:
+        self._ending = True
         tasks = {worker: worker.spawn(worker.shut_down()) for worker in self.living()}
-        if not self._until(lambda: all(worker.agent.closed for worker in tasks), END_SECONDS):
+        if self.restarts is not None:
+            self.faults.kill_soon()
+        if not self._until(lambda: not self._restarting() and not self.living(), END_SECONDS):
             self._hangs("shutdown", {worker: task for worker, task in tasks.items() if not worker.agent.closed})
         self._until(lambda: not len(self.queue), END_SECONDS)
 
@@ -226,7 +256,8 @@ class Simulation:
         self.faults.end()
         for worker in self.workers:
             worker.state = State.RUNNING
-            worker.agent.close("its simulation ended", farewell=False)
+            if worker.joined or not worker.agent.closed:
+                worker.agent.close("its simulation ended", farewell=False)
             for task in list(worker.loop.tasks):
                 task.cancel()
         while self.queue.standstill <= MOST_EVENTS_AT_ONCE and self.queue.step():

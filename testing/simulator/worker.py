@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from ...agents import make_agent
+from ...agents.assembly import add_parts
+from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.extend import Agent, GrpcRpcBackendOptions, Shutdown, WorkerRecords, current_agent
 from .events import Action, Process, State
 from .lane import SimulatedLane
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 APPROACH_SECONDS = 1.0
 HANDSHAKE_TURNS = 40  # of a slow process, for one handshake
+SECRET = b"one secret for a simulated job"
 _workers: dict[Agent, Worker] = {}
 
 
@@ -32,20 +34,40 @@ class Worker(Process):
         random: a source of random numbers for its user code.
         simulation: the simulation that it belongs to.
         state: whether its process runs, is stopped or is dead.
+        joined: it is in the job.
+        replaced: it was lost, and another worker may have its place.
+
+    Args:
+        simulation: the simulation.
+        rank: its number, which is its rank unless it takes the place of another.
+        options: of its agent.
+        secret: of the job.
+        place: its rank, if it takes the place of another.
     """
 
-    def __init__(self, simulation: Simulation, rank: int, options: GrpcRpcBackendOptions, secret: bytes) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        rank: int,
+        options: GrpcRpcBackendOptions,
+        secret: bytes,
+        place: int | None = None,
+    ) -> None:
         super().__init__(rank)
         self.simulation = simulation
-        self.name = f"w{rank}"
+        self.place = rank if place is None else place
+        self.name = f"w{self.place}"
+        self.label = self.name if place is None else f"{self.name}, number {rank}"
+        self.joined = place is None
+        self.replaced = False
         self.random = random.Random(f"{simulation.seed}/worker {rank}")
         queue = simulation.queue
         self.scheduler = Scheduler(random.Random(f"{simulation.seed}/threads {rank}"))
         self.executor = SimulatedExecutor(queue, self, self.scheduler)
         self.loop = SimulatedLoop(queue, self, self.scheduler, self._report)
-        self.agent = make_agent(
+        self.agent = Agent(
             self.name,
-            rank,
+            self.place,
             options,
             lanes=[SimulatedLane(simulation.network, self)],
             executor=self.executor,
@@ -54,6 +76,8 @@ class Worker(Process):
             now=lambda: queue.now,
             secret=secret,
         )
+        if place is None:
+            add_parts(self.agent)
         self.agent.record.identity = self.random.randbytes(16)
         self._context = self.agent.new_context()
         _workers[self.agent] = self
@@ -61,11 +85,29 @@ class Worker(Process):
     @property
     def alive(self) -> bool:
         """Return whether it takes part in the job: its process runs or is stopped, and it was not expelled."""
-        return self.state is not State.DEAD and not self.agent.closed
+        return self.joined and self.state is not State.DEAD and not self.agent.closed
+
+    def has_lost(self, other: Worker) -> bool:
+        """Return whether this worker counts another as lost; also one that was lost before this one joined."""
+        peers = self.agent.peers
+        return other.rank not in peers or bool(peers.at(other.rank).gone)
 
     def start(self, records: WorkerRecords) -> None:
         """Start its agent among the workers of these records."""
         self.agent.start(records)
+
+    def enter(self, records: WorkerRecords, absent: Iterable[WorkerRecord]) -> None:
+        """Start its agent in a job that runs.
+
+        Args:
+            records: the workers of the job.
+            absent: the last workers of the places that have none.
+        """
+        self.agent.joined(records, True, self.simulation.places, absent)
+        add_parts(self.agent)
+        self._context = self.agent.new_context()
+        self.joined = True
+        self.agent.start()
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run user code of this worker."""
@@ -81,9 +123,9 @@ class Worker(Process):
 
     def anyone(self) -> int:
         """Return the rank of some worker, which may be this one, or sometimes one that is gone."""
-        ranks = range(len(self.simulation.workers))
+        ranks = range(self.simulation.places)
         rank = self.random.choice(ranks)
-        return self.random.choice(ranks) if self.agent.peers.at(rank).gone else rank
+        return self.random.choice(ranks) if self.agent.peers.find(rank).gone else rank
 
     async def shut_down(self) -> None:
         """Do what ``rpc.shutdown()`` does, without a thread that blocks."""

@@ -9,7 +9,8 @@ from helpers.threads import until
 from telegrad import rpc
 from telegrad.agents.starting import start_grpc
 from telegrad.core.errors import RendezvousError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
-from telegrad.rpc.extend import shut_down
+from telegrad.rpc.extend import Gathering, shut_down
+from telegrad.rpc.group.gathering import TICKET_BITS
 
 
 class Job:
@@ -138,6 +139,21 @@ def test_gatherings_are_among_all_places(job):
             rpc._barrier()
         agents[broken] = job.start(broken)
         all_gather(agents)
+
+
+def test_an_object_of_the_lost_worker_that_comes_late_is_not_gathered(job):
+    """Found by the simulator: the leader took it for that of the worker that has the name now."""
+    agents = job.meet()
+    all_gather(agents)
+    old = agents[1].number
+    job.break_down(1)
+    until_gone([agents[0], agents[2]], 1)
+    agents[1] = job.start(1)
+    late = agents[0].part(Gathering).offer(("w0", "w1", "w2"), "w1", (old << TICKET_BITS) + 1, "late", 60)
+    with pytest.raises(WorkerLostError, match="'w1'"):
+        late.wait()
+    all_gather(agents)
+    all_gather(agents)
 
 
 def until_gone(agents, rank):

@@ -16,6 +16,8 @@ from telegrad.rpc.calls.dispatch import CallTable
 from telegrad.rpc.calls.serving import ServerCall
 from telegrad.rpc.flow.credits import Receipts
 from telegrad.rpc.group.gathering import Rounds
+from telegrad.rpc.group.quiescence import Quiescence
+from telegrad.rpc.group.quiescence_messages import CountsReport
 from telegrad.rpc.links.control_channel import ControlChannel
 from telegrad.rpc.links.control_queue import ControlQueue
 from telegrad.rpc.links.intervals import IntervalSet
@@ -105,6 +107,35 @@ def test_the_same_seed_gives_the_same_run_in_every_process(run_python):
 
 def test_another_seed_gives_another_run():
     assert run(0, events=500).digest != run(1, events=500).digest
+
+
+# -- workers that are started again
+
+
+def with_restarts(seed, kill=5.0):
+    plan = replace(HOSTILE, pauses={**HOSTILE.pauses, "kill": kill})
+    return Simulation(seed, agents=5, events=4000, plan=plan, restarts=True).run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_guarantee_holds_with_workers_that_are_started_again(seed):
+    result = with_restarts(seed)
+    assert not result.violations, "\n".join([f"seed {seed}:", *result.violations, *result.last])
+    assert result.faults["kill"] > 1 and result.work["retried calls"] > 1 and result.work["gathered"]
+
+
+def test_a_restarted_worker_that_does_not_answer_in_shutdown_is_noticed(monkeypatch):
+    monkeypatch.setattr(Quiescence, "_answer_if_possible", answer_if_all_losses_are_known)
+    assert any("shutdown" in violation for seed in range(4) for violation in with_restarts(seed).violations)
+
+
+def answer_if_all_losses_are_known(self):
+    """Answer a leader as a worker does that must have heard of each loss itself."""
+    for leader, ask in list(self._questions.items()) if self._counts and not self.finished else ():
+        if self._lost.issuperset(ask.lost):
+            del self._questions[leader]
+            self._send(leader, CountsReport(ask.round, self._counts()))
 
 
 # -- guarantees broken on purpose
