@@ -83,7 +83,8 @@ class ScriptEngine(Engine):
         history: RestartHistory,
         node: JobPart | None = None,
     ) -> None:
-        restarts = WorkerRestarts(spec.policies, history, SETTLE_SECONDS, spec.grace, UNKILLABLE_SECONDS)
+        alone = node is None
+        restarts = WorkerRestarts(spec.policies, history, SETTLE_SECONDS, spec.grace, UNKILLABLE_SECONDS, alone)
         super().__init__(len(spec.workers), spec.grace, node.folders if node else None, restarts)
         self._history = history
         self._node = node

@@ -35,6 +35,7 @@ class WorkerRestarts:
         settle: seconds that a worker has to end by itself after it reported a failure.
         grace: seconds between TERM and KILL.
         unkillable: seconds after KILL at which a worker is stuck.
+        alone: these are all workers of the job, and not those of one of its machines.
 
     Attributes:
         history: as given.
@@ -42,11 +43,18 @@ class WorkerRestarts:
     """
 
     def __init__(
-        self, policies: Sequence[RestartPolicy], history: RestartHistory, settle: float, grace: float, unkillable: float
+        self,
+        policies: Sequence[RestartPolicy],
+        history: RestartHistory,
+        settle: float,
+        grace: float,
+        unkillable: float,
+        alone: bool = True,
     ) -> None:
         self.history = history
         self.stuck: int | None = None
         self._policies = policies
+        self._alone = alone
         self._settle, self._grace, self._unkillable = settle, grace, unkillable
         self._replaceable = {rank for rank, policy in enumerate(policies) if policy.single}
         self._ending: dict[int, _Ending] = {}
@@ -145,8 +153,8 @@ class WorkerRestarts:
         for other in rest:
             if other not in self._ending or self._ending[other].restarts_at is None:
                 self._ending[other] = _Ending(now, [signal.SIGTERM, signal.SIGKILL], now + restart.delay)
-        if len(self._waiting) + len(self._commanded) == len(self._policies):  # none stays that knows the others
-            self.history.rounds += 1
+        none_stays = len(self._waiting) + len(self._commanded) == len(self._policies)
+        self.history.rounds += none_stays and self._alone  # then they meet anew
 
     def _urge(self, now: float) -> Iterator[Signal]:
         for rank, ending in self._ending.items():

@@ -221,3 +221,25 @@ def test_nodes_with_other_rules_are_refused(node):
     assert "started with --restart one, node 0 with all; give all the same" in ended(last, 2)[1]
     first.terminate()
     first.communicate()
+
+
+@pytest.mark.processes
+def test_under_one_a_worker_takes_its_place_again_in_a_file_that_all_machines_have(node, tmp_path, monkeypatch):
+    monkeypatch.setenv("TELEGRAD_INIT_METHOD", f"file://{tmp_path}/shared")
+    source = """
+from telegrad import rpc
+@rpc.idempotent
+def who():
+    return os.getpid(), int(os.environ["TELEGRAD_RESTART_COUNT"])
+rpc.init_rpc()
+if os.environ["RANK"] == "0":
+    before, _ = rpc.rpc_sync("worker1", who)
+    os.kill(before, signal.SIGKILL)
+    while (answer := rpc.rpc_sync("worker1", who, retry=rpc.RetryPolicy()))[0] == before:
+        continue
+    print("again", answer[1], flush=True)
+rpc.shutdown()
+"""
+    first, last = node(source, "--restart", "one", rank=0), node(source, "--restart", "one")
+    assert "worker0 | again 1\n" in ended(first, 0)[0]
+    assert "worker1 died of SIGKILL (9); it is started again" in ended(last, 0)[1]
