@@ -307,6 +307,9 @@ def demo(context: typer.Context) -> None:
 def migrate(
     scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT...", help="Programs written for PyTorch.")],
     diff: Annotated[bool, typer.Option("--diff", help="Only show what would change.")] = False,
+    keep_torch: Annotated[
+        bool, typer.Option("--keep-torch", help="Change remote calls only; tensors and models stay PyTorch's.")
+    ] = False,
 ) -> None:
     """Change the imports of PyTorch programs so that they run with Telegrad.
 
@@ -319,7 +322,7 @@ def migrate(
     failed = False
     for script in scripts:
         try:
-            lines = migrate_file(script, diff)
+            lines = migrate_file(script, diff, keep_torch)
         except (OSError, ValueError) as error:
             failed = True
             report(str(error))

@@ -10,7 +10,10 @@ from libcst.metadata import ParentNodeProvider, PositionProvider, QualifiedNameP
 
 from .branches import Branches
 from .jobs import Jobs
+from .keeping import is_moved
 from .names import is_of_neighbours, is_theirs, is_there
+
+COMPARISONS = (cst.Comparison, cst.ComparisonTarget)
 
 
 class Finding(NamedTuple):
@@ -25,12 +28,14 @@ class Search(cst.CSTVisitor):
 
     Args:
         source: the script's text.
+        keep_torch: look only at what becomes ours where PyTorch is kept.
     """
 
     METADATA_DEPENDENCIES = (PositionProvider, ParentNodeProvider, QualifiedNameProvider)
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, keep_torch: bool = False) -> None:
         super().__init__()
+        self._keep_torch = keep_torch
         self._findings: set[Finding] = set()
         self._branches = Branches(self._names)
         self._jobs = Jobs()
@@ -72,7 +77,7 @@ class Search(cst.CSTVisitor):
         if module is None:
             return
         if isinstance(node.names, cst.ImportStar):
-            if is_theirs(module):
+            if is_moved(module) if self._keep_torch else is_theirs(module):
                 self._note(node, f"`from {module} import *` takes names that cannot be checked: name them")
             return
         for alias in node.names:
@@ -88,14 +93,14 @@ class Search(cst.CSTVisitor):
 
     def visit_Call(self, node: cst.Call) -> None:  # noqa: N802
         """Look for ``x.cuda()``, and for calls that make workers meet."""
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "cuda":
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "cuda" and not self._keep_torch:
             self._note(node, "there is no GPU: leave .cuda() out")
         self._note(node, self._jobs.called(node))
 
     def visit_SimpleString(self, node: cst.SimpleString) -> None:  # noqa: N802
         """Look for names of GPUs, of NCCL, and for addresses."""
         text = node.evaluated_value
-        if isinstance(self.get_metadata(ParentNodeProvider, node), (cst.Comparison, cst.ComparisonTarget)):
+        if self._keep_torch or isinstance(self.get_metadata(ParentNodeProvider, node), COMPARISONS):
             return  # device.type == "cuda" is false
         if isinstance(text, str) and text.partition(":")[0] in ("cuda", "mps"):
             self._note(node, f'there is no GPU: use "cpu" in place of "{text}"')
@@ -106,6 +111,8 @@ class Search(cst.CSTVisitor):
         return [name.name for name in self.get_metadata(QualifiedNameProvider, node, set())]
 
     def _look_up(self, node: cst.CSTNode, name: str) -> None:
+        if self._keep_torch and not is_moved(name):
+            return
         if is_of_neighbours(name):
             self._note(node, f"{name} is built on PyTorch, and does not work with telegrad")
         elif is_theirs(name) and not is_there(name):
