@@ -32,8 +32,8 @@ def test_imports(before, after):
     ("line", "reason"),
     [
         (
-            "import torch\ntorch.distributed.elastic('gloo')",
-            "torch.distributed.elastic is not there",
+            "import torch\ntorch.distributed.tensor('gloo')",
+            "torch.distributed.tensor is not there",
         ),
         ("import torch.nn as nn\nnn.SyncBatchNorm(3)", "torch.nn.SyncBatchNorm is not there"),
         ("x = 1\nfrom torch.cuda.nvtx import mark", "torch.cuda.nvtx.mark is not there"),
