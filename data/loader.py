@@ -128,8 +128,9 @@ class DataLoader:
         resumes, self._resumes = self._resumes, False
         if not resumes:
             self._place = Place(self.epoch, self._drawn(), ended=False)
-            # Always drawn, and before the sampler's order: so the order does not depend on the number of workers.
-            return self._begin(draw_seed(self.generator), enumerate(self._indices()))
+            # Always drawn, and before the sampler's order: so the order does not depend on the number of workers. The order
+            # is drawn here, not with the first batch: a state that is saved before that has what the next pass draws from.
+            return self._begin(draw_seed(self.generator), self._place.remaining(self._indices()))
         now = self._drawn()["generator"]
         self._draw_from(self._place.began)
         try:

@@ -159,3 +159,19 @@ def test_a_state_of_a_state_is_the_same():
 def test_another_state_is_refused(state):
     with pytest.raises(DataLoaderError, match="not the state_dict"):
         DataLoader(NUMBERS).load_state_dict(state)
+
+
+@pytest.mark.parametrize("make", LOADERS.values(), ids=LOADERS)
+def test_a_state_from_before_the_first_batch_goes_on_with_another_order_in_the_next_pass(make):
+    tg.manual_seed(5)
+    whole = make()
+    expected = [list(map(str, whole)) for _ in range(2)]
+    tg.manual_seed(5)
+    stopped = make()
+    iter(stopped)
+    state, default = stopped.state_dict(), tg.default_generator.get_state()
+    tg.manual_seed(99)
+    resumed = make()
+    resumed.load_state_dict(state)
+    tg.default_generator.set_state(default)
+    assert [list(map(str, resumed)) for _ in range(2)] == expected
