@@ -140,7 +140,11 @@ class Checkpointer:
             if self._job.size > 1:  # the other workers wait for this one
                 self._writing.append(in_thread(self._job.all_do, partial(_fail, error)))
             raise
-        future = in_thread(self._write_snapshot, step, _number(metric), snapshot)
+        try:
+            future = in_thread(self._write_snapshot, step, _number(metric), snapshot)
+        except BaseException:  # there is no thread
+            self._go_on()
+            raise
         self._writing.append(future)
         return future
 
@@ -175,6 +179,10 @@ class Checkpointer:
                 part.go_on()
             raise
 
+    def _go_on(self) -> None:
+        for part in self._pausable:
+            part.go_on()
+
     def _checked(self, step: Any) -> int:
         if os.getpid() != self._process:
             raise CheckpointError(
@@ -199,8 +207,7 @@ class Checkpointer:
         try:
             snapshot.finish()
         finally:
-            for part in self._pausable:
-                part.go_on()
+            self._go_on()
         self._job.all_do(snapshot.check)
         self._write(step, metric, snapshot.states)
         for name, each in self._parts.items():

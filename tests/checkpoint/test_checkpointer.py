@@ -180,3 +180,13 @@ def test_random_generators_go_on(tmp_path):
     assert draw() != expected
     checkpoints.restore()
     assert draw() == expected
+
+
+def test_steps_may_be_integers_of_numpy(tmp_path):
+    with Checkpointer(tmp_path, values={"a": 1}, rng=False) as checkpoints:
+        checkpoints.save(np.int64(3))
+        checkpoints.save_async(np.uint8(4)).wait()
+        assert checkpoints.steps() == [3, 4]
+        for wrong in (np.int64(-1), np.float64(1.0), np.bool_(True), np.ones(2, int)):
+            with pytest.raises((ValueError, TypeError), match=r"step|index|scalar"):
+                checkpoints.save(wrong)
