@@ -193,6 +193,8 @@ class Agreement:
             self._adopt(decision)
             self._out[-1] = Decline(decision)  # for ``Adopt``
             self._submit(StepReport(self._me, decision, leaves=True))
+            for member in self._live.intersection(decision.members) - {self._me, *self._asked}:
+                self._ask(member)  # they may have gone on without this worker
 
     def _lost(self, worker: int) -> None:
         if worker in self._gone:
@@ -312,6 +314,8 @@ class Agreement:
         if mine.finished:
             return theirs is None or theirs.generation.number < mine.generation.number
         if theirs is not None and theirs.generation == mine.former:
+            return True
+        if theirs is not None and report.leaves and theirs.generation.number < mine.generation.number:
             return True
         if report.worker not in mine.members:
             return False
