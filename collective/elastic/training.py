@@ -265,7 +265,7 @@ class ElasticTraining:
                 self._stop(error)
 
     def _enter(self, decision: Decision) -> None:
-        if self._holds and decision.completed > self.completed:
+        if self._prepared is not None and decision.completed > self.completed:
             self._commit()  # all members have prepared it
         self._prepared, self._planned = None, False
         former, self._decision = self._decision, decision
@@ -301,7 +301,9 @@ class ElasticTraining:
             self._members.ready(self._decision.generation, self._state)
 
     def _give_state_and_go(self, former: Decision | None, decision: Decision) -> None:
-        self._over, self.completed = True, max(self.completed, decision.completed)
+        self._over = True
+        if decision.finished and not self._leaving:
+            self.completed = decision.completed
         if self._agent.number in decision.holders and decision.members:
             self._gradients.restore_buffers()
             self._members.ready(decision.generation, self._state)
