@@ -74,11 +74,11 @@ def test_a_frame_whose_segments_went_with_its_session_is_dropped():
         raise SerializationError("its segment is not there")
 
     session = DialedSession.__new__(DialedSession)
-    session._scattered, session.closed = SimpleNamespace(received=received), True
-    session._received_small(bytes([SCATTERED]))
+    scattered, session.closed = SimpleNamespace(received=received), True
+    session._received_notice(scattered, bytes([SCATTERED]))
     session.closed = False
     with pytest.raises(SerializationError):
-        session._received_small(bytes([SCATTERED]))
+        session._received_notice(scattered, bytes([SCATTERED]))
 
 
 def give():
