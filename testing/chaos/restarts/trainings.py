@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,18 +22,25 @@ def same_steps(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator[V
             yield Violation("samples", f"w{line.rank} used {line.note} in step {line.step}")
     for rank, step in sorted(expected.keys() - seen):
         yield Violation("left out", f"w{rank} took no step {step}")
-    results = {line.rank: line.note for line in undisturbed if line.kind == DONE}
-    last = {line.rank: line.note for line in lines if line.kind == DONE}
-    if last != results:
-        yield Violation("weights", f"the training ended with {last}, undisturbed with {results}")
+    yield from _same_result(lines, undisturbed)
 
 
-def same_result(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator[Violation]:
-    """Check that the result is that of the undisturbed training."""
-    results = {line.rank: line.note for line in undisturbed if line.kind == DONE}
-    last = {line.rank: line.note for line in lines if line.kind == DONE}
-    if last != results:
-        yield Violation("updates", f"the training ended with {last}, undisturbed with {results}")
+def same_batches(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator[Violation]:
+    """Check that each step used samples of that step's batch, whoever had them, and that the results have equal bits."""
+    batches: defaultdict[int, set[int]] = defaultdict(set)
+    for line in undisturbed:
+        if line.kind == STEP:
+            batches[line.step] |= {*json.loads(line.note)}
+    for line in lines:
+        if line.kind == STEP and not batches[line.step] >= {*json.loads(line.note)}:
+            yield Violation("samples", f"w{line.rank} used {line.note} in step {line.step}")
+    yield from _same_result(lines, undisturbed)
+
+
+def _same_result(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator[Violation]:
+    expected, last = ({line.rank: line.note for line in each if line.kind == DONE} for each in (undisturbed, lines))
+    if last != expected:
+        yield Violation("weights", f"the training ended with {last}, undisturbed with {expected}")
 
 
 @dataclass(frozen=True)
@@ -58,5 +67,6 @@ TRAININGS = {
     for training in (
         Training("data_parallel", "all", 3, 60, same_steps),
         Training("pipeline", "all", 3, 60, same_steps),
+        Training("elastic", "one", 3, 500, same_batches),
     )
 }
