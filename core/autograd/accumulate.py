@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import AutogradError
 from ..tensors import Tensor
-from .leaf_gradient import BorrowedGradient, borrow, grad_lock
+from .leaf_gradient import BorrowedGradient, grad_lock, returned
 from .node import Node
 
 _accumulators_lock = threading.RLock()
@@ -88,7 +88,7 @@ def accumulate_grad(leaf: Tensor, grad: Any) -> None:
             have = leaf.grad if isinstance(have, BorrowedGradient) else have
             added = _replace(leaf, have, grad if have is None else have + grad)
         elif have is None:
-            added = _replace(leaf, None, borrow(grad))
+            added = _replace(leaf, None, BorrowedGradient(returned(grad)))
         elif isinstance(have, BorrowedGradient) or have.is_sparse:
             first = have._array if isinstance(have, BorrowedGradient) else have
             added = _replace(leaf, have, Tensor(np.asarray(first + grad)))

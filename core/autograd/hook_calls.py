@@ -18,6 +18,7 @@ from ..tensors import Tensor
 from .accumulate import AccumulateGrad
 from .captures import Captures
 from .hooks import HookTable, NodeHooks
+from .leaf_gradient import returned
 from .node import Node
 
 
@@ -88,8 +89,8 @@ def after_leaf(node: AccumulateGrad) -> None:
 
 
 def to_tensor(grad: Any) -> Any:
-    """Return a tensor over ``grad``; ``None`` and tensors are returned unchanged."""
-    return grad if grad is None or isinstance(grad, Tensor) else Tensor(np.asarray(grad))
+    """Return a tensor for a program's function, which may change it; ``None`` and tensors are returned unchanged."""
+    return grad if grad is None or isinstance(grad, Tensor) else Tensor(returned(np.asarray(grad)))
 
 
 def to_array(grad: Any) -> Any:

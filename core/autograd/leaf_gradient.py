@@ -3,7 +3,7 @@
 ``a + b`` gives the same array to both inputs, and an optimizer only reads gradients: for those no copy is needed.
 
 A large array that a program gives to ``backward()`` is *lent*: most operations compute new gradients from it. If it reaches a
-leaf all the same, as through ``reshape``, it is copied there at once, because the program may change it afterwards.
+leaf or a program's function all the same, as through ``reshape``, it is copied there at once, because either may change it.
 """
 
 from __future__ import annotations
@@ -45,18 +45,19 @@ def lend(array: Array, dtype: DType) -> Array:
         array: the program's, which it may change after the pass. Large ones are returned as views that cannot be written to.
         dtype: of the result.
     """
-    if type(array) is not np.ndarray or array.size < _LENT or array.dtype != dtype:
+    # The memory's size too: gradients that are expanded from fewer elements are not taken for lent ones.
+    if type(array) is not np.ndarray or array.size < _LENT or array.dtype != dtype or storage(array).size < _LENT:
         return array.astype(dtype)
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-def borrow(grad: Array) -> BorrowedGradient:
-    """Return a leaf's first gradient: of a copy, if the array may be one that a program has lent.
+def returned(grad: Array) -> Array:
+    """Return a copy of a gradient if its array may be one that a program has lent; otherwise the gradient itself.
 
     Args:
-        grad: the gradient that arrived.
+        grad: a gradient that leaves the backward pass.
     """
     lent = not grad.flags.writeable and storage(grad).size >= _LENT
-    return BorrowedGradient(grad.copy() if lent else grad)
+    return grad.copy() if lent else grad

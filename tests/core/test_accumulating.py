@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad.core.autograd.accumulate import accumulate_grad
+from telegrad.core.autograd.leaf_gradient import lend
 
 SOON = 60
 
@@ -137,17 +138,56 @@ def test_a_program_may_change_the_gradient_that_it_gave(operation, size):
 
 
 def test_a_large_gradient_that_a_program_gave_is_not_copied():
-    leaf, given, arrived = tg.ones(1 << 13, requires_grad=True), tg.ones(1 << 13), []
+    given = np.ones(1 << 13)
+    assert np.shares_memory(lend(given, given.dtype), given) and given.flags.writeable
+    assert not np.shares_memory(lend(given[:4], given.dtype), given)
 
+
+def test_a_program_may_change_the_memory_that_it_expanded_a_gradient_from():
+    leaf, one = tg.ones(1 << 13, requires_grad=True), tg.ones(1)
+    leaf.reshape(2, -1).backward(one.expand(2, 1 << 12))
+    one.fill_(7)
+    assert leaf.grad.unique().tolist() == [1]
+
+
+def _doubled():
     class Doubled(tg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
-            return x * 2
+            return x.clone()
 
         @staticmethod
         def backward(ctx, gradient):
-            arrived.append(np.shares_memory(gradient.numpy(), given.numpy()))
-            return gradient * 2
+            return gradient.mul_(2)
 
-    Doubled.apply(leaf).backward(given)
-    assert arrived == [True]
+    return Doubled.apply
+
+
+def _hooked(x):
+    x.register_hook(lambda gradient: gradient.mul_(2))
+    return x.clone()
+
+
+def _hooked_behind(x):
+    result = x * 1
+    result.grad_fn.register_prehook(lambda gradients: gradients[0].mul_(2))
+    return result.reshape(2, -1)
+
+
+@pytest.mark.parametrize("size", [4, 1 << 13])
+@pytest.mark.parametrize("operation", [_doubled(), _hooked, _hooked_behind])
+def test_a_programs_functions_may_change_a_gradient_in_place(operation, size):
+    leaf = tg.ones(size, requires_grad=True)
+    result = operation(leaf.reshape(-1))
+    given = tg.ones(result.shape)
+    result.backward(given)
+    assert leaf.grad.unique().tolist() == [2] and given.unique().tolist() == [1]
+
+
+def test_a_hook_may_keep_a_gradient_that_a_program_changes_later():
+    leaf, given, kept = tg.ones(1 << 13, requires_grad=True), tg.ones(1 << 13), []
+    result = leaf * 1
+    result.register_hook(kept.append)
+    result.backward(given)
+    given.fill_(7)
+    assert kept[0].unique().tolist() == [1]
