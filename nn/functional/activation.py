@@ -64,7 +64,7 @@ def _exponential_rule(xp: Any, g: Any, a: Any, alpha: float, scale: float, rate:
 def _softplus_rule(xp: Any, g: Any, a: Any, out: Any, beta: float, exact: bool) -> Any:
     # The sigmoid; and 1 where the result is the input itself. The exponential may overflow: one over infinity is 0.
     opposite = xp.exp(a * -beta)
-    return g / (1 + (opposite if exact else opposite * (a != out)))
+    return g / (1 + (opposite if exact else xp.chosen(a != out, opposite)))
 
 
 def _logsigmoid_rule(xp: Any, g: Any, a: Any) -> Any:
@@ -202,8 +202,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     scaled = x if beta == 1 else x * beta
     smooth = _softplus(scaled)
     smooth = smooth if beta == 1 else smooth / beta
-    # From some number on, log(1 + exp(x)) is rounded to x.
-    exact = threshold == math.inf or math.exp(-threshold) < np.finfo(x.dtype).eps / 4
+    # From some number on, log(1 + exp(x)) is rounded to x; with a beta, x * beta may overflow there.
+    exact = threshold == math.inf or (beta == 1 and threshold > -math.log(np.finfo(x.dtype).eps / 4))
     result = in_dtype_of(input, smooth if exact else np.where(scaled > threshold, x, smooth))
     if records(input):
         record(_SOFTPLUS, result, (input,), (keep(input), keep_result(result)), beta, exact)

@@ -27,9 +27,9 @@ __all__ = [
 ]
 
 
-def _huber_rule(xp: Any, g: Any, difference: Any, delta: float, scale: float) -> Any:
-    slope = g * difference.clip(-delta, delta)
-    return slope if scale == 1 else slope * scale
+def _huber_rule(xp: Any, g: Any, difference: Any, delta: float, divisor: float) -> Any:
+    slope = difference.clip(-delta, delta)
+    return g * (slope if divisor == 1 else slope / divisor)
 
 
 _HUBER = Row("huber_loss", _huber_rule)
@@ -121,7 +121,7 @@ def smooth_l1_loss(
         raise ValueError(f"beta must not be negative, and you gave {beta}")
     if not beta:
         return core.l1_loss(input, target, reduction)
-    return reduced(_huber("smooth_l1_loss", input, target, beta, 1 / beta), reduction)
+    return reduced(_huber("smooth_l1_loss", input, target, beta, beta), reduction)
 
 
 @operation
@@ -149,15 +149,15 @@ def huber_loss(
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
-def _huber(name: str, input: Tensor, target: Tensor, delta: float, scale: float) -> Tensor:
+def _huber(name: str, input: Tensor, target: Tensor, delta: float, divisor: float) -> Tensor:
     check_broadcast(name, input, target)
     difference = input - target
     away = difference.numpy(force=True)
     near = away.clip(-delta, delta)
-    values = (away - near * 0.5) * near  # both factors have the sign of the difference
-    values = values if scale == 1 else values * scale
+    beyond = away - near * 0.5
+    values = beyond * (near if divisor == 1 else near / divisor)  # both factors have the sign of the difference
     result = Tensor(as_array(values).astype(away.dtype, copy=False))
-    return record(_HUBER, result, (difference,), (keep(difference),), delta, scale) if records(difference) else result
+    return record(_HUBER, result, (difference,), (keep(difference),), delta, divisor) if records(difference) else result
 
 
 def _weighted(losses: Tensor, weight: Tensor, reduction: str) -> Tensor:

@@ -331,3 +331,11 @@ def test_triangles_with_many_right_sides(upper):
         wanted = rng.standard_normal((70, columns))
         found = la.solve_triangular(tg.tensor(triangle), tg.tensor(triangle @ wanted), upper=upper)
         assert np.allclose(found.numpy(), wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-42, 1.5e38])
+def test_matrix_exp_passes_on_tiny_and_huge_gradients(size):
+    x = tg.zeros(2, 2, requires_grad=True)
+    given = tg.tensor([[size, 0], [0, -size]])
+    la.matrix_exp(x).backward(given)
+    np.testing.assert_allclose(x.grad.numpy(), given.numpy(), rtol=1e-6)

@@ -1,7 +1,10 @@
 """Losses, activations, dropout and containers of parameters: what golden values do not show."""
 
+import math
+
 import numpy as np
 import pytest
+import telegrad as tg
 from telegrad import nn
 from telegrad.core import autograd, manual_seed, ones, randn, tensor, zeros
 from telegrad.core.errors import AutogradError
@@ -313,3 +316,30 @@ def test_bent_activations_pass_no_infinite_gradient_where_they_are_flat(name):
     x = tensor([-4.0, -3.0], requires_grad=True)
     (grad,) = autograd.grad(getattr(F, name)(x), x, tensor([np.inf, -np.inf]))
     assert grad.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("threshold", [-1000, -math.inf])
+def test_softplus_is_its_input_above_a_very_low_threshold(threshold):
+    x = tg.tensor([-200.0, 0.0, 3.0], requires_grad=True)
+    result = F.softplus(x, threshold=threshold)
+    result.sum().backward()
+    assert result.tolist() == x.tolist() and x.grad.tolist() == [1, 1, 1]
+
+
+def test_softplus_with_a_beta_does_not_overflow():
+    x = tg.tensor([1e38, 3e38])
+    assert F.softplus(x, beta=10).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(
+    ("difference", "beta", "dtype"),
+    [(3.0, 1e-40, tg.float32), (1e30, 1e30, tg.float32), (-1000.0, 900.0, tg.float16), (-0.25, 0.5, tg.float64)],
+)
+def test_smooth_l1_loss_does_not_overflow_in_between(difference, beta, dtype):
+    x = tg.tensor([difference], dtype=dtype, requires_grad=True)
+    loss = F.smooth_l1_loss(x, tg.zeros(1, dtype=dtype), beta=beta)
+    loss.backward()
+    away = abs(difference)
+    expected = away - beta / 2 if away >= beta else away * away / beta / 2
+    assert loss.item() == pytest.approx(expected, rel=1e-3)
+    assert x.grad.item() == pytest.approx(math.copysign(min(away / beta, 1), difference), rel=1e-3)

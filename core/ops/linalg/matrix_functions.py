@@ -67,7 +67,7 @@ def _exp_rule(xp: Any, g: Any, a: Any) -> Any:
     h = xp.adjoint(a)
     zeros = h * 0
     scale = _norm(g if xp is ARRAYS else g._array)
-    blocks = xp.concatenate([xp.concatenate([h, g * (1 / scale)], -1), xp.concatenate([zeros, h], -1)], -2)
+    blocks = xp.concatenate([xp.concatenate([h, g / scale], -1), xp.concatenate([zeros, h], -1)], -2)
     return xp.get(xp.matrix_exp(blocks), (..., slice(0, n), slice(n, 2 * n))) * scale
 
 
