@@ -24,6 +24,7 @@ from telegrad.examples.ps_trainer import load_shard
 from telegrad.examples.tidy import show_tidy
 
 EVERY = 20  # steps of a trainer between two of its checkpoints; and updates of the server, for each trainer
+LONGEST_SECONDS = 60.0  # a trainer that waits longer for the server fails, and is started again
 AGAIN = rpc.RetryPolicy(attempts=1000)
 
 
@@ -132,18 +133,19 @@ def train(options: Options, index: int, trainers: int) -> None:
         rate = options.rate(loader.epoch)
         for images, labels in loader:
             levels = tg.tensor(digits.to_levels(digits.jitter(images.numpy(), shifts)))
-            rpc.rpc_sync("server", push, (gradients(model, levels, labels), rate), timeout=0)
+            rpc.rpc_sync("server", push, (gradients(model, levels, labels), rate), timeout=LONGEST_SECONDS)
             step += 1
             if step % EVERY == 0:
                 checkpoints.save(step)
-    rpc.rpc_sync("server", finish, (name, options.epochs), timeout=0)
-    rpc.call_journal().wait_durable()
+    rpc.rpc_sync("server", finish, (name, options.epochs), timeout=LONGEST_SECONDS)
+    rpc.call_journal().wait_durable(LONGEST_SECONDS)
     checkpoints.save(step)  # more epochs, another time, are new calls
 
 
 def gradients(model: Model, levels: tg.Tensor, labels: tg.Tensor) -> list[tg.Tensor]:
     """Return the gradients of one batch for the server's parameters of now."""
     with tg.no_grad():
-        for parameter, value in zip(model.parameters(), rpc.rpc_sync("server", fetch, timeout=0, retry=AGAIN)):
+        fetched = rpc.rpc_sync("server", fetch, timeout=LONGEST_SECONDS, retry=AGAIN)
+        for parameter, value in zip(model.parameters(), fetched):
             parameter.copy_(value)
     return list(tg.autograd.grad(loss_of(model(levels), labels), list(model.parameters())))
