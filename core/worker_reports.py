@@ -60,8 +60,13 @@ class Reporter:
         """Return whether this is the process that was launched, not one that was forked from it."""
         return os.getpid() == self._process_id
 
-    def joined(self, name: str) -> None:
-        """Report that this process is now the worker ``name`` of a job."""
+    def joined(self, name: str, together: bool = False) -> None:
+        """Report that this process is now a worker of a job.
+
+        Args:
+            name: the worker's.
+            together: its workers begin and end together: one alone waits for the others.
+        """
         if not self._watching:
             # rpc/ has registered its exit handler before, so this one is called first.
             self._watching = True
@@ -70,7 +75,7 @@ class Reporter:
             with suppress(RuntimeError):  # the main thread has ended already
                 threading._register_atexit(self._report_uncaught)  # type: ignore[attr-defined]  # as concurrent.futures does
         self._note(f"joined the job as {name!r}")
-        self._write({"kind": "joined", "name": name})
+        self._write({"kind": "joined", "name": name, "together": together})
 
     def lost(self, worker: str, reason: str) -> None:
         """Report that the job counts another worker as lost. The launcher tells its user, once for all that report it."""

@@ -53,6 +53,9 @@ class WorkerRecord:
         error: last line of its traceback.
         exit: the end of its process.
         replaces: it has taken the place of one that failed: who lost that one does not blame this one.
+        joined: it has joined a job.
+        together: that job, or the one of the worker whose place this one took, begins and ends with all its workers.
+        parted: it has left its last job by agreement with all others.
     """
 
     rank: int
@@ -63,6 +66,9 @@ class WorkerRecord:
     error: str = ""
     exit: WorkerExit | None = None
     replaces: bool = False
+    joined: bool = False
+    together: bool = False
+    parted: bool = False
 
     @property
     def failed(self) -> bool:
@@ -97,10 +103,18 @@ class FailureGraph:
     _ranks: dict[str, int] = field(default_factory=dict)  # by the name under which a worker joined
     _suspects: dict[int, None] = field(default_factory=dict)  # ranks in the order in which their end began
 
-    def joined(self, rank: int, name: str) -> None:
-        """Record that a worker joined a job under this name."""
+    def joined(self, rank: int, name: str, together: bool = False) -> None:
+        """Record that a worker joined a job.
+
+        Args:
+            rank: the worker.
+            name: the one under which it joined.
+            together: the job's workers begin and end together.
+        """
         self._ranks[name] = rank
-        self.worker(rank).jobs += 1
+        worker = self.worker(rank)
+        worker.jobs += 1
+        worker.joined, worker.together, worker.parted = True, together, False
 
     def left(self, rank: int, shut_down: bool, agreed: bool, asked: bool) -> None:
         """Record that a worker is about to leave: with ``rpc.shutdown``, and by agreement with all others.
@@ -113,6 +127,7 @@ class FailureGraph:
         """
         worker = self.worker(rank)
         worker.jobs -= shut_down
+        worker.parted = agreed and worker.jobs == 0
         worker.ending = worker.ending or (not shut_down and not asked)
         if not agreed:
             self._suspect(rank)
@@ -131,7 +146,7 @@ class FailureGraph:
 
     def replaced(self, rank: int) -> None:
         """Record that a worker that has ended is started again: what is known of the one before counts no more."""
-        self._workers[rank] = WorkerRecord(rank, replaces=True)
+        self._workers[rank] = WorkerRecord(rank, replaces=True, together=self.worker(rank).together)
         self._suspects.pop(rank, None)
         self.exits = [end for end in self.exits if end.rank != rank]
 

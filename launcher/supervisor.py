@@ -35,10 +35,11 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A worker reports that it has joined a job as ``name``."""
+    """A worker reports that it has joined a job as ``name``; ``together``: its workers begin and end together."""
 
     rank: int
     name: str
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +202,8 @@ class Supervisor:
                 self._running.discard(rank)
                 self.failures.worker(rank).error = self.failures.worker(rank).error or error
                 self.failures.exited(WorkerExit(rank, code, now, by_launcher=(rank, -code) in self._sent))
-            case Joined(rank, name):
-                self.failures.joined(rank, name)
+            case Joined(rank, name, together):
+                self.failures.joined(rank, name, together)
             case Left(rank, shut_down, agreed):
                 self.failures.left(rank, shut_down, agreed, self._was_asked(rank))
             case Failed(rank, lost, error):

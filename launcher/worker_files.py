@@ -56,7 +56,7 @@ class ReportFile:
         rank = facts["rank"]
         match facts["kind"]:
             case "joined":
-                return Joined(rank, facts["name"])
+                return Joined(rank, facts["name"], facts.get("together", False))
             case "lost":
                 return Lost(rank, facts["worker"], facts["reason"])
             case "left":

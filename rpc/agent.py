@@ -196,7 +196,7 @@ class Agent:
         running_agents.append(self)
         shield.install()
         if launcher := reporter():
-            launcher.joined(self.name)
+            launcher.joined(self.name, self.state.ends_together)
 
     @property
     def closed(self) -> str:

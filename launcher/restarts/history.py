@@ -118,6 +118,16 @@ class RestartHistory:
         self.restarts.append(restart)
         return restart
 
+    def withdraw(self, rank: int, why: str) -> None:
+        """Take back the last restart that followed a failure of a worker, as it has not begun.
+
+        Args:
+            rank: of that worker.
+            why: becomes ``refusal``.
+        """
+        self.restarts.remove(next(restart for restart in reversed(self.restarts) if restart.failure.rank == rank))
+        self.refusal = why
+
     def begin_round(self, ranks: Iterable[int]) -> None:
         """Count that all workers are started again."""
         self.rounds += 1

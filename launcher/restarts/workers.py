@@ -4,7 +4,8 @@
     runs, lingers, asked, killed --its process has ended--> waits --its time has come, none of higher rank is asked--> runs
 
 A worker of higher rank under ``rest`` goes from *runs* to *asked* at once, and is started again however it ends. All others are
-started again only if they failed, and the history allows it. One that was refused ends the job as under ``never``.
+started again only if they failed, the history allows it, and they would not be left alone: a job whose workers begin and end
+together is over when those that go on have left it. One that was refused ends the job as under ``never``.
 """
 
 import signal
@@ -107,8 +108,10 @@ class WorkerRestarts:
         for worker in failures.failed():
             if worker.rank in running:
                 self._let_linger(worker.rank, now)
-            elif worker.rank in self._replaceable and worker.rank not in self._waiting:
-                yield from self._replace(worker, running, now)
+            elif worker.rank in self._waiting:
+                self._check_others(worker, failures, running)
+            elif worker.rank in self._replaceable:
+                yield from self._replace(worker, failures, running, now)
         yield from self._urge(now)
 
     def due(self, now: float) -> list[int]:
@@ -139,12 +142,15 @@ class WorkerRestarts:
         if rank in self._replaceable and rank not in self._ending:
             self._ending[rank] = _Ending(now + self._settle, [signal.SIGTERM, signal.SIGKILL], None)
 
-    def _replace(self, worker: WorkerRecord, running: Collection[int], now: float) -> Iterator[Instruction]:
+    def _replace(
+        self, worker: WorkerRecord, failures: FailureGraph, running: Collection[int], now: float
+    ) -> Iterator[Instruction]:
         rank, end = worker.rank, worker.exit
         assert end is not None, "it does not run"
         rest = [other for other in running if self._policies[rank] is RestartPolicy.REST and other > rank]
         failure = WorkerFailure(rank, end.code, worker.error, worker.lost, self.ran(rank, end.at))
-        restart = self.history.decide(failure, tuple(rest), now)
+        self.history.refusal = self._left_alone(worker, {*rest, rank}, failures, running)
+        restart = None if self.history.refusal else self.history.decide(failure, tuple(rest), now)
         if restart is None:
             self._replaceable.discard(rank)
             return
@@ -155,6 +161,34 @@ class WorkerRestarts:
                 self._ending[other] = _Ending(now, [signal.SIGTERM, signal.SIGKILL], now + restart.delay)
         none_stays = len(self._waiting) + len(self._commanded) == len(self._policies)
         self.history.rounds += none_stays and self._alone  # then they meet anew
+
+    def _check_others(self, worker: WorkerRecord, failures: FailureGraph, running: Collection[int]) -> None:
+        """Give up a worker that is to be started again soon, if all others have left the job meanwhile."""
+        if why := self._left_alone(worker, {worker.rank}, failures, running):
+            del self._waiting[worker.rank]
+            self._replaceable.discard(worker.rank)
+            self.history.withdraw(worker.rank, why)
+
+    def _left_alone(
+        self, worker: WorkerRecord, ranks: Collection[int], failures: FailureGraph, running: Collection[int]
+    ) -> str:
+        """Return why a worker would wait for the others for nothing, started again; empty if it would not.
+
+        Args:
+            worker: it has failed.
+            ranks: of those that are to be started again now.
+            failures: what is known of the others.
+            running: ranks of those whose processes have not ended.
+        """
+        if worker.parted:
+            return "it had left the job with all others (by rpc.shutdown), so the others would not meet it again"
+        coming = {*ranks, *self._waiting, *self._commanded}
+        others = [failures.worker(rank) for rank in range(len(self._policies)) if rank not in coming]
+        others = [other for other in others if other.joined or not other.replaces]  # else it is about to come
+        gone = [other for other in others if other.parted or other.rank not in running]
+        if worker.together and self._alone and others and len(gone) == len(others):
+            return "all others have left the job, and it begins only with all of them"
+        return ""
 
     def _urge(self, now: float) -> Iterator[Signal]:
         for rank, ending in self._ending.items():

@@ -19,6 +19,7 @@ from telegrad.launcher.supervisor import (
     Interrupted,
     JobPhase,
     Joined,
+    Left,
     Supervisor,
     Wake,
 )
@@ -28,14 +29,14 @@ NEVER, ONE, REST, ALL = RestartPolicy
 GRACE = 3.0
 
 
-def begun(*policies, most=1000, within=None):
+def begun(*policies, most=1000, within=None, together=False):
     """Return a supervisor that has begun, of workers with these policies, which have joined as w0, w1, ..."""
     history = RestartHistory(RestartRules(ONE, most=most, within=within), len(policies))
     restarts = WorkerRestarts(policies, history, SETTLE_SECONDS, GRACE, UNKILLABLE_SECONDS)
     supervisor = Supervisor(len(policies), GRACE, restarts)
     supervisor.handle(Begin(), 0.0)
     for rank in range(len(policies)):
-        supervisor.handle(Joined(rank, f"w{rank}"), 0.1)
+        supervisor.handle(Joined(rank, f"w{rank}", together), 0.1)
     return supervisor
 
 
@@ -65,6 +66,58 @@ def test_the_last_one_may_fail_after_all_others_have_finished():
     assert supervisor.handle(Wake(), 22.0) == [Start(1)], "one that finished is not started again"
     supervisor.handle(Exited(1, 0), 23.0)
     assert supervisor.phase is JobPhase.FINISHED and supervisor.exit_code == 0
+
+
+PARTING = [(Left(0, True, True), Exited(0, 0)), (Left(2, True, True), Exited(2, 0))]
+
+
+@pytest.mark.parametrize("policy", [ONE, REST])
+def test_a_worker_that_had_left_with_all_others_ends_the_job_by_its_name(policy):
+    supervisor = begun(policy, policy, policy, together=True)
+    for rank in (0, 1):
+        supervisor.handle(Left(rank, True, True), 20.0)
+    supervisor.handle(Exited(0, 0), 20.1)
+    assert supervisor.handle(Exited(1, -KILL), 20.2) == [Signal(2, TERM)]
+    supervisor.handle(Exited(2, 0), 20.3)
+    assert supervisor.cause.rank == 1 and supervisor.exit_code == 137
+    assert "left the job with all others" in supervisor.restarts.history.refusal
+
+
+@pytest.mark.parametrize("policy", [ONE, REST])
+def test_so_does_one_whose_others_have_all_left_or_leave_while_it_is_to_be_started_again(policy):
+    steps = [*PARTING[0][:1], *PARTING[1]]
+    for order in itertools.permutations([*steps, Exited(1, -KILL)]):
+        if order.index(PARTING[1][0]) > order.index(PARTING[1][1]):
+            continue
+        supervisor = begun(policy, policy, policy, together=True)
+        for event in order:
+            if supervisor.restarts.excused >= {1, 2} and event.rank == 2 and policy is REST:
+                break  # it was asked to end: rank 0 has not left
+            supervisor.handle(event, 20.0)
+        else:
+            assert supervisor.phase is JobPhase.ENDING, order
+            assert supervisor.restarts.history.restarts == [] and supervisor.restarts.history.refusal
+            supervisor.handle(Exited(0, 0), 20.1)
+            assert supervisor.cause.rank == 1 and supervisor.restarts.history.counts.total() == 0
+
+
+def test_a_worker_of_a_job_that_others_may_join_and_leave_is_started_again_though_it_is_the_last():
+    supervisor = begun(ONE, ONE, together=False)
+    supervisor.handle(Exited(0, 0), 20.0)
+    supervisor.handle(Exited(1, -KILL), 20.0)
+    assert supervisor.handle(Wake(), 21.0) == [Start(1)]
+
+
+def test_one_that_is_killed_again_before_it_has_joined_is_not_left_alone_while_others_run_or_come():
+    supervisor = begun(ONE, ONE, ONE, together=True)
+    supervisor.handle(Exited(1, -KILL), 20.0)
+    supervisor.handle(Wake(), 21.0)
+    supervisor.handle(Exited(2, -KILL), 21.1)
+    supervisor.handle(Exited(1, -KILL), 21.1)
+    assert supervisor.handle(Wake(), 22.0) == [Start(1), Start(2)]
+    supervisor.handle(Exited(0, 0), 22.1)
+    supervisor.handle(Exited(1, -KILL), 22.2)
+    assert supervisor.phase is JobPhase.ENDING, "rank 2 has not joined either, and waits for rank 0"
 
 
 def test_rest_ends_those_of_higher_rank_and_starts_them_in_order_when_all_have_ended():

@@ -64,6 +64,21 @@ def test_a_failure_at_once_each_time_ends_the_job_with_its_cause(job):
     assert "\nnot started again: it has failed 3 times in a row within 10 s of its start, in the same way\n" in err
 
 
+@pytest.mark.parametrize("pause", ["0", "0.5"])
+def test_a_worker_that_is_killed_after_shutdown_ends_the_job_as_it_would_meet_no_other(job, pause):
+    source = f"""
+from telegrad import rpc
+rpc.init_rpc()
+rpc.shutdown()
+if os.environ["RANK"] == "1":
+    time.sleep({pause})
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    _, err = ended(job("import time" + source, "-n", "3", "--restart", "one"), 137)
+    assert "root cause: worker1 (rank 1) died of SIGKILL (9)" in err and "\nrestarts" not in err
+    assert "\nnot started again: it had left the job with all others (by rpc.shutdown), so" in err
+
+
 def test_so_does_one_restart_more_than_allowed(job):
     source = "os.kill(os.getpid(), signal.SIGKILL)"
     _, err = ended(job(source, "--max-restarts", "2", "--within", "60"), 137)

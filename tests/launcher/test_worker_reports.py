@@ -33,22 +33,25 @@ def test_reports_arrive_once_and_in_order(reports, worker):
     worker.left(agreed=False)
     worker.failed(ValueError("first"))
     worker.failed(ValueError("second"))
-    assert list(reports.read()) == [Left(3, shut_down=True, agreed=False), Failed(3)]
+    assert list(reports.read()) == [Left(3, shut_down=True, agreed=False), Failed(3, error="ValueError: first")]
     assert reports.tracebacks == {3: "ValueError: first\n"} and list(reports.read()) == []
 
 
 def test_a_report_of_any_length_is_taken_in_without_a_reader(reports, worker):
     worker.failed(ValueError("x" * 3_000_000))
     worker.left(agreed=True)
-    assert list(reports.read()) == [Failed(3), Left(3, shut_down=True, agreed=True)]
+    assert list(reports.read()) == [
+        Failed(3, error=f"ValueError: {'x' * 3_000_000}"),
+        Left(3, shut_down=True, agreed=True),
+    ]
     assert len(reports.tracebacks[3]) > 3_000_000
 
 
 def test_half_a_line_is_left_for_later(reports, worker):
     os.write(reports.descriptor, b'{"rank": 1, "kind": "joi')
     assert list(reports.read()) == []
-    os.write(reports.descriptor, b'ned", "name": "w1"}\n')
-    assert list(reports.read()) == [Joined(1, "w1")]
+    os.write(reports.descriptor, b'ned", "name": "w1", "together": true}\n')
+    assert list(reports.read()) == [Joined(1, "w1", together=True)]
 
 
 def test_a_forked_child_reports_nothing(reports, worker):
@@ -78,7 +81,8 @@ LOST = WorkerLostError("gone", "w1")
 def test_what_a_lost_worker_caused_names_it(reports, worker, error, lost):
     assert lost_workers(error) == lost
     worker.failed(error)
-    assert list(reports.read()) == [Failed(3, tuple(lost))]
+    (report,) = reports.read()
+    assert (report.rank, report.lost) == (3, tuple(lost)) and type(error).__name__ in report.error
 
 
 def test_errors_that_go_in_a_circle_end():
@@ -93,7 +97,8 @@ def test_an_error_whose_text_raises_is_reported_all_the_same(reports, worker):
             raise SystemExit(3)
 
     worker.failed(Rude())
-    assert list(reports.read()) == [Failed(3)] and "Rude" in reports.tracebacks[3]
+    (report,) = reports.read()
+    assert "Rude" in report.error and "Rude" in reports.tracebacks[3]
 
 
 def test_only_the_launchers_own_file_is_written_to(reports, monkeypatch, tmp_path):
