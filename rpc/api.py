@@ -58,6 +58,7 @@ def rpc_async(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    *,
     retry: RetryPolicy | None = ...,
 ) -> Future[T]: ...
 
@@ -69,6 +70,7 @@ def rpc_async(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    *,
     retry: RetryPolicy | None = ...,
 ) -> Future[T]: ...
 
@@ -79,6 +81,7 @@ def rpc_async(
     args: tuple[Any, ...] | list[Any] | None = None,
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
+    *,
     retry: RetryPolicy | None = None,
 ) -> Future[Any]:
     """Run ``func(*args, **kwargs)`` on the worker ``to`` and return a future of its result, at once.
@@ -123,6 +126,7 @@ def rpc_sync(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    *,
     retry: RetryPolicy | None = ...,
 ) -> T: ...
 
@@ -134,6 +138,7 @@ def rpc_sync(
     args: tuple[Any, ...] | list[Any] | None = ...,
     kwargs: dict[str, Any] | None = ...,
     timeout: float = ...,
+    *,
     retry: RetryPolicy | None = ...,
 ) -> T: ...
 
@@ -144,6 +149,7 @@ def rpc_sync(
     args: tuple[Any, ...] | list[Any] | None = None,
     kwargs: dict[str, Any] | None = None,
     timeout: float = UNSET_RPC_TIMEOUT,
+    *,
     retry: RetryPolicy | None = None,
 ) -> Any:
     """Run a function on another worker and return its result: ``rpc_async(...).wait()``.
