@@ -38,11 +38,13 @@ demo: .venv/installed      ## one parameter server, two trainers, real digits
 test: .venv/installed      ## the tests, in parallel; TESTS narrows it: make test TESTS="tests/core/test_futures.py -x"
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak" $(TESTS)
 
+TORCH ?= torch==2.13.0# a build without CUDA is a quarter of the size, where the index has one
+
 guests: .venv/guests/installed ## an environment with the libraries whose arrays travel: PyTorch and JAX beside what .venv has
 
 .venv/guests/installed: .venv/installed
 	@$(PYTHON) -m venv .venv/guests
-	@.venv/guests/bin/pip install --quiet --disable-pip-version-check --no-compile "torch>=2.5" jax array-api-strict numpy
+	@.venv/guests/bin/pip install --quiet --disable-pip-version-check --no-compile "$(TORCH)" jax array-api-strict numpy
 	@for site in .venv/guests/lib/python*/site-packages; do (cd .venv/lib/python*/site-packages && pwd) > $$site/telegrad.pth; done
 	@cp .venv/lib/python*/site-packages/__editable__* .venv/guests/lib/python*/site-packages/
 	@touch $@

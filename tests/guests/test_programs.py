@@ -16,7 +16,7 @@ LOSSES = recorded("programs")
 PROGRAMS = sorted((TESTS / "programs" / "torch").glob("*.py"))
 OURS = "telegrad.compat.torch"
 # Each process imports PyTorch, and the first optimizer its compiler: some seconds of processor time.
-IN_CI = ("parameter_server", "pipeline", "reinforcement", "rnn")
+IN_CI = ("parameter_server", "rnn")
 
 
 def each_program():
