@@ -79,7 +79,9 @@ class DiaryReader:
 
     def _new(self, rank: int) -> Iterator[Line]:
         try:
-            data = self._paths[rank].read_bytes()[self._read[rank] :]
+            with self._paths[rank].open("rb") as file:
+                file.seek(self._read[rank])
+                data = file.read()
         except FileNotFoundError:
             return
         whole = data[: data.rfind(b"\n") + 1]

@@ -25,7 +25,7 @@ def same_steps(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator[V
             yield Violation("samples", f"w{line.rank} used {line.note} in step {line.step}")
     for rank, step in sorted(expected.keys() - seen):
         yield Violation("left out", f"w{rank} took no step {step}")
-    results, last = ({line.rank: line.note for line in each if line.kind == DONE} for each in (undisturbed, lines))
+    results, last = _results(undisturbed), _results(lines)
     if last != results:
         yield Violation("weights", f"the training ended with {last}, undisturbed with {results}")
 
@@ -39,10 +39,14 @@ def same_batches(lines: Sequence[Line], undisturbed: Sequence[Line]) -> Iterator
     for line in lines:
         if line.kind == STEP and not batches[line.step] >= {*json.loads(line.note)}:
             yield Violation("samples", f"w{line.rank} used {line.note} in step {line.step}")
-    expected = {line.note for line in undisturbed if line.kind == DONE}
-    last = {line.rank: line.note for line in lines if line.kind == DONE}
+    expected, last = {*_results(undisturbed).values()}, _results(lines)
     if not expected <= {*last.values()} <= {*expected, LATE}:
         yield Violation("weights", f"the training ended with {last}, undisturbed with {expected}")
+
+
+def _results(lines: Sequence[Line]) -> dict[int, str]:
+    """Return the last result of each worker, by rank."""
+    return {line.rank: line.note for line in lines if line.kind == DONE}
 
 
 @dataclass(frozen=True)
