@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ from typing import TextIO
 from .console import WorkerConsole
 from .engines.ending_signals import ending_signals
 from .engines.scripts import ScriptEngine
+from .engines.starter import WorkerStarter
 from .errors import LogDirError
 from .nodes.outcome import Outcome
 from .nodes.part import JobPart
@@ -104,6 +105,7 @@ def launch(
     node: JobPart | None = None,
     tell: Callable[[str], None] | None = None,
     history: RestartHistory | None = None,
+    starter: WorkerStarter | None = None,
 ) -> JobResult:
     """Run a job and show its workers' output; return when all its processes have ended.
 
@@ -115,7 +117,8 @@ def launch(
         stream: where output is shown; None means standard output.
         node: part of a job on several machines that ``spec`` is; None if it is the whole job.
         tell: called with each line about the job's start, and every minute in which no worker writes; None tells nothing.
-        history: of restarts, if this is a further round of a job on several machines; None for a new job.
+        history: of restarts, if this is a round of a job on several machines; None for a new job.
+        starter: of its processes, if this is a round of a job on several machines; None makes one.
 
     Raises:
         LogDirError: the logs cannot be written.
@@ -128,11 +131,14 @@ def launch(
     tell = tell or (lambda _: None)
     tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
     history = history or RestartHistory(spec.restarts, len(spec.workers))
-    with ending_signals() as signals, _console(spec, stream or sys.stdout, log_dir, tell) as (console, told):
+    with ExitStack() as stack:
+        signals = stack.enter_context(ending_signals())
+        console, told = stack.enter_context(_console(spec, stream or sys.stdout, log_dir, tell))
+        processes = starter or stack.enter_context(closing(WorkerStarter(spec, told)))
 
         def new_engine() -> ScriptEngine:
             progress = Progress(len(spec.workers), told, time.monotonic())
-            return ScriptEngine(spec, log_dir, console, progress, history, node)
+            return ScriptEngine(spec, log_dir, console, progress, history, processes, node)
 
         engine, interrupted_by = run_rounds(new_engine, history, signals, told, alone=node is None)
     first_rank = node.placement.first_rank if node else 0

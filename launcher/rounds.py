@@ -37,7 +37,7 @@ def run_rounds(
         restart = restart_of_all(engine.supervisor, spec.policies, history, time.monotonic()) if alone else None
         if restart is None:
             return engine, None
-        tell(restart_line(restart, spec.workers, history.rounds))
+        tell(restart_line(restart, spec.workers))
         if (signum := signals.wait(restart.delay)) is not None:
             tell(f"interrupted by {signal.Signals(signum).name} before the workers were started again")
             return engine, signum

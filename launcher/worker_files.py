@@ -47,6 +47,10 @@ class ReportFile:
             *lines, self._unread = (self._unread + data).split(b"\n")
             yield from map(self._parse, lines)
 
+    def skip(self) -> None:
+        """Leave out what has been reported and not been read: it is of processes that have ended."""
+        self._offset, self._unread = os.fstat(self.descriptor).st_size, b""
+
     def close(self) -> None:
         """Close the file; workers may still write."""
         os.close(self.descriptor)

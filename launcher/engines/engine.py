@@ -31,6 +31,7 @@ class Engine(ABC):
         grace: seconds between asking workers to end and killing them.
         credentials: folders for the workers' credentials; None makes some, with a new secret.
         restarts: of single workers while the job runs; None for none.
+        reports: file of the workers' reports, which outlives this engine; None makes one.
 
     Attributes:
         last_events: by rank, of workers that have ended: what they noted last, in words.
@@ -42,10 +43,11 @@ class Engine(ABC):
         grace: float,
         credentials: CredentialFolders | None = None,
         restarts: WorkerRestarts | None = None,
+        reports: ReportFile | None = None,
     ) -> None:
         self.supervisor = Supervisor(size, grace, restarts)
         self.resources = ExitStack()
-        self.reports = self.resources.enter_context(closing(ReportFile()))
+        self.reports = reports or self.resources.enter_context(closing(ReportFile()))
         self.events_file = self.resources.enter_context(closing(EventsFile(size)))
         self.last_events: dict[int, tuple[str, ...]] = {}
         self.port: int = self.resources.enter_context(closing(reserve_port())).getsockname()[1]

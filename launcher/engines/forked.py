@@ -10,14 +10,15 @@ from contextlib import suppress
 from typing import Any
 
 from . import fork_server
+from .orphans import adopted_exit_code
 
-FORK_SECONDS = 120.0  # it may have to import first, on a machine that starts many jobs
+IMPORT_SECONDS = 120.0  # it may have to import first, on a machine that starts many jobs
+FORK_SECONDS = 30.0
 FORK_SERVER_END_SECONDS = 5.0
-UNKNOWN = 255  # exit code of a worker whose fork server has ended: nobody else can know it
 
 
 class ForkServer:
-    """Fork server of one job.
+    """Fork server of one job. If it ends, its workers go on, and their launcher learns their exit codes if it adopts orphans.
 
     Args:
         interpreter: the Python that runs it, and so the workers.
@@ -26,7 +27,9 @@ class ForkServer:
         descriptor: file that they inherit.
 
     Attributes:
+        pid: its process id.
         pidfd: becomes readable when it has ended.
+        answered: it has started a worker.
 
     Raises:
         OSError: it cannot be started.
@@ -36,7 +39,7 @@ class ForkServer:
         self, interpreter: str, program: Sequence[str], environment: Mapping[str, str], descriptor: int
     ) -> None:
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._connection.settimeout(FORK_SECONDS)
+        self._connection.settimeout(IMPORT_SECONDS)
         with theirs:
             self._process = subprocess.Popen(
                 [interpreter, fork_server.__file__, str(theirs.fileno()), *program],
@@ -46,11 +49,18 @@ class ForkServer:
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        self.pidfd = os.pidfd_open(self._process.pid)
+        self.pid = self._process.pid
+        self.pidfd = os.pidfd_open(self.pid)
+        self.answered = False
 
     def end(self) -> int:
-        """Return its exit code, when it has ended; minus the number, for a signal."""
-        return self._process.wait()
+        """Hang up, and return its exit code when it has ended; minus the number, for a signal. Workers go on."""
+        self._connection.close()  # a late answer must not be taken for that to the next request
+        try:
+            return self._process.wait(FORK_SERVER_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
 
     def start(self, variables: Mapping[str, str], output: int, cores: Collection[int]) -> "ForkedProcess":
         """Start a worker.
@@ -61,11 +71,14 @@ class ForkServer:
             cores: numbers of those that it may use; empty for all.
 
         Raises:
-            OSError: it cannot be started.
+            ConnectionError: the fork server has ended, or is of no use any more.
+            OSError: the worker cannot be started.
         """
         answer = self._ask({"variables": variables, "cores": list(cores)}, [output])
         if answer < 0:
             raise OSError(-answer, os.strerror(-answer))
+        self.answered = True
+        self._connection.settimeout(FORK_SECONDS)
         return ForkedProcess(self, answer)
 
     def exit_code(self, pid: int) -> int:
@@ -73,26 +86,22 @@ class ForkServer:
         try:
             return self._ask(pid, [])
         except OSError:
-            return UNKNOWN
+            return adopted_exit_code(pid)
 
     def close(self) -> None:
         """End the fork server; workers go on."""
         os.close(self.pidfd)
-        self._connection.close()
-        with self._process as process:
-            try:
-                process.wait(FORK_SERVER_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        self.end()
 
     def _ask(self, request: Any, files: list[int]) -> int:
         try:
             socket.send_fds(self._connection, [json.dumps(request).encode()], files)
             answer = self._connection.recv(fork_server.ANSWER.size)
         except OSError as error:
-            self._connection.close()  # a late answer must not be taken for that to the next request
-            raise OSError(f"the fork server of the job does not answer ({error})") from error
+            self.end()
+            raise ConnectionError(f"the fork server of the job does not answer ({error})") from error
         if not answer:
+            self.end()
             raise ConnectionResetError("the fork server of the job has ended")
         return int(fork_server.ANSWER.unpack(answer)[0])
 

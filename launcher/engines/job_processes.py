@@ -31,27 +31,28 @@ def mark(job: str) -> dict[str, str]:
     return {JOB_MARK: f"{outer}/{job}" if outer else job}
 
 
-def find(job: str | None, sessions: Collection[int]) -> list[int]:
-    """Return the ids of the job's processes, without this process."""
-    pids = (int(name) for name in os.listdir("/proc") if name.isdecimal())
-    return [pid for pid in pids if pid != os.getpid() and _belongs(pid, job, sessions)]
+def find(job: str | None, sessions: Collection[int], spared: Collection[int] = ()) -> list[int]:
+    """Return the ids of the job's processes, without this process and those that are spared."""
+    pids = {int(name) for name in os.listdir("/proc") if name.isdecimal()} - {os.getpid(), *spared}
+    return [pid for pid in sorted(pids) if _belongs(pid, job, sessions)]
 
 
-def end(job: str | None, sessions: Collection[int]) -> list[int]:
+def end(job: str | None, sessions: Collection[int], spared: Collection[int] = ()) -> list[int]:
     """End every process of the job, with TERM and then KILL.
 
     Args:
         job: the job's mark; None ends the sessions only.
         sessions: sessions of its workers.
+        spared: ids of processes that go on.
 
     Returns:
         The ids of the processes that were running, without Python's own helpers.
     """
-    found = find(job, sessions)
+    found = find(job, sessions, spared)
     to_tell = [pid for pid in found if not _is_helper(pid)]
     _signal_and_wait(found, job, sessions, signal.SIGTERM, JOB_GRACE_SECONDS)
     for _ in range(MOST_ROUNDS):  # again, because a process may fork during the search
-        survivors = find(job, sessions)
+        survivors = find(job, sessions, spared)
         if not survivors:
             break
         _signal_and_wait(survivors, job, sessions, signal.SIGKILL, JOB_GRACE_SECONDS)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,7 @@ from ...core.job_records import LOG_VARIABLE
 from ..console import WorkerConsole
 from ..environment import (
     INIT_METHOD_VARIABLE,
-    SECRET_VARIABLE,
-    helpful_defaults,
     next_rendezvous,
-    on_cores,
-    own_environment,
     placement_environment,
     rank_environment,
     rendezvous_environment,
@@ -32,7 +28,6 @@ from ..environment import (
     shared_cores,
 )
 from ..nodes.part import JobPart
-from ..nodes.token import TOKEN_VARIABLE
 from ..progress import Progress
 from ..restarts.history import PastRestart, RestartHistory
 from ..restarts.rules import RestartPolicy
@@ -54,10 +49,10 @@ from ..tracebacks import headline
 from . import job_processes
 from .ending_signals import EndingSignals
 from .engine import Engine
-from .forked import ForkedProcess, ForkServer
+from .orphans import reap_orphans
 from .output import WorkerOutput
+from .starter import WorkerProcess, WorkerStarter
 
-SECRETS = (SECRET_VARIABLE, TOKEN_VARIABLE)  # of other jobs, and for launchers only
 RENDEZVOUS_FILE = "rendezvous"  # beside the folders of the workers' credentials
 COULD_NOT_START = 127  # what a shell exits with
 
@@ -71,6 +66,7 @@ class ScriptEngine(Engine):
         console: shows the workers' output.
         progress: tells how far the start is, and that a silent job runs.
         history: of the job's restarts; rounds before this one are in it.
+        starter: of the job's processes; it outlives this engine.
         node: part of a job on several machines; None if this launcher runs all of it.
     """
 
@@ -81,11 +77,12 @@ class ScriptEngine(Engine):
         console: WorkerConsole,
         progress: Progress,
         history: RestartHistory,
+        starter: WorkerStarter,
         node: JobPart | None = None,
     ) -> None:
         alone = node is None
         restarts = WorkerRestarts(spec.policies, history, SETTLE_SECONDS, spec.grace, UNKILLABLE_SECONDS, alone)
-        super().__init__(len(spec.workers), spec.grace, node.folders if node else None, restarts)
+        super().__init__(len(spec.workers), spec.grace, node.folders if node else None, restarts, starter.reports)
         self._history = history
         self._node = node
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
@@ -94,10 +91,8 @@ class ScriptEngine(Engine):
         self._log_dir = log_dir
         self._console = console
         self._progress = progress
-        self._job = os.urandom(8).hex()
-        self._environment = self._shared_environment()
-        self._fork_server: ForkServer | None = None
-        self._processes: dict[int, subprocess.Popen[bytes] | ForkedProcess] = {}
+        self._starter = starter
+        self._processes: dict[int, WorkerProcess] = {}
         self._cores = shared_cores(len(spec.workers)) if spec.pin else []
         if node:
             self.selector.register(node.wake, selectors.EVENT_READ, partial(self._abandon, node))
@@ -126,12 +121,9 @@ class ScriptEngine(Engine):
         with self.resources as stack:
             stack.callback(self._close_outputs)
             stack.enter_context(signals.to(self.selector, lambda signum: self.post(Interrupted(signum))))
-            self._guardian = stack.enter_context(guardian(self._job, str(self.credentials.root)))
+            self._guardian = stack.enter_context(guardian(self._starter.mark, str(self.credentials.root)))
             stack.callback(self._end_leftovers)
-            if self.spec.forks:
-                self._fork_server = server = stack.enter_context(closing(self._start_fork_server()))
-                self.selector.register(server.pidfd, selectors.EVENT_READ, partial(self._lost_fork_server, server))
-                stack.callback(self._watch_no_more, server.pidfd)
+            stack.enter_context(self._starter.watched(self.selector))
             self.begin()
             self.run()
 
@@ -139,8 +131,10 @@ class ScriptEngine(Engine):
         name = self.spec.workers[rank]
         credentials = self.credentials.add(name, self._node.files(rank) if self._node else {})
         output = self._new_output(rank)
+        cores = self._cores[rank] if self._cores else ()
         try:
             variables = {
+                **self._round_variables(),
                 **self._own_variables(name),
                 **restart_environment(self.spec.restarts, self._history.counts[rank]),
                 **rank_environment(rank, name, self._node.placement if self._node else None),
@@ -149,7 +143,7 @@ class ScriptEngine(Engine):
                 **self.events_file.variable(rank),
                 LOG_VARIABLE: os.path.abspath(self._log_dir / f"{name}.log"),
             }
-            process = self._processes[rank] = self._start_process(rank, variables, output.writing_end)
+            process = self._processes[rank] = self._starter.start(variables, output.writing_end, cores)
         except OSError as error:
             output.write(f"could not be started: {error}\n".encode())
             self.post(Exited(rank, COULD_NOT_START))
@@ -177,7 +171,7 @@ class ScriptEngine(Engine):
         Where workers are started again while others go on, that is a file: no worker has to outlive the others for it.
         """
         own = self.spec.variables_of(name)
-        init_method = own.get(INIT_METHOD_VARIABLE) or self._environment.get(INIT_METHOD_VARIABLE)
+        init_method = own.get(INIT_METHOD_VARIABLE) or self._starter.environment.get(INIT_METHOD_VARIABLE)
         if init_method:
             return own | {INIT_METHOD_VARIABLE: next_rendezvous(init_method, self._history.rounds)}
         in_file = self.spec.restarts.widest.single and self._node is None
@@ -186,27 +180,6 @@ class ScriptEngine(Engine):
             if in_file
             else {}
         )
-
-    def _start_process(
-        self, rank: int, variables: dict[str, str], output: int
-    ) -> subprocess.Popen[bytes] | ForkedProcess:
-        cores = self._cores[rank] if self._cores else ()
-        if self._fork_server is not None:
-            return self._fork_server.start(variables, output, cores)
-        with on_cores(cores):
-            return subprocess.Popen(
-                self.spec.command,
-                env={**self._environment, **variables},
-                pass_fds=[self.reports.descriptor],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-
-    def _start_fork_server(self) -> ForkServer:
-        interpreter, *program = self.spec.command
-        return ForkServer(interpreter, program, self._environment, self.reports.descriptor)
 
     def signal(self, rank: int, signum: int) -> None:
         process = self._processes.get(rank)
@@ -221,6 +194,7 @@ class ScriptEngine(Engine):
 
     def reap(self, rank: int) -> int:
         code = self._processes[rank].wait()
+        reap_orphans()
         self._outputs[rank].drain()
         return code
 
@@ -248,8 +222,7 @@ class ScriptEngine(Engine):
 
     def tell_restart(self, restart: PastRestart) -> None:
         self._outputs[restart.failure.rank].drain()
-        line = restart_line(restart, self.spec.workers, self._history.counts[restart.failure.rank] + 1)
-        self._progress.restarting(restart.ranks, line)
+        self._progress.restarting(restart.ranks, restart_line(restart, self.spec.workers))
 
     def refresh(self) -> float | None:
         now = time.monotonic()
@@ -262,32 +235,15 @@ class ScriptEngine(Engine):
         self.selector.unregister(node.wake)
         self.post(Abandoned(node.ended_because))
 
-    def _lost_fork_server(self, server: ForkServer) -> None:
-        """End the job: its fork server has ended, which alone learns the exit codes of the workers."""
-        self._watch_no_more(server.pidfd)
-        code = server.end()
-        how = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        self.post(
-            Abandoned(f"the fork server of this job, whose children the workers are, {how}; no worker failed first")
+    def _round_variables(self) -> dict[str, str]:
+        """Return the variables that the workers share in this round of the job."""
+        node = self._node
+        rendezvous = (
+            placement_environment(node.placement, node.listen_host)
+            if node
+            else rendezvous_environment(len(self.spec.workers), self.port)
         )
-
-    def _watch_no_more(self, descriptor: int) -> None:
-        with suppress(KeyError):  # that was done before
-            self.selector.unregister(descriptor)
-
-    def _shared_environment(self) -> dict[str, str]:
-        size = len(self.spec.workers)
-        rendezvous = rendezvous_environment(size, self.port)
-        if self._node:
-            rendezvous = placement_environment(self._node.placement, self._node.listen_host)
-        return {
-            **helpful_defaults(size),
-            **{name: value for name, value in own_environment().items() if name not in SECRETS},
-            "PYTHONUNBUFFERED": "1",
-            "COLUMNS": str(self._console.columns),
-            **rendezvous,
-            **job_processes.mark(self._job),
-        }
+        return {"COLUMNS": str(self._console.columns), **rendezvous}
 
     def _tell_guardian(self, session: int) -> None:
         assert self._guardian.stdin is not None
@@ -299,7 +255,10 @@ class ScriptEngine(Engine):
         for process in self._processes.values():
             if process.returncode is None:  # only after an error of ours, or when it cannot be killed
                 process.kill()
-        self.left_running = job_processes.end(self._job, {process.pid for process in self._processes.values()})
+        sessions = {process.pid for process in self._processes.values()}
+        self.left_running = job_processes.end(self._starter.mark, sessions, self._starter.own_processes)
+        reap_orphans()
+        self.reports.skip()
         for output in self._outputs.values():
             output.drain()
 

@@ -87,9 +87,10 @@ class NodeRounds:
         restart = self._history.decide(failure, tuple(range(len(self._workers))), now)
         if restart is None:
             return None
-        self.number += 1
+        self._history.begin_round(restart.ranks)
+        self.number = self._history.rounds
         self.outcomes = self._new_outcomes()
-        line = restart_line(restart, self._workers, self.number, reason)
+        line = restart_line(restart, self._workers, reason)
         return NextRound(self.number, restart.delay, 0, line, past_line(restart, self._workers, self._began, reason))
 
     def _new_outcomes(self) -> Outcomes:

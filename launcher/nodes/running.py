@@ -1,10 +1,12 @@
 """Run of a node's part of a job, in one round or in several, from its first worker to the verdict."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..engines.ending_signals import ending_signals
+from ..engines.starter import WorkerStarter
 from ..job import JobResult, launch
 from ..restarts.history import RestartHistory
 from ..spec import JobSpec
@@ -26,10 +28,17 @@ def run_node(spec: JobSpec, node: "Membership", tell: Callable[[str], None]) -> 
     history = RestartHistory(spec.restarts, len(spec.workers))
     for _ in range(node.placement.round):  # this node has come back
         history.begin_round(range(len(spec.workers)))
+    with closing(WorkerStarter(spec, tell)) as starter:
+        return _run_rounds(spec, node, tell, history, starter)
+
+
+def _run_rounds(
+    spec: JobSpec, node: "Membership", tell: Callable[[str], None], history: RestartHistory, starter: WorkerStarter
+) -> JobResult:
     past: list[str] = []
     while True:
         with told_to_others(node):
-            result = launch(spec, node=node, tell=tell, history=history)
+            result = launch(spec, node=node, tell=tell, history=history, starter=starter)
         answer = node.finish(outcome_of(result))
         result = replace(result, restarts=(*past, *result.restarts))
         if not isinstance(answer, NextRound):

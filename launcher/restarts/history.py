@@ -13,8 +13,8 @@ EARLY_SECONDS = 10.0
 MOST_EARLY = 3
 """A worker that fails at once so often in a row, each time in the same way, is not started again."""
 
-FIRST_RESTART_SECONDS = 0.1
-"""Time before the first restart. It doubles with each further failure of that worker, ..."""
+SECOND_RESTART_SECONDS = 0.1
+"""Time before the second restart: the first one comes at once. It doubles with each further failure of that worker, ..."""
 
 LONGEST_RESTART_SECONDS = 30.0
 """... up to this time, ..."""
@@ -66,12 +66,14 @@ class PastRestart:
         ranks: all workers that are started again because of it.
         delay: seconds until then.
         at: monotonic seconds of the decision.
+        number: how many restarts of the failed worker this makes.
     """
 
     failure: WorkerFailure
     ranks: tuple[int, ...]
     delay: float
     at: float
+    number: int
 
 
 class RestartHistory:
@@ -114,7 +116,7 @@ class RestartHistory:
         if self.refusal:
             return None
         self._times.append(now)
-        restart = PastRestart(failure, ranks, self._delay(key, failure), now)
+        restart = PastRestart(failure, ranks, self._delay(key, failure), now, self.counts[failure.rank] + 1)
         self.restarts.append(restart)
         return restart
 
@@ -157,6 +159,6 @@ class RestartHistory:
     def _delay(self, key: int, failure: WorkerFailure) -> float:
         if failure.ran >= RECOVERED_SECONDS:
             del self._streaks[key]
-        doublings = min(self._streaks[key], 20)
+        before = min(self._streaks[key], 20)
         self._streaks[key] += 1
-        return min(FIRST_RESTART_SECONDS * 2.0**doublings, LONGEST_RESTART_SECONDS)
+        return min(SECOND_RESTART_SECONDS * 2.0 ** (before - 1), LONGEST_RESTART_SECONDS) if before else 0.0

@@ -7,17 +7,16 @@ from ..progress import counted, listed
 from .history import PastRestart, WorkerFailure
 
 
-def restart_line(restart: PastRestart, workers: Sequence[str], number: int, reason: str = "") -> str:
+def restart_line(restart: PastRestart, workers: Sequence[str], reason: str = "") -> str:
     """Return what the user reads when workers are about to be started again.
 
     Args:
         restart: the restart.
         workers: names, in order of rank.
-        number: how many restarts of the failed worker this makes.
         reason: of the restart; empty for the worker's failure.
     """
     failed, others = workers[restart.failure.rank], [workers[r] for r in restart.ranks if r != restart.failure.rank]
-    when = f"in {restart.delay:.1f} s (restart {number})"
+    when = f"{f'in {restart.delay:.1f} s' if restart.delay else 'at once'} (restart {restart.number})"
     why = reason or f"{failed} {_reason(restart.failure)}"
     if len(restart.ranks) == len(workers) > 1:
         return f"all {counted(len(workers))} are started again {when}: {why}"

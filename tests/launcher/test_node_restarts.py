@@ -34,7 +34,7 @@ def test_all_begin_again_when_the_cause_wants_it_and_no_node_forbids_it(other):
             job.outcomes.add(place, outcome)
         further = job.conclude(30.0)
         assert isinstance(further, NextRound) and further.number == job.number == 1
-        assert further.line == "all 3 workers are started again in 0.1 s (restart 1): b1 died of SIGKILL (9)"
+        assert further.line == "all 3 workers are started again at once (restart 1): b1 died of SIGKILL (9)"
         assert not job.outcomes.complete and not job.outcomes.failed, "the next round begins without outcomes"
 
 
@@ -69,7 +69,7 @@ def test_a_node_that_is_lost_may_come_back(other):
             job.outcomes.add(place, outcome)
         assert job.awaits
         assert (
-            job.conclude(30.0).line == "all 3 workers are started again in 0.1 s (restart 1): the launcher at x is gone"
+            job.conclude(30.0).line == "all 3 workers are started again at once (restart 1): the launcher at x is gone"
         )
 
 
@@ -156,7 +156,7 @@ def test_nodes_begin_again_together(node, failing):
     for process, workers in ((first, 2), (last, 1)):
         out, err = ended(process, 0)
         assert out.count("workers [(0, 1), (1, 1), (2, 1)]") == workers
-        words = f"all 3 workers are started again in 0.1 s (restart 1): worker{failing} died of SIGKILL (9)\n"
+        words = f"all 3 workers are started again at once (restart 1): worker{failing} died of SIGKILL (9)\n"
         assert f"telegrad: {words}" in err and "\nrestarts: 1\n" in err
         assert f"telegrad: {workers} worker{'s' * (workers > 1)} finished in" in err
 

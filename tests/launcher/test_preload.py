@@ -6,9 +6,9 @@ from contextlib import closing
 
 import psutil
 import pytest
-from helpers.launched import LIMIT, TOLD_WAITING, ended, read_until
+from helpers.launched import ended, read_until
 from telegrad.launcher import JobSpec
-from telegrad.launcher.engines import forked
+from telegrad.launcher.engines import forked, orphans
 
 pytestmark = pytest.mark.processes
 WAYS = ("--preload", "--no-preload")
@@ -104,19 +104,40 @@ def test_workers_share_what_was_imported(job):
         assert resident < 60 * 1024 and share < resident / 2, line
 
 
-def test_a_job_whose_fork_server_was_killed_ends_at_once_and_blames_no_worker(job):
-    process = job(TOLD_WAITING.replace("'waiting'", "'waiting', os.getppid()"), "-n", "2")
-    (line, *_) = read_until(process, 2, "waiting")
-    server = psutil.Process(int(line.split()[-1]))
-    workers = server.children()
-    server.kill()
-    _, err = ended(process, 1)
-    assert "root cause: the fork server of this job, whose children the workers are, died of SIGKILL" in err
-    assert not psutil.wait_procs(workers, LIMIT)[1]
+ENDS_WHEN_TOLD = """
+count = int(os.environ["TELEGRAD_RESTART_COUNT"])
+signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0 if count else 3))
+print("pid", os.getpid(), os.getppid(), flush=True)
+signal.pause()
+"""
+
+
+def test_a_worker_whose_fork_server_is_killed_goes_on_and_the_successor_starts_the_next(job):
+    process = job(ENDS_WHEN_TOLD, "--restart", "one")
+    servers = set()
+    for _ in range(2):
+        *_, worker, server = map(int, read_until(process, 1, "pid")[-1].split()[3:])
+        servers.add(server)
+        psutil.Process(server).kill()
+        while "its workers go on, and another is started" not in process.stderr.readline():
+            pass
+        os.kill(worker, signal.SIGUSR1)
+    _, err = ended(process, 0)
+    assert len(servers) == 2 and process.pid not in servers, "each worker was forked"
+    assert ": worker0 exited with code 3\n" in err, "its exit code is known"
+
+
+def test_a_worker_starts_an_interpreter_where_no_fork_server_can_begin(job, tmp_path):
+    (tmp_path / "grpc.py").write_text("raise ImportError('not here')")
+    out, err = ended(job("print('ran')", env={**os.environ, "PYTHONPATH": str(tmp_path)}), 0)
+    assert out == "worker0 | ran\n"
+    assert (
+        "telegrad: the fork server of this job exited with code 1; workers that start now import for themselves" in err
+    )
 
 
 def test_a_fork_server_that_was_late_once_is_not_asked_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(forked, "FORK_SECONDS", 0.05)
+    monkeypatch.setattr(forked, "IMPORT_SECONDS", 0.05)
     monkeypatch.setattr(forked, "FORK_SERVER_END_SECONDS", 0.05)
     silent = tmp_path / "silent"
     silent.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -125,7 +146,7 @@ def test_a_fork_server_that_was_late_once_is_not_asked_again(tmp_path, monkeypat
         for _ in range(2):
             with pytest.raises(OSError, match="does not answer"):
                 server.start({}, file.fileno(), ())
-        assert server.exit_code(1) == forked.UNKNOWN
+        assert server.exit_code(1) == orphans.UNKNOWN
 
 
 @pytest.mark.parametrize(

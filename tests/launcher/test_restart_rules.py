@@ -66,7 +66,7 @@ def test_where_all_are_started_again_any_worker_may_fail_at_once_only_three_time
     history = RestartHistory(RestartRules(ALL), 4)
     failures = [WorkerFailure(rank, 1, "KeyError: 1", ran=1.0) for rank in (2, 0, 3)]
     restarts = [history.decide(failure, (0, 1, 2, 3), 0.0) for failure in failures]
-    assert [each and each.delay for each in restarts] == [0.1, 0.2, None]
+    assert [each and each.delay for each in restarts] == [0.0, 0.1, None]
     assert history.refusal.startswith("a worker has failed 3 times in a row")
 
 
@@ -85,7 +85,7 @@ def test_without_a_number_a_job_may_restart_so_often(policy, most):
 
 def test_the_time_between_restarts_grows_up_to_a_bound_and_begins_anew():
     history = RestartHistory(RestartRules(ONE, most=1000), 2)
-    delays = [history.decide(WorkerFailure(0, -9, ran=20.0), (), 0.0).delay for _ in range(12)]
-    assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0, 30.0]
-    assert history.decide(WorkerFailure(1, -9), (), 0.0).delay == 0.1
-    assert [history.decide(WorkerFailure(0, -9, ran=ran), (), 0.0).delay for ran in (60.0, 1.0)] == [0.1, 0.2]
+    delays = [history.decide(WorkerFailure(0, -9, ran=20.0), (), 0.0).delay for _ in range(13)]
+    assert delays == [0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0, 30.0]
+    assert history.decide(WorkerFailure(1, -9), (), 0.0).delay == 0.0
+    assert [history.decide(WorkerFailure(0, -9, ran=ran), (), 0.0).delay for ran in (60.0, 1.0)] == [0.0, 0.1]

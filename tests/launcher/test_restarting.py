@@ -29,9 +29,16 @@ NEVER, ONE, REST, ALL = RestartPolicy
 GRACE = 3.0
 
 
-def begun(*policies, most=1000, within=None, together=False):
+class LaterRestarts(RestartHistory):
+    """History that leaves a moment before the first restart, too, in which other events come."""
+
+    def _delay(self, key, failure):
+        return 0.1 + super()._delay(key, failure)
+
+
+def begun(*policies, most=1000, within=None, together=False, history=LaterRestarts):
     """Return a supervisor that has begun, of workers with these policies, which have joined as w0, w1, ..."""
-    history = RestartHistory(RestartRules(ONE, most=most, within=within), len(policies))
+    history = history(RestartRules(ONE, most=most, within=within), len(policies))
     restarts = WorkerRestarts(policies, history, SETTLE_SECONDS, GRACE, UNKILLABLE_SECONDS)
     supervisor = Supervisor(len(policies), GRACE, restarts)
     supervisor.handle(Begin(), 0.0)
@@ -56,6 +63,14 @@ def test_one_that_is_killed_is_started_again_and_the_others_go_on():
     for rank in (1, 0):
         assert supervisor.handle(Exited(rank, 0), 30.0) == []
     assert supervisor.phase is JobPhase.FINISHED and supervisor.exit_code == 0 and supervisor.cause is None
+
+
+def test_the_first_restart_comes_at_once():
+    supervisor = begun(ONE, REST, REST, history=RestartHistory)
+    assert supervisor.handle(Exited(0, -KILL), 20.0)[1:] == [Start(0)]
+    assert done(supervisor, Exited(1, -KILL), 20.0) == [Signal(2, TERM)]
+    assert supervisor.handle(Exited(2, -TERM), 20.1) == [Start(1), Start(2)]
+    assert done(supervisor, Exited(0, -KILL), 20.2) == [] and supervisor.wake_at == pytest.approx(20.3)
 
 
 def test_the_last_one_may_fail_after_all_others_have_finished():
@@ -294,7 +309,8 @@ def test_any_history_keeps_its_promises():
         print(f"seed {seed}")
         rng = random.Random(seed)
         policies = [rng.choice([NEVER, ONE, ONE, REST, REST]) for _ in range(rng.randint(1, 6))]
-        supervisor, now = begun(*policies, most=rng.choice([0, 3, 30])), 0.0
+        history = rng.choice([RestartHistory, LaterRestarts])
+        supervisor, now = begun(*policies, most=rng.choice([0, 3, 30]), history=history), 0.0
         alive, starts = set(range(len(policies))), 0
         stubborn = {rank for rank in alive if rng.random() < 0.3}
         dying = {}
