@@ -35,6 +35,7 @@ from ..rpc.extend import (
     Sampler,
     Shutdown,
     UpperLayers,
+    Vacancies,
     collect_warnings,
     observe_worker,
     serve_calls,
@@ -80,6 +81,7 @@ def make_agent(
 
 def add_group_parts(agent: Agent) -> None:
     """Add the parts of a process group's agent: it carries messages of collectives only."""
+    agent.add_part(Vacancies(agent))
     agent.add_part(Shutdown(agent))
     serve_groups(agent)
 
@@ -91,6 +93,7 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(Producers(agent))
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
+    agent.add_part(Vacancies(agent))
     agent.add_part(MembershipEvents(agent))
     agent.add_part(CallJournal(agent))
     agent.add_part(Shutdown(agent))

@@ -18,7 +18,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..core.job_folder import JobFolder, new_records_folder
-from ..core.job_records import LOG_VARIABLE, SOCKET, JobRecord, own_facts, remove_record, sweep_records, write_record
+from ..core.job_records import (
+    LOG_VARIABLE,
+    RESTART_COUNT_VARIABLE,
+    SOCKET,
+    JobRecord,
+    own_facts,
+    remove_record,
+    sweep_records,
+    write_record,
+)
 from ..core.stack_dumps import StackDumps
 from ..rpc.extend import Agent, CommandSocket, Debugger, Plan
 
@@ -65,6 +74,7 @@ class CommandAccess:
                 log=os.environ.get(LOG_VARIABLE, ""),
                 dump_signal=self._dumps.signal,
                 began=time.time(),
+                restarts=_restarts(),
                 version=str(getattr(sys.modules.get(ROOT_PACKAGE), "__version__", "")),
             )
             write_record(self._folder, self._record)
@@ -118,6 +128,12 @@ def _ask_debugger(agent: Agent, request: CommandRequest) -> str:
 
 def _digest(*parts: bytes) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:8]
+
+
+def _restarts() -> int:
+    """Return how often the launcher has started this worker again."""
+    count = os.environ.get(RESTART_COUNT_VARIABLE, "")
+    return int(count) if count.isdecimal() else 0
 
 
 def _program() -> str:

@@ -22,6 +22,7 @@ from .processes import numbers_place, process_status, process_user
 
 FORMAT = 1  # of records, and of what is said at the workers' sockets
 LOG_VARIABLE = "TELEGRAD_LOG_FILE"  # by which a launcher tells a worker where its output goes
+RESTART_COUNT_VARIABLE = "TELEGRAD_RESTART_COUNT"  # ... and how often the worker has been started again
 RECORD, SOCKET, DUMPS = ".json", ".sock", ".stacks"
 MANY_FILES = 100
 RECENT_NANOSECONDS = 100_000_000
@@ -44,6 +45,7 @@ class JobRecord:
         dump_signal: the signal at which it writes its threads' stacks; 0 for none.
         began: seconds since the epoch.
         version: of this package.
+        restarts: how often its launcher has started the worker again.
         format: of this record.
     """
 
@@ -63,6 +65,7 @@ class JobRecord:
     began: float
     version: str
     joined: bool = False
+    restarts: int = 0
     format: int = FORMAT
 
     @property

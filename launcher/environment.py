@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..core import allocator, job_secrets
+from ..core.job_records import RESTART_COUNT_VARIABLE
 from .credentials import CredentialFolders
 from .nodes.assignment import Placement
 from .restarts.rules import RestartPolicy, RestartRules
@@ -18,8 +19,6 @@ WORKER_VARIABLE = "TELEGRAD_WORKER"
 SECRET_VARIABLE = "TELEGRAD_SECRET"
 RESTART_VARIABLE = "TELEGRAD_RESTART"
 """Restarts of this job's workers: ``one`` or ``rest`` if some are started again while others go on, else ``all``."""
-RESTART_COUNT_VARIABLE = "TELEGRAD_RESTART_COUNT"
-"""Number of times that this worker has been started again."""
 INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
 
 

@@ -30,6 +30,7 @@ from .group.gathering import Gathering
 from .group.logged_group import LoggedGroup
 from .group.membership import MembershipEvents
 from .group.shutdown import Shutdown, shut_down
+from .group.vacancies import Vacancies
 from .lanes.frame import FRAME_LENGTH, FrameHandle, WaitingFrame
 from .lanes.inproc import InProcessLane, InProcessNetwork
 from .lanes.lane import Lane, LaneListener
@@ -137,6 +138,7 @@ __all__ = [
     "Stream",
     "Shutdown",
     "FrameHandle",
+    "Vacancies",
     "WaitingFrame",
     "UpperLayers",
     "WorkerInfo",

@@ -32,7 +32,11 @@ def mark(job: str) -> dict[str, str]:
 
 
 def find(job: str | None, sessions: Collection[int], spared: Collection[int] = ()) -> list[int]:
-    """Return the ids of the job's processes, without this process and those that are spared."""
+    """Return the ids of the job's processes, without this process.
+
+    Args:
+        job, sessions, spared: as for ``end``.
+    """
     pids = {int(name) for name in os.listdir("/proc") if name.isdecimal()} - {os.getpid(), *spared}
     return [pid for pid in sorted(pids) if _belongs(pid, job, sessions)]
 

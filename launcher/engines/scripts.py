@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from ...core.job_credentials import GIVEN_UP
 from ...core.job_records import LOG_VARIABLE
 from ..console import WorkerConsole
 from ..environment import (
@@ -213,6 +214,12 @@ class ScriptEngine(Engine):
             case Exited(rank):
                 self._progress.ended(rank)
                 self._write_last_trace(rank)
+                self._tell_given_up()
+
+    def _tell_given_up(self) -> None:
+        """Tell the workers that go on which others are not started again: they wait for their places no more."""
+        if ranks := self.supervisor.restarts.given_up:
+            self.credentials.note(GIVEN_UP, "".join(f"{rank}\n" for rank in sorted(ranks)))
 
     def _with_error(self, event: Exited) -> Exited:
         """Return the event with the exception in the worker's log, where restarts depend on it."""

@@ -41,6 +41,7 @@ class WorkerRestarts:
     Attributes:
         history: as given.
         stuck: rank of a worker that did not end after KILL; None if there is none.
+        given_up: ranks of workers whose policy lets others go on, and that have ended and are not started again.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class WorkerRestarts:
     ) -> None:
         self.history = history
         self.stuck: int | None = None
+        self.given_up: set[int] = set()
         self._policies = policies
         self._alone = alone
         self._settle, self._grace, self._unkillable = settle, grace, unkillable
@@ -112,6 +114,8 @@ class WorkerRestarts:
                 self._check_others(worker, failures, running)
             elif worker.rank in self._replaceable:
                 yield from self._replace(worker, failures, running, now)
+        over = set(range(len(self._policies))) - {*running, *self._waiting}
+        self.given_up = {rank for rank in over if self._policies[rank].single and not failures.worker(rank).parted}
         yield from self._urge(now)
 
     def due(self, now: float) -> list[int]:

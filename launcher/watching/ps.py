@@ -9,8 +9,8 @@ from ...core.processes import process_status
 from .jobs import LocalJob, LocalWorker, choose_job, find_jobs
 from .texts import columns, duration, size
 
-PS_COLUMNS = ("JOB", "WORKER", "RANK", "PID", "STATE", "MEMORY", "TIME", "PROGRAM", "FOLDER")
-PS_RIGHT = (2, 3, 5, 6)
+PS_COLUMNS = ("JOB", "WORKER", "RANK", "PID", "STATE", "RESTARTS", "MEMORY", "TIME", "PROGRAM", "FOLDER")
+PS_RIGHT = (2, 3, 5, 6, 7)
 
 
 def show_jobs(key: str | None, as_json: bool) -> None:
@@ -49,6 +49,7 @@ def _row(job: LocalJob, worker: LocalWorker) -> tuple[object, ...]:
         record.rank,
         record.process_id,
         state_of(worker),
+        record.restarts,
         memory,
         age,
         record.program,

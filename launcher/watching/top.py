@@ -13,8 +13,8 @@ from .jobs import LocalJob, NoJobError, choose_job
 from .texts import columns, size
 from .watched_job import WatchedJob
 
-TOP_COLUMNS = ("WORKER", "CPU", "MEMORY", "POOL", "WAITING", "CALLS", "SERVES", "ON THE WAY", "PROGRESS")
-TOP_RIGHT = range(1, 8)
+TOP_COLUMNS = ("WORKER", "RESTARTS", "CPU", "MEMORY", "POOL", "WAITING", "CALLS", "SERVES", "ON THE WAY", "PROGRESS")
+TOP_RIGHT = range(1, 9)
 
 
 class JobTable:
@@ -48,13 +48,22 @@ class JobTable:
         self._watched.close()
 
     def _row(self, worker: Observation) -> tuple[object, ...]:
-        share = self._share(worker)
+        share, known = self._share(worker), self._watched.job.worker(worker.worker)
+        restarts = known.record.restarts if known else "-"
         if worker.error:
-            return worker.worker, share, size(worker.memory_bytes), *"-----", worker.process_state or worker.error
+            return (
+                worker.worker,
+                restarts,
+                share,
+                size(worker.memory_bytes),
+                *"-----",
+                worker.process_state or worker.error,
+            )
         pool = f"{worker.pool_busy}/{worker.pool_threads}"
         counts = (worker.pool_waiting, worker.totals.get("calls", 0), worker.totals.get("requests", 0))
         return (
             worker.worker,
+            restarts,
             share,
             size(worker.memory_bytes),
             pool,

@@ -14,6 +14,7 @@ from ..current import current_agent
 from ..links.worker_info import WorkerInfo, check_name
 from ..options import UNSET_RPC_TIMEOUT, check_timeout
 from ..threads.due_work import DueWork
+from .vacancies import Vacancies
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -54,6 +55,7 @@ class MembershipEvents:
         agent.losses.on_told.append(self._told)
         agent.losses.on_joined.append(self._joined)
         agent.losses.on_lost.append(lambda peer: self._look())
+        agent.part(Vacancies).on_given_up.append(lambda peer: self._look())
         agent.on_close.append(self._close)
 
     # -- callbacks
@@ -143,7 +145,7 @@ class MembershipEvents:
 
         Raises:
             UnknownWorkerError: the job has no such worker, and no worker can join it.
-            WorkerLostError: that worker is gone, and no worker can join.
+            WorkerLostError: that worker is gone, and no worker can join, or its launcher does not start it again.
         """
         state = self._agent.state
         try:
@@ -152,7 +154,7 @@ class MembershipEvents:
             if state.dynamic and not state.places:
                 return None
             raise
-        if peer.gone and state.dynamic:
+        if peer.gone and state.dynamic and peer.info.id not in self._agent.part(Vacancies).given_up:
             return None
         peer.check_present()
         return peer.info
@@ -241,7 +243,7 @@ def wait_for_workers(names: str | Iterable[str], timeout: float = UNSET_RPC_TIME
     Raises:
         RpcTimeoutError: some have not joined in time; the message names them.
         UnknownWorkerError: the job has a fixed size, and no such worker.
-        WorkerLostError: the job has a fixed size, and that worker is gone.
+        WorkerLostError: the job has a fixed size, and that worker is gone and is not replaced.
         ArgumentTypeError: the names are neither a text nor a collection of such.
         ArgumentKindError: a name is no text.
         ArgumentValueError: no worker can have that name, there is none, or the timeout is negative.

@@ -17,6 +17,7 @@ from ..threads.notices import FIRST_SECONDS, NEXT_SECONDS, LongWaits
 from ..wire.messages import Topic
 from . import quiescence as q
 from .quiescence_messages import Counts, decode_message, encode_message
+from .vacancies import Vacancies
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -50,6 +51,7 @@ class Shutdown:
         agent.losses.on_agreed.append(lambda peer: self._handle(q.AllAgreed(peer.number)))
         agent.losses.on_lost.append(self._lost)
         agent.losses.on_joined.append(self._joined)
+        agent.part(Vacancies).on_given_up.append(lambda peer: self._handle(q.PlaceGivenUp(peer.number)))
 
     def begin(self) -> None:
         """Begin: user code here has called shutdown."""

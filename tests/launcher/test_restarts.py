@@ -208,6 +208,28 @@ def test_a_worker_of_a_job_of_fixed_size_takes_its_place_again_rank_0_too(job, p
     assert "worker0 | worker1 again 1\n" in out and "\nrestarts: 3\n" in err
 
 
+ENDS_EARLY = """
+from telegrad.core.errors import WorkerLostError
+from telegrad import rpc
+@rpc.idempotent
+def who(): return os.getpid()
+rpc.init_rpc(rpc_backend_options=rpc.GrpcRpcBackendOptions(replace_within=1000))
+if os.environ["RANK"] == "1":
+    sys.exit()
+try:
+    rpc.rpc_sync("worker1", who, timeout=1000, retry=rpc.RetryPolicy(attempts=1000))
+    rpc.wait_for_workers("worker1", timeout=1000)
+except WorkerLostError as error:
+    print("lost", error, flush=True)
+rpc.shutdown()
+"""
+
+
+def test_no_worker_waits_for_one_that_has_ended_and_is_not_started_again(job):
+    out, err = ended(job(ENDS_EARLY, "-n", "3", "--restart", "one"), 0)
+    assert out.count("| lost worker 'worker1' (rank 1) is gone") == 2 and "ended without rpc.shutdown()" in err
+
+
 def test_a_worker_of_a_dynamic_group_comes_back_by_its_name(job):
     out, err = ended(job(MEMBER, "-n", "2", "--restart", "one"), 0)
     assert "worker0 | processes 3\n" in out and "\nrestarts: 2\n" in err

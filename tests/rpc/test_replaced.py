@@ -9,6 +9,8 @@ from helpers.threads import until
 from telegrad import rpc
 from telegrad.agents.starting import start_grpc
 from telegrad.core.errors import RendezvousError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
+from telegrad.core.job_credentials import GIVEN_UP
+from telegrad.launcher.credentials import CredentialFolders
 from telegrad.rpc.extend import Gathering, shut_down
 from telegrad.rpc.group.gathering import TICKET_BITS
 
@@ -213,3 +215,20 @@ def test_shutdown_names_the_place_that_it_waits_for(job):
     until(lambda: a.peers.find("w1").gone)
     with pytest.raises(RpcTimeoutError, match=r"w1"):
         shut_down(a, True, 1.0)
+
+
+def test_a_place_that_its_launcher_has_given_up_is_waited_for_no_more(job, request, monkeypatch):
+    folders = CredentialFolders()
+    request.addfinalizer(folders.close)
+    monkeypatch.setenv(*folders.add("w").popitem())
+    a, _, c = job.meet(replace_within=1000)
+    job.break_down(1)
+    until_gone([a, c], 1)
+    with a.use():
+        waiting = rpc.wait_for_workers_async("w1", timeout=1000)
+        call = rpc.rpc_async("w1", name, timeout=1000, retry=rpc.RetryPolicy(attempts=1000))
+        folders.note(GIVEN_UP, "0\n1\n")
+        for each in (waiting, call):
+            with pytest.raises(WorkerLostError, match="'w1'"):
+                each.wait()
+    end_together([a, c])
