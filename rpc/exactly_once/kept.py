@@ -47,6 +47,7 @@ class KeptCalls:
         self.most_calls, self.most_bytes = most_calls, most_bytes
         self._kept: dict[int, KeptCall] = {}  # in the order of their numbers
         self._unanswered: dict[int, None] = {}  # the same
+        self._callee: int | None = None  # incarnation that was sent all calls which are kept
         self._restored_from: int | None = None  # next number in the caller's checkpoint to which it may go back
 
     def __str__(self) -> str:
@@ -100,13 +101,32 @@ class KeptCalls:
         while self._kept and (first := self.oldest) < self.durable and first not in self._unanswered:
             self.size -= self._kept.pop(first).size
 
-    def to_send(self, applied: int) -> list[KeptCall]:
-        """Return the calls to send to a new incarnation of the callee, in order.
+    def goes_to(self, call: KeptCall, callee: int) -> bool:
+        """Return whether a call goes to this incarnation of the callee at once. If not, ask that first how far it is.
+
+        A callee may be lost and begin anew while no call waits for it. It may lack calls that were answered then.
 
         Args:
+            call: the call, which is kept.
+            callee: number of the incarnation.
+        """
+        if self.oldest == call.number == self.next - 1:  # no other is kept that it may lack
+            self._callee = callee
+        return callee == self._callee
+
+    def to_send(self, callee: int, applied: int) -> list[KeptCall]:
+        """Return the calls to send to a new incarnation of the callee, in order. Later ones go to it at once.
+
+        Args:
+            callee: number of the incarnation.
             applied: how many calls of the stream it has applied. Those below it are sent only if their answer is missing.
         """
+        self._callee = callee
         return [call for call in self._kept.values() if call.number >= applied or call.number in self._unanswered]
+
+    def unreachable(self) -> None:
+        """Note that the callee could not be asked how far it is, so it may lack calls."""
+        self._callee = None
 
     def is_empty(self) -> bool:
         """Return whether a durable checkpoint of the callee has all calls."""
@@ -132,7 +152,7 @@ class KeptCalls:
     def load(self, state: dict[str, Any]) -> None:
         """Go back to a state. Answers that had arrived count as missing until the callee has been asked."""
         self.next, self.durable, self.size = state["next"], state["durable"], 0
-        self._kept, self._unanswered = {}, {}
+        self._kept, self._unanswered, self._callee = {}, {}, None
         self._restored_from = self.next
         for number, request, size in state["kept"]:
             self._keep(KeptCall(number, request, size))

@@ -74,7 +74,6 @@ class _Stream:
         self.outcomes: dict[int, Future[Any]] = {}
         self.changed: Future[None] = Future()  # completes when the window has changed
         self.resuming = False  # the callee is being asked how far it is: calls wait until it has answered
-        self.behind = False  # it could not be asked, and may lack calls: the next call asks again
         self.errors: dict[int, BaseException] = {}  # answers to calls that may have been applied or not
         self.asked = False  # to save a checkpoint
 
@@ -199,14 +198,13 @@ class StreamSender:
     # -- calls leave, answers come
 
     def _send(self, stream: _Stream, kept: KeptCall) -> None:
+        peer, window = find_callee(self._agent, stream.callee), stream.window
         with stream.lock:
             if stream.resuming:
                 return  # it is sent when the callee has answered
-            behind = stream.behind
-            window = stream.window
+            at_once = peer is not None and not peer.gone and window.goes_to(kept, peer.number)
             numbers = (stream.origin, stream.token, kept.number, window.oldest, window.results_from)
-        peer = find_callee(self._agent, stream.callee)
-        if peer is None or peer.gone or behind:
+        if peer is None or not at_once:
             self.resume(stream)
             return
         what = text_of(short(kept.request), stream.callee)
@@ -306,26 +304,26 @@ class StreamSender:
         except Exception as error:
             self._give_up(stream, error)
             return
-        call.future.add_done_callback(partial(self._answered_how_far, stream))
+        call.future.add_done_callback(partial(self._answered_how_far, stream, peer))
 
-    def _answered_how_far(self, stream: _Stream, future: Future[tuple[int, int]]) -> None:
+    def _answered_how_far(self, stream: _Stream, peer: Peer, future: Future[tuple[int, int]]) -> None:
         error = future.exception()
         if error is None:
-            self._send_from(stream, *future.value())
+            self._send_from(stream, peer, *future.value())
         elif isinstance(error, AgentClosedError) and self._agent.closed:
             self._give_up(stream, error)
         else:  # it was lost, or has not begun to serve
             self._agent.timers.after(HOW_FAR_AGAIN_SECONDS, self._wait_for_callee, stream)
 
-    def _send_from(self, stream: _Stream, applied: int, durable: int) -> None:
+    def _send_from(self, stream: _Stream, peer: Peer, applied: int, durable: int) -> None:
         with stream.lock:
             missing = MissingCalls(applied, stream.window.oldest)
             self._durable(stream, durable)
             ended = {number: stream.errors.pop(number) for number in list(stream.errors) if number < applied}
             for number in ended:
                 stream.window.answered(number)
-            calls = stream.window.to_send(applied)
-            stream.resuming = stream.asked = stream.behind = False
+            calls = stream.window.to_send(peer.number, applied)
+            stream.resuming = stream.asked = False
             changed = stream.news()
         complete_once(changed)
         for number, error in ended.items():
@@ -339,7 +337,8 @@ class StreamSender:
     def _give_up(self, stream: _Stream, error: BaseException) -> None:
         """Fail the calls that wait for an answer; they stay kept, and go again with the next call."""
         with stream.lock:
-            stream.resuming, stream.behind = False, True
+            stream.resuming = False
+            stream.window.unreachable()
             outcomes, stream.outcomes = list(stream.outcomes.values()), {}
         for outcome in outcomes:
             complete_once(outcome, error=copy_error(error))

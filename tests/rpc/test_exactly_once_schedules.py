@@ -108,6 +108,12 @@ class World:
         self.flying = []
 
     def send(self, caller, call):
+        if caller.window.goes_to(call, self.server.incarnation):
+            self.fly(caller, call)
+        else:
+            self.resume(caller)
+
+    def fly(self, caller, call):
         self.flying.append(("call", self.server.incarnation, caller.incarnation, caller.message(call)))
 
     def resume(self, caller):
@@ -115,8 +121,8 @@ class World:
         applied, durable = self.server.calls.progress(caller.key)
         assert applied >= caller.window.oldest
         caller.window.made_durable(durable)
-        for call in caller.window.to_send(applied):
-            self.send(caller, call)
+        for call in caller.window.to_send(self.server.incarnation, applied):
+            self.fly(caller, call)
 
     def may_call(self, caller):
         return caller.window.next < self.updates and caller.window.has_room(8)
@@ -129,13 +135,11 @@ class World:
         yield ("end checkpoint",) if self.server.begun else ("begin checkpoint",)
 
     def lose(self, at):
-        """A message is lost with its connection: the caller sends the call again by another one."""
+        """A message is lost with its connection: the caller asks how far the server is."""
         kind, _, incarnation, what = self.flying.pop(at)
         caller = self.callers[what[0].caller]
         if kind != "durable" and incarnation == caller.incarnation:
-            for call in caller.window.to_send(caller.window.next):
-                if call.number == what[1]:
-                    self.send(caller, call)
+            self.resume(caller)
 
     def run(self, event):
         kind, *about = event
@@ -153,9 +157,10 @@ class World:
             self.flying.append(("durable", self.server.incarnation, caller.incarnation, (key, end)))
 
     def crash_server(self):
+        """The server begins anew. A caller is told if calls wait for an answer; it may have made other calls by then."""
         self.server.crash()
         for caller in self.callers.values():
-            self.resume(caller)
+            self.flying.append(("loss", self.server.incarnation, caller.incarnation, (caller.key,)))
 
     def crash_caller(self, caller):
         caller.crash()
@@ -176,7 +181,10 @@ class World:
         caller = self.callers[what[0].caller]
         if incarnation != caller.incarnation or what[0] != caller.key:
             return
-        if kind == "answer":
+        if kind == "loss":
+            if caller.waiting:
+                self.resume(caller)
+        elif kind == "answer":
             _, number, result = what
             if number in caller.waiting:
                 caller.waiting.remove(number)
@@ -192,6 +200,7 @@ class World:
         for _ in range(40 * self.updates):
             while self.flying:
                 self.arrive(self.choose(range(len(self.flying))))
+            assert not any(caller.waiting for caller in self.callers.values()), "a call has got no answer"
             calls = [caller for caller in self.callers.values() if self.may_call(caller)]
             for caller in calls:
                 self.call(caller)
@@ -327,7 +336,7 @@ def test_calls_that_a_caller_makes_again_after_it_went_back_are_kept_until_they_
     for number in range(3):
         assert window.has_room(1) and window.add(None, 1).number == number
         window.answered(number)
-    assert [call.number for call in window.to_send(0)] == [2]
+    assert [call.number for call in window.to_send(1, 0)] == [2]
 
 
 def test_a_durable_call_is_kept_until_its_answer_has_come():
@@ -336,9 +345,9 @@ def test_a_durable_call_is_kept_until_its_answer_has_come():
     window.add("g", 1)
     window.made_durable(2)
     window.answered(1)
-    assert [call.request for call in window.to_send(2)] == ["f"]
+    assert [call.request for call in window.to_send(1, 2)] == ["f"]
     window.answered(0)
-    assert window.is_empty() and window.to_send(0) == []
+    assert window.is_empty() and window.to_send(1, 0) == []
 
 
 @pytest.mark.parametrize(
