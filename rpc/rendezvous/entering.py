@@ -134,7 +134,7 @@ class _Entering:
             known = [each for each in members.records() if each.number <= self._number and self._is_there(each.number)]
             silent = [each for each in known if each.number not in {self._number, *self._knowers}]
             if not silent:
-                self.absent = members.absent()
+                self.absent = members.absent(self._number, {each.number for each in known})
                 return WorkerRecords.of(known)
         elif before is not None:
             raise RendezvousError(f"worker {me.name!r} was counted as lost while it joined; start it again")

@@ -7,6 +7,7 @@ left, the job begins anew.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ...core.errors import RendezvousError
@@ -35,7 +36,7 @@ class GroupMembers:
         self.places = places
         self.founders: list[WorkerRecord] = []
         self._members: dict[int, WorkerRecord] = {}
-        self._latest: dict[int, WorkerRecord] = {}  # by rank: the last worker that had it since the job began
+        self._holders: dict[int, list[WorkerRecord]] = {}  # by rank: the workers that had it since the job began
         self._next = first
 
     def add(self, worker: WorkerRecord) -> None:
@@ -46,10 +47,11 @@ class GroupMembers:
         """
         self.check(worker)
         worker.number, self._next = self._next, self._next + 1
-        self._members[worker.number] = self._latest[worker.rank] = worker
+        self._members[worker.number] = worker
+        self._holders.setdefault(worker.rank, []).append(worker)
         if self.places and not self.founders and len(self._members) == self.places:
             self.founders = self.records()
-            self._latest = {each.rank: each for each in self.founders}
+            self._holders = {each.rank: [each] for each in self.founders}
 
     def check(self, worker: WorkerRecord) -> None:
         """Raise if a worker cannot join now.
@@ -57,7 +59,7 @@ class GroupMembers:
         Raises:
             RendezvousError: no number is left, another member has its name or rank, or that rank has another name.
         """
-        if self.founders and (before := self._latest[worker.rank]).name != worker.name:
+        if self.founders and (before := self._holders[worker.rank][-1]).name != worker.name:
             raise RendezvousError(
                 f"worker {worker.name!r} cannot have rank {worker.rank}, which is that of worker {before.name!r} in this job; "
                 f"a worker that is started again keeps its name and its rank"
@@ -87,9 +89,17 @@ class GroupMembers:
         """Return the number of a worker that is a member."""
         return next((each.number for each in self._members.values() if each.identity == worker.identity), None)
 
-    def absent(self) -> list[WorkerRecord]:
-        """Return the last worker of each place that has none now; none before the job has begun."""
-        return [each for each in self._latest.values() if self.founders and each.number not in self._members]
+    def absent(self, number: int, known: Collection[int]) -> list[WorkerRecord]:
+        """Return the last worker of each place before a joiner if the joiner does not know it; none before the job has begun.
+
+        Such a worker is lost or has left, though the log may not say so yet. Its successor may have written that it joins.
+
+        Args:
+            number: of the joiner.
+            known: numbers of the members that it knows.
+        """
+        earlier = ([each for each in holders if each.number <= number] for holders in self._holders.values())
+        return [each[-1] for each in earlier if self.founders and each[-1].number not in known]
 
     def missing(self) -> str:
         """Return which ranks no member has, in words."""

@@ -110,7 +110,7 @@ class Restarts:
             for number in silent:
                 self._ask(worker, self._simulation.workers[number], knowers)
             await asyncio.sleep(LOOK_SECONDS)
-        self._enter(worker, known, members.absent())
+        self._enter(worker, known, members.absent(me.number, {each.number for each in known}))
 
     def _give_up(self, worker: Worker) -> None:
         worker.state = State.DEAD

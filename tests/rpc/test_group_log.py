@@ -57,6 +57,11 @@ def members_of(history):
     return [(member.name, member.number) for member in history.members.records()]
 
 
+def absent(history, number=99, known=None):
+    members = history.members
+    return members.absent(number, members.numbers() if known is None else known)
+
+
 def test_a_job_of_fixed_size_begins_when_all_places_are_taken_at_a_time():
     history = GroupHistory(places=2)
     history.join(record("a", 0, "first"))
@@ -72,13 +77,27 @@ def test_a_place_is_taken_again_under_its_name_only():
     for name, rank in (("a", 0), ("b", 1)):
         history.join(record(name, rank, name))
     history.leave(1)
-    assert [each.name for each in history.members.absent()] == ["b"]
+    assert [each.name for each in absent(history)] == ["b"]
     history.join(record("c", 1, "other"))
     assert members_of(history) == [("a", 0)]
     with pytest.raises(RendezvousError, match=r"'c' cannot have rank 1, which is that of worker 'b'.*keeps its name"):
         history.members.check(record("c", 1, "other"))
     history.join(record("b", 1, "again"))
-    assert members_of(history) == [("a", 0), ("b", 2)] and history.members.absent() == []
+    assert members_of(history) == [("a", 0), ("b", 2)] and absent(history) == []
+
+
+def test_a_joiner_knows_the_last_worker_of_each_place_before_it():
+    history = GroupHistory(places=2)
+    for name, rank in (("a", 0), ("b", 1)):
+        history.join(record(name, rank, name))
+    history.leave(1)
+    history.join(record("b", 1, "joiner"))
+    assert [each.number for each in absent(history, 2, {2})] == [0]  # lost, though no line says so yet
+    history.leave(0)
+    history.join(record("a", 0, "later"))
+    assert members_of(history) == [("b", 2), ("a", 3)]
+    assert [each.number for each in absent(history, 2, {2})] == [0]  # its successor tells the joiner of itself
+    assert [each.number for each in absent(history, 3, {2, 3})] == []
 
 
 def test_a_job_whose_workers_have_all_left_begins_anew():
@@ -87,7 +106,7 @@ def test_a_job_whose_workers_have_all_left_begins_anew():
         history.join(record(f"w{number}", 0, f"{number}"))
         assert [each.number for each in history.members.founders] == [number]
         history.leave(number)
-        assert history.members.founders == history.members.absent() == []
+        assert history.members.founders == absent(history) == []
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -100,7 +119,7 @@ def test_in_every_order_all_readers_see_the_same_founders_and_no_place_is_taken_
     for kind, what in lines:
         history.join(record(*what)) if kind == "join" else history.leave(what)
         members = history.members
-        ranks = [each.rank for each in members.records()] + [each.rank for each in members.absent()]
+        ranks = [each.rank for each in members.records()] + [each.rank for each in absent(history)]
         assert len(set(ranks)) == len(ranks) and len(members.founders) in (0, 3)
         assert not members.founders or sorted(ranks) == [0, 1, 2]
 
