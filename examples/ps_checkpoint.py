@@ -9,9 +9,7 @@ whichever worker is killed and started again, each batch changes the parameters 
 
 from __future__ import annotations
 
-import os
 import threading
-from pathlib import Path
 
 import numpy as np
 import telegrad as tg
@@ -81,19 +79,13 @@ def finish(trainer: str, epochs: int) -> None:
 def work(rank: int, world_size: int, options: Options) -> None:
     """Run one worker; in every incarnation of it, the same."""
     name = "server" if rank == 0 else f"trainer{rank - 1}"
-    rpc.init_rpc(name, rank=rank, world_size=world_size, rpc_backend_options=meeting_place())
+    rpc.init_rpc(name, rank=rank, world_size=world_size)
     if rank == 0:
         serve(options, world_size - 1)
     else:
         train(options, rank - 1, world_size - 1)
     show_tidy(options.quiet)
     rpc.shutdown()
-
-
-def meeting_place() -> rpc.GrpcRpcBackendOptions | None:
-    """Return where the workers meet under the launcher: in a file of this job, so that any of them may come back."""
-    own = os.environ.get("TELEGRAD_CREDENTIALS")
-    return rpc.GrpcRpcBackendOptions(init_method=f"file://{Path(own).parent}/group") if own else None
 
 
 def serve(options: Options, trainers: int) -> None:
