@@ -4,7 +4,7 @@ import os
 import re
 
 import pytest
-from telegrad.testing.chaos.restarts.command import MOST_KILLS, planned, violations_of
+from telegrad.testing.chaos.restarts.command import planned, violations_of
 from telegrad.testing.chaos.restarts.diary import BEGUN, DONE, FOLDER_VARIABLE, STEP, Diary, DiaryReader, Line
 from telegrad.testing.chaos.restarts.job import Outcome, pause_after
 from telegrad.testing.chaos.restarts.trainings import LATE, TRAININGS
@@ -51,14 +51,16 @@ def test_the_exit_code_is_checked(code, text):
 def test_a_seed_kills_the_same_workers_each_time():
     plans = [planned(TRAINING, seed) for seed in range(50)]
     assert plans == [planned(TRAINING, seed) for seed in range(50)]
-    assert {len(plan) for plan in plans} == {*range(1, MOST_KILLS + 1)}
+    assert {len(plan) for plan in plans} == {*range(1, TRAINING.most_kills + 1)}
     assert {kill.rank for plan in plans for kill in plan} == {*range(TRAINING.workers)}
 
 
 def test_the_pause_ends_with_a_step_of_the_next_process():
     lines = [*GOOD[:2], Line(STEP, 1, 9, 2.3, 2), Line(BEGUN, 0, 8, 2.5), Line(STEP, 1, 9, 2.75, 2), GOOD[2]]
-    assert pause_after(2.25, 0, lines) == 0.5
+    assert pause_after(2.25, 0, lines) == 0.75
     assert pause_after(9.0, 0, lines) == float("inf")
+    served = [Line(STEP, 0, 7, 2.6, 0, "ready"), Line(STEP, 1, 9, 2.75, 2)]  # worker 0 takes no steps itself
+    assert pause_after(2.25, 0, [Line(BEGUN, 0, 8, 2.5), *served]) == 0.5
 
 
 def test_a_diary_is_read_while_it_is_written(tmp_path, monkeypatch):

@@ -17,7 +17,6 @@ from ..checks import Violation, summarized
 from .job import Kill, Outcome, run_training
 from .trainings import TRAININGS, Training
 
-MOST_KILLS = 2
 PAUSE_SECONDS = 0.02
 
 
@@ -41,11 +40,11 @@ def play(seeds: Iterable[int], names: Iterable[str], console: Console) -> int:
 
 
 def planned(training: Training, seed: int) -> list[Kill]:
-    """Return the kills of a seed: one or two, of any workers, at any moments from the first process on."""
+    """Return the kills of a seed: of any workers, at any moments from the first process on."""
     chance = random.Random(f"{training.name} {seed}")
     return [
         Kill(chance.randrange(training.workers), chance.random(), chance.random() * PAUSE_SECONDS)
-        for _ in range(chance.randint(1, MOST_KILLS))
+        for _ in range(chance.randint(1, training.most_kills))
     ]
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import IO
 
@@ -137,8 +138,11 @@ def _end(process: subprocess.Popen[bytes], until: float) -> int | None:
 
 
 def pause_after(at: float, rank: int, lines: Sequence[Line]) -> float:
-    """Return the seconds from a death to the first step that the worker's next process was there for; infinite if none."""
-    again = min((line.at for line in lines if line.kind == BEGUN and line.rank == rank and line.at > at), default=None)
-    if again is None:
-        return float("inf")
-    return min((line.at - at for line in lines if line.kind == STEP and line.at > again), default=float("inf"))
+    """Return the seconds from a death to the next step of that worker's new process, or of any if its own takes none.
+
+    The worker may have no new process, or may come after the last step: then it is infinite.
+    """
+    begun = min((line.at for line in lines if line.kind == BEGUN and line.rank == rank and line.at > at), default=inf)
+    steps = [line for line in lines if line.kind == STEP and line.step]
+    own = [line for line in steps if line.rank == rank] or steps
+    return min((line.at - at for line in own if line.at > begun), default=inf)

@@ -59,6 +59,7 @@ class Training:
         workers: how many there are.
         steps: how many steps it takes, or each of its trainers.
         check: what has to hold of its diary, beside that of the undisturbed training.
+        most_kills: most workers that are killed.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Training:
     workers: int
     steps: int
     check: Check
+    most_kills: int = 2
 
 
 TRAININGS = {
@@ -74,5 +76,6 @@ TRAININGS = {
         Training("data_parallel", "all", 3, 60, same_steps),
         Training("pipeline", "all", 3, 60, same_steps),
         Training("elastic", "one", 3, 500, same_batches),
+        Training("parameter_server", "one", 3, 60, same_steps, most_kills=4),
     )
 }
