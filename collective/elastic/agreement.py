@@ -154,6 +154,9 @@ class Agreement:
             self._lost(lost)
         if worker in self._gone:
             return
+        theirs = event.report.decision
+        if theirs is not None and not self._trains and self._me in theirs.members:
+            self._decline(theirs)
         overtaken = event.report.question < self._latest.get(worker, 0)
         if overtaken or not (self._trains or self._knows(event.report)):
             self._out.append(AnswerMember(event.ticket, None))

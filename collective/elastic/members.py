@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.errors import AgentClosedError, CollectiveError, CollectiveTimeoutError
+from ...core.errors import AgentClosedError, CollectiveError, CollectiveTimeoutError, RpcError
 from ...core.futures import Future, complete_once
 from ...rpc.extend import Agent, Peer, ServerCall
 from ..numbers import GroupMethod
@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 
 BEGIN_SECONDS = 1.0  # time for workers of the job that have not begun to train, when enough others have
 REST = -1  # place of the state that is not a parameter's
+
+
+class _Ready(NamedTuple):
+    """State that may be sent."""
+
+    generation: Generation
+    state: TrainingState
+    rest: dict[str, Any]
+    writes: list[int] | None  # of the training's last state, which the program may change: how often it was written by then
 
 
 class ElasticTrainings:
@@ -142,7 +151,7 @@ class ElasticMembers:
         self._calls: dict[int, ServerCall] = {}  # questions of others, by ticket
         self._tickets = 0
         self._served = threading.Condition()  # guards what follows
-        self._ready: tuple[Generation, TrainingState, dict[str, Any]] | None = None
+        self._ready: _Ready | None = None
         self._wanted: list[tuple[ServerCall, Generation, Sequence[int]]] = []
         self._have_state: set[int] = set()
         self._stopped = 0  # number of the latest generation that this worker has stopped in
@@ -261,8 +270,15 @@ class ElasticMembers:
 
     def ready(self, generation: Generation, state: TrainingState) -> None:
         """Give the state to newcomers of a generation, until the next report. Parameters must not change until all have it."""
+        self._give(_Ready(generation, state, state.rest(), None))
+
+    def ready_for_late(self, generation: Generation, state: TrainingState) -> None:
+        """Give the final state to workers that come when the training is over, until the program changes it."""
+        self._give(_Ready(generation, state, state.rest(), state.writes()))
+
+    def _give(self, ready: _Ready) -> None:
         with self._served:
-            self._ready = generation, state, state.rest()
+            self._ready = ready
             self._have_state = set()
             waiting, self._wanted = self._wanted, []
         for call, wanted, places in waiting:
@@ -274,15 +290,22 @@ class ElasticMembers:
             ready = self._ready
             if generation.number <= self._stopped:
                 raise self._has_stopped()
-            if ready is None or ready[0] != generation:
+            if ready is None or ready.generation != generation:
                 self._wanted.append((call, generation, places))
                 return
-        _, state, rest = ready
-        call.reply(rest if list(places) == [REST] else state.parameters(places))
+        call.reply(ready.rest if list(places) == [REST] else self._parameters(ready, places))
         if list(places) == [REST]:
             with self._served:
                 self._have_state.add(call.key[0])
                 self._served.notify_all()
+
+    def _parameters(self, ready: _Ready, places: Sequence[int]) -> Any:
+        if ready.writes is None:
+            return ready.state.parameters(places)
+        found = ready.state.copied(places)
+        if ready.state.writes() != ready.writes:
+            raise CollectiveError(f"worker {self._agent.name!r} has changed its model since")
+        return found
 
     def fetch(self, decision: Decision, state: TrainingState) -> None:
         """Get the state of a generation from all that have it, and load it.
@@ -303,6 +326,27 @@ class ElasticMembers:
         rests = [each.wait(max(until - time.monotonic(), 1e-3)) for each in asked]
         state.check(rests[0])
         state.load(received, rests[0])
+
+    def fetch_final(self, decision: Decision, state: TrainingState) -> None:
+        """Get the state of a training that is over from a worker that has it, and load it.
+
+        Raises:
+            ArgumentValueError: the training has other settings.
+            CollectiveError: no worker has it any more.
+        """
+        why = "they have left the job"
+        for holder in decision.holders:
+            if holder not in self._agent.peers or self._agent.peers.at(holder).gone:
+                continue
+            try:
+                self.fetch(decision._replace(holders=(holder,)), state)
+                return
+            except (CollectiveError, RpcError) as error:
+                why = str(error)
+        raise CollectiveError(
+            f"the training {self._name!r} was over after {decision.completed} steps when this worker came, and none of the "
+            f"workers that took the last one can give the state: {why}; load it from a checkpoint"
+        )
 
     def _want(self, to: int, decision: Decision, places: Sequence[int]) -> Future[Any]:
         body = (self._name, decision.generation, list(places))

@@ -49,6 +49,17 @@ class TrainingState:
         chosen = [self._parameters[place] for place in places]
         return [(flat(each), dict(self._optimizer.state.get(each, {}))) for each in chosen]
 
+    def copied(self, places: Sequence[int]) -> list[tuple[Array, dict[str, Any]]]:
+        """Return copies of values and optimizer's states of some parameters."""
+        return [
+            (row.copy(), {name: _copy(value) for name, value in state.items()})
+            for row, state in self.parameters(places)
+        ]
+
+    def writes(self) -> list[int]:
+        """Return how often each parameter and buffer was written: the same as long as they do not change."""
+        return [tensor._version for tensor in [*self._parameters, *self._module.buffers()]]
+
     def rest(self) -> dict[str, Any]:
         """Return everything else."""
         return {
@@ -98,6 +109,10 @@ class TrainingState:
             "optimizer": f"{type(self._optimizer).__name__} with {len(self._optimizer.param_groups)} groups",
             "parts": sorted(self._parts),
         }
+
+
+def _copy(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, Tensor) else value
 
 
 def _options(group: Mapping[str, Any]) -> dict[str, Any]:

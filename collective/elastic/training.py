@@ -112,6 +112,7 @@ class ElasticTraining:
         self._prepared: Row | None = None  # sums of the next step, which counts when all members have them
         self._leaving = False
         self._over = False
+        self._finished = False  # this worker gives the final state to those that come late
         self._planned = False  # the members change before the next step
         self._served = True  # newcomers of this generation have been offered the state
         self._piece: _Piece | None = None
@@ -133,7 +134,7 @@ class ElasticTraining:
         """Iterate over this worker's parts of the batches, until ``total`` steps count; the first one joins the training.
 
         Call ``step(loss)`` with the loss of each part. When a step is repeated there is another part of the same batch. After
-        ``leave``, and when the training is over, the iteration ends. A worker that leaves the loop otherwise leaves the
+        ``leave``, and when the training is over, the iteration ends; a worker that comes later gets the final state. A worker that leaves the loop otherwise leaves the
         training, and the others repeat the step.
 
         The default random generator starts each part from a seed that follows from the sampler's, the step and the part.
@@ -147,7 +148,8 @@ class ElasticTraining:
         Raises:
             CollectiveTimeoutError: there are fewer than ``min_workers``, or another member does not come.
             ArgumentValueError: this worker's settings differ from those of the training.
-            CollectiveError: all workers that had the state are lost, or ``step`` was not called.
+            CollectiveError: all workers that had the state are lost, or ``step`` was not called; or the training is over, and
+                none of the others has its final state any more.
         """
         _check_count("total", total)
         try:
@@ -159,6 +161,7 @@ class ElasticTraining:
                 else:
                     self._offer_state()
                     yield from self._attempt()
+            self._finish()
         finally:
             self._end()
 
@@ -302,12 +305,20 @@ class ElasticTraining:
 
     def _give_state_and_go(self, former: Decision | None, decision: Decision) -> None:
         self._over = True
-        if decision.finished and not self._leaving:
-            self.completed = decision.completed
         if self._agent.number in decision.holders and decision.members:
             self._gradients.restore_buffers()
             self._members.ready(decision.generation, self._state)
             self._members.wait_until_all_have_the_state(decision)
+
+    def _finish(self) -> None:
+        decision = self._decision
+        if decision is None or not decision.finished or self._leaving:
+            return
+        if not self._holds:
+            self._members.fetch_final(decision, self._state)
+            self._gradients.keep_buffers()
+        self.completed = decision.completed
+        self._finished = self._agent.number in decision.holders
 
     def _give_state_at_once(self, decided: Future[Decision]) -> None:
         if decided.exception() is None and self._agent.number in (decision := decided.value()).holders:
@@ -331,6 +342,8 @@ class ElasticTraining:
             self._members.submit(self._report()).add_done_callback(self._give_state_at_once)
         self._over = self._members.ended = True
         self._close()
+        if self._finished and self._decision is not None:
+            self._members.ready_for_late(self._decision.generation, self._state)
 
     def _close(self) -> None:
         group, self._group, self.workers = self._group, None, []

@@ -95,7 +95,8 @@ class Worker:
         if self.number not in decision.members:
             if decision.finished and self.holds and not self.leaving and decision.completed > len(self.state):
                 raise AssertionError("a holder ends without its last step")
-            self.position = "ended"
+            late = decision.finished and not self.holds and not self.leaving
+            self.position = "coming late" if late else "ended"
         elif self.number in decision.holders:
             assert len(self.state) == decision.completed
             self.holds, self.position = True, "reducing"
@@ -111,7 +112,7 @@ class Worker:
     # -- steps
 
     def may_move(self):
-        return self.position in ("fetching", "reducing", "committing")
+        return self.position in ("fetching", "reducing", "committing", "coming late")
 
     def move(self):
         """Go on in the training, or stop because a member is lost or has stopped."""
@@ -119,6 +120,9 @@ class Worker:
         others = [self.job.workers[each] for each in decision.members]
         dead = any(each.number not in self.job.live for each in others)
         broken = dead or any(decision.generation in each.failed for each in others) or self.replaced(decision)
+        if self.position == "coming late":
+            self.fetch_final(decision)
+            return
         if self.position == "fetching":
             self.fetch(decision, broken)
             return
@@ -177,6 +181,14 @@ class Worker:
             )
         elif broken and self.job.knows_loss(self.number, decision):
             self.fail()
+
+    def fetch_final(self, decision):
+        holders = [self.job.workers[each] for each in decision.holders if each in self.job.live]
+        ended = [each for each in holders if each.position == "ended"]
+        if ended:
+            self.state, self.holds = list(self.job.random.choice(ended).state), True
+        if ended or not holders:
+            self.position = "ended"
 
 
 class Job:
@@ -282,7 +294,7 @@ def complete(job):
     assert set(positions.values()) <= {"ended"}, positions
     for each in job.live:
         worker = job.workers[each]
-        if worker.holds and not worker.leaving:
+        if not worker.leaving and (worker.holds or not job.deaths):
             assert len(worker.state) == TOTAL
 
 
@@ -301,7 +313,7 @@ def test_workers_found_one_training_in_any_order(seed):
     assert len({tuple(job.workers[each].state) for each in range(4)}) == 1
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", [*range(400), 700006679])
 def test_any_deaths_joins_and_leaves(seed):
     job = Job(seed, at_least=1)
     for number in range(3):
@@ -343,6 +355,20 @@ def test_a_death_at_every_point_repeats_at_most_one_step(dies, after):
     if settled(job):
         job.kill(dies)
     complete(job)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_worker_that_comes_late_gets_the_final_state(seed):
+    job = Job(seed)
+    for number in range(3):
+        job.start(number)
+        job.begin(number)
+    complete(job)
+    job.workers[0].leaving = True
+    job.start(3)
+    job.begin(3)
+    complete(job)
+    assert job.workers[3].holds and len(job.workers[3].state) == TOTAL
 
 
 def training(members, at_least=1, completed=0):

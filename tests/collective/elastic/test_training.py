@@ -203,11 +203,23 @@ def test_a_worker_that_breaks_out_of_its_loop_leaves(agents):
     assert sorted(other.losses) == list(range(STEPS)) and other.sizes[-1] == 1
 
 
-def test_a_worker_that_comes_after_the_end_has_an_empty_loop(agents):
-    first, late = Worker(agents[0]), Worker(agents[1])
+def test_a_worker_that_comes_after_the_end_gets_the_final_state(agents):
+    first, late = Worker(agents[0], norm=True), Worker(agents[1], norm=True, seed=9)
     finish(first.start())
     finish(late.start())
     assert late.losses == {} and late.training.completed == STEPS
+    same(late, first, exact=True)
+    assert late.training._sampler.state_dict() == first.training._sampler.state_dict()
+
+
+def test_a_final_state_that_the_program_has_changed_is_an_error_for_those_that_come_late(agents):
+    first, late = Worker(agents[0]), Worker(agents[1])
+    finish(first.start())
+    with tg.no_grad():
+        next(first.model.parameters()).add_(1.0)
+    late.start().thread.join(SECONDS)
+    assert isinstance(late.error, CollectiveError)
+    assert "over after 12 steps" in str(late.error) and "'worker0' has changed its model since" in str(late.error)
 
 
 def test_a_role_leaves_out_other_workers():
