@@ -46,7 +46,9 @@ class _Ready(NamedTuple):
     generation: Generation
     state: TrainingState
     rest: dict[str, Any]
-    writes: list[int] | None  # of the training's last state, which the program may change: how often it was written by then
+    writes: (
+        list[int] | None
+    )  # of the training's last state, which the program may change: how often it was written by then
 
 
 class ElasticTrainings:

@@ -134,8 +134,8 @@ class ElasticTraining:
         """Iterate over this worker's parts of the batches, until ``total`` steps count; the first one joins the training.
 
         Call ``step(loss)`` with the loss of each part. When a step is repeated there is another part of the same batch. After
-        ``leave``, and when the training is over, the iteration ends; a worker that comes later gets the final state. A worker that leaves the loop otherwise leaves the
-        training, and the others repeat the step.
+        ``leave``, and when the training is over, the iteration ends; a worker that comes later gets the final state. A worker
+        that leaves the loop otherwise leaves the training, and the others repeat the step.
 
         The default random generator starts each part from a seed that follows from the sampler's, the step and the part.
 
