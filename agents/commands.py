@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..core.job_credentials import launcher_socket
 from ..core.job_folder import JobFolder, new_records_folder
 from ..core.job_records import (
     LOG_VARIABLE,
@@ -75,6 +76,7 @@ class CommandAccess:
                 dump_signal=self._dumps.signal,
                 began=time.time(),
                 restarts=_restarts(),
+                launcher=launcher_socket(),
                 version=str(getattr(sys.modules.get(ROOT_PACKAGE), "__version__", "")),
             )
             write_record(self._folder, self._record)

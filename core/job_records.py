@@ -47,6 +47,7 @@ class JobRecord:
         version: of this package.
         restarts: how often its launcher has started the worker again.
         format: of this record.
+        launcher: path of the socket of its launcher, which starts more workers; empty if there is none.
     """
 
     stem: str
@@ -67,6 +68,7 @@ class JobRecord:
     joined: bool = False
     restarts: int = 0
     format: int = FORMAT
+    launcher: str = ""
 
     @property
     def readable(self) -> bool:

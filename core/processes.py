@@ -5,6 +5,8 @@ same number, their state, their memory.
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import time
 from contextlib import suppress
 from functools import lru_cache
@@ -13,6 +15,7 @@ from typing import NamedTuple
 
 PROC = Path("/proc")
 MOST_STATUS_BYTES = 4096
+CREDENTIALS = struct.Struct("3i")  # process, user, group
 STATES = {
     "R": "running",
     "S": "sleeping",
@@ -103,3 +106,11 @@ def caught_signals(process_id: int) -> int:
         masks = [int(line.split()[1], 16) for line in lines if line.startswith(("SigCgt:", "SigIgn:"))]
         return masks[0] | masks[1] if len(masks) == 2 else 0
     return 0
+
+
+def peer_process(connection: socket.socket) -> tuple[int, int]:
+    """Return process and user of the other end of a Unix socket's connection, as the kernel knows them."""
+    process, user, _ = CREDENTIALS.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    )
+    return process, user

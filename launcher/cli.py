@@ -125,6 +125,14 @@ def run(
             help="Fork the workers from one process that has imported Telegrad, NumPy and gRPC; without, each imports them.",
         ),
     ] = True,
+    elastic: Annotated[
+        bool,
+        typer.Option(
+            "--elastic",
+            metavar="",
+            help="Let workers join and leave while the job runs: `telegrad scale`, `join`, `leave`.",
+        ),
+    ] = False,
     restart: restart_options.Restart = None,
     max_restarts: restart_options.MaxRestarts = None,
     within: restart_options.Within = None,
@@ -243,7 +251,7 @@ def run(
     }
     variables = [*(env or []), *(["TELEGRAD_POST_MORTEM=1"] if post_mortem else [])]
     request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes, engine, hosts, image)
-    program |= {"pin": pin, "preload": preload}
+    program |= {"pin": pin, "preload": preload, "elastic": elastic}
     try:
         program["restarts"] = parse_restarts(restart, max_restarts, within)
         request = torchrun.placed(request, standalone, master_addr, master_port)

@@ -38,17 +38,26 @@ class WorkerConsole:
         from rich.console import Console
 
         self._stream = stream or sys.stdout
-        console = Console(file=self._stream, highlight=False)
-        colours = console.is_terminal and not console.no_color
+        self._console = console = Console(file=self._stream, highlight=False)
+        self._colours = console.is_terminal and not console.no_color
         width = max(map(len, workers))
         self.columns = max(LEAST_COLUMNS, console.width - width - len(" | "))
         self.quiet = False
         self.wrote_at = 0.0
         self.on_closed: Callable[[], None] = lambda: None
         self._closed = False
-        self._prefixes = [_prefix(console, name.ljust(width), rank) for rank, name in enumerate(workers)]
-        self._splitters = [LineSplitter(colours) for _ in workers]
-        self._filters = [TracebackFilter() for _ in workers]
+        self._width = width
+        self._prefixes: list[str] = []
+        self._splitters: list[LineSplitter] = []
+        self._filters: list[TracebackFilter] = []
+        for name in workers:
+            self.add_worker(name)
+
+    def add_worker(self, name: str) -> None:
+        """Show the output of one more worker, of the next rank."""
+        self._prefixes.append(_prefix(self._console, name.ljust(self._width), len(self._prefixes)))
+        self._splitters.append(LineSplitter(self._colours))
+        self._filters.append(TracebackFilter())
 
     @property
     def due(self) -> float | None:

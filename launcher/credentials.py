@@ -63,6 +63,14 @@ class CredentialFolders:
             (self.root / f".{name}").write_text(text)
             (self.root / f".{name}").replace(self.root / name)
 
+    def mark(self, worker: str, name: str) -> None:
+        """Put an empty file into a worker's folder, which says something by its name.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        (self.root / worker / name).touch(mode=0o600)
+
     def close(self) -> None:
         """Remove all folders."""
         shutil.rmtree(self.root, ignore_errors=True)

@@ -28,7 +28,11 @@ def _job(spec: JobSpec) -> list[str]:
     cores = shared_cores(count) if spec.pin else []
     lines = [f"{counted(count)} on this machine; rank 0 at 127.0.0.1, a free port"]
     for rank, worker in enumerate(spec.workers):
-        own = {**rank_environment(rank, worker), "WORLD_SIZE": str(count), **_variables(spec, worker)}
+        own = {
+            **rank_environment(rank, worker),
+            "WORLD_SIZE": "0" if spec.elastic else str(count),
+            **_variables(spec, worker),
+        }
         at = f" on cores {','.join(map(str, sorted(cores[rank])))}" if cores else ""
         lines.append(f"{worker}{at}: {_command(spec, own)}")
     return lines

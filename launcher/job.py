@@ -142,8 +142,10 @@ def launch(
 
         engine, interrupted_by = run_rounds(new_engine, history, signals, told, alone=node is None)
     first_rank = node.placement.first_rank if node else 0
-    workers = tuple(_result(engine, rank, first_rank, name, log_dir, began) for rank, name in enumerate(spec.workers))
-    supervisor = engine.supervisor
+    workers = tuple(
+        _result(engine, rank, first_rank, name, log_dir, began) for rank, name in enumerate(engine.spec.workers)
+    )
+    supervisor, spec = engine.supervisor, engine.spec  # an elastic job may have other workers than at its start
     cause = supervisor.cause if interrupted_by is None else None
     return JobResult(
         exit_code=supervisor.exit_code if interrupted_by is None else 128 + interrupted_by,

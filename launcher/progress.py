@@ -71,6 +71,14 @@ class Progress:
         """Note that a worker's process has ended."""
         self._ended.add(rank)
 
+    def growing(self, workers: int) -> None:
+        """Note how many workers the job has, with those that come."""
+        self._size = workers
+
+    def tell(self, line: str) -> None:
+        """Tell of a change of the workers."""
+        self._tell(line)
+
     def restarting(self, ranks: Sequence[int], line: str) -> None:
         """Tell of a restart; the loss of these workers is not told as well."""
         self._lost |= {self._joined[rank]: (math.inf, "") for rank in ranks if rank in self._joined}

@@ -14,7 +14,7 @@ from .job import JobResult, launch
 from .nodes.options import NodeOptions, parse_endpoint, parse_nodes
 from .nodes.running import run_node
 from .progress import report
-from .restarts.rules import RestartPolicy, RestartRules
+from .restarts.rules import RestartPolicy
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable, role_of
 from .summary import summary
 
@@ -88,7 +88,7 @@ def run_request(
         spec = JobSpec(script, args, workers, variables=tuple(map(parse_variable, env)), **program)
         spec.restarts.check_roles({role_of(worker) for worker in workers})
         if nodes is not None:
-            _check_restarts(spec.restarts)
+            _check_nodes(spec)
         if dry_run:
             print(describe(spec, nodes, request.roles))
             raise typer.Exit
@@ -100,9 +100,11 @@ def run_request(
     finish(result)
 
 
-def _check_restarts(rules: RestartRules) -> None:
-    """Check that a job on several machines can follow the rules: its launchers begin again together, or each with its own."""
-    if RestartPolicy.REST in rules.policies:
+def _check_nodes(spec: JobSpec) -> None:
+    """Check that a job can run on several machines: its launchers begin again together, or each with its own workers."""
+    if spec.elastic:
+        raise ValueError("--elastic is for a job on one machine; on several leave it out")
+    if RestartPolicy.REST in spec.restarts.policies:
         raise ValueError("--restart rest is for a job on one machine; on several write --restart one, or --restart all")
 
 

@@ -43,6 +43,7 @@ class JobSpec:
         tensorboard: folder that receives event files of what each worker logs, in a folder of its name; None for none.
         plain: show lines only, no live view below them, also on a terminal.
         restarts: what is started again when a worker fails; by default nothing.
+        elastic: its workers form a dynamic group, which ``telegrad scale``, ``join`` and ``leave`` change.
         variables: environment variables: the role whose workers get one (empty: all), its name, its value.
 
     Raises:
@@ -66,10 +67,13 @@ class JobSpec:
     plain: bool = False
     restarts: RestartRules = NO_RESTARTS
     variables: tuple[tuple[str, str, str], ...] = ()
+    elastic: bool = False
 
     def __post_init__(self) -> None:
         _check_workers(self.workers)
         check_seconds("the grace", self.grace)
+        if self.elastic:
+            _check_elastic(self)
         if self.tensorboard is not None and importlib.util.find_spec("tensorboardX") is None:
             raise ModuleNotFoundError("--tensorboard needs tensorboardX: pip install 'telegrad[tensorboard]'")
         if self.no_python:
@@ -115,6 +119,15 @@ class JobSpec:
     def title(self) -> str:
         """Short name of the program, for folders and messages."""
         return self.program.rpartition(".")[2] if self.module else Path(self.program).stem
+
+
+def _check_elastic(spec: JobSpec) -> None:
+    if spec.restarts.policies & {RestartPolicy.ALL, RestartPolicy.REST}:
+        raise ValueError("--elastic goes with --restart one or never: its workers come and leave one by one")
+    if spec.pin:
+        raise ValueError(
+            "--elastic and --pin exclude each other: the cores are shared out among a fixed number of workers"
+        )
 
 
 def role_of(worker: str) -> str:

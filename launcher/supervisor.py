@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from ..core.errors import IllegalEventError
 from .instructions import Instruction, Signal, Start
+from .restarts.rules import RestartPolicy
 from .restarts.workers import WorkerRestarts
 from .root_cause import FailureGraph, WorkerExit
 
@@ -31,6 +32,17 @@ UNKILLABLE_SECONDS = 1.0
 @dataclass(frozen=True, slots=True)
 class Begin:
     """The job is to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A worker is to start: one more, or in the place of one that has ended well.
+
+    ``worker`` is its rank, ``policy`` that of its restarts.
+    """
+
+    worker: int
+    policy: RestartPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +116,7 @@ class Wake:
 
 
 Report = Joined | Lost | Left | Failed
-Event = Begin | Report | Exited | Interrupted | Abandoned | Wake
+Event = Begin | Added | Report | Exited | Interrupted | Abandoned | Wake
 
 
 class JobPhase(enum.Enum):
@@ -154,6 +166,8 @@ class Supervisor:
             case Begin():
                 self.phase = JobPhase.RUNNING
                 return self._start(range(self.size), now)
+            case Added(worker, policy):
+                return self._add(worker, policy, now)
             case Interrupted(signum):
                 return self._interrupted(signum, now)
             case Abandoned(reason):
@@ -173,6 +187,15 @@ class Supervisor:
     def survivors(self) -> bool:
         """Return whether workers run: of a finished job, those that outlived KILL."""
         return bool(self._running)
+
+    @property
+    def goes_on(self) -> bool:
+        """Return whether the job runs, and no failure ends it."""
+        return self.phase is JobPhase.RUNNING and not self.failures.has_failure()
+
+    def present(self, rank: int) -> bool:
+        """Return whether a worker runs, or is to be started again."""
+        return rank in self._running or self.restarts.is_waiting(rank)
 
     @property
     def cause(self) -> WorkerExit | None:
@@ -195,6 +218,17 @@ class Supervisor:
             raise IllegalEventError(f"{event} cannot happen to a job that is {self.phase.value}")
         if rank is not None and rank not in self._running:
             raise IllegalEventError(f"{event} cannot happen: of {self.size} workers only {self._running} are running")
+
+    def _add(self, rank: int, policy: RestartPolicy, now: float) -> list[Instruction]:
+        if not self.goes_on or self.present(rank) or rank > self.size:
+            raise IllegalEventError(f"worker {rank} of {self.size} cannot be added to a job that is {self.phase.value}")
+        if rank == self.size:
+            self.size += 1
+            self.restarts.add(policy)
+        else:
+            self.failures.replaced(rank)
+            self._sent = {(each, signum) for each, signum in self._sent if each != rank}
+        return self._start([rank], now)
 
     def _record(self, event: Report | Exited, now: float) -> None:
         match event:

@@ -84,6 +84,10 @@ class EventsFile:
         self._descriptor = os.memfd_create("telegrad-last-events")
         os.ftruncate(self._descriptor, size * LAST_EVENTS_BYTES)  # a page takes memory when it is written
 
+    def grow(self, size: int) -> None:
+        """Make room for the last events of so many workers in all."""
+        os.ftruncate(self._descriptor, size * LAST_EVENTS_BYTES)
+
     def variable(self, rank: int) -> dict[str, str]:
         """Return the environment variable of a worker."""
         return {EVENTS_VARIABLE: f"/proc/{os.getpid()}/fd/{self._descriptor}:{rank * LAST_EVENTS_BYTES}"}

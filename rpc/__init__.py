@@ -25,7 +25,13 @@ from .exactly_once.marks import exactly_once
 from .functions.mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
 from .functions.streaming import Stream, stream
 from .group.gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
-from .group.membership import on_worker_joined, on_worker_lost, wait_for_workers, wait_for_workers_async
+from .group.membership import (
+    leave_requested,
+    on_worker_joined,
+    on_worker_lost,
+    wait_for_workers,
+    wait_for_workers_async,
+)
 from .links.worker_info import WorkerInfo
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
 from .retries.marks import idempotent
@@ -78,6 +84,7 @@ __all__ = [
     "init_rpc",
     "init_rpc_async",
     "metrics",
+    "leave_requested",
     "observe",
     "on_worker_joined",
     "on_worker_lost",

@@ -11,6 +11,7 @@ import numpy as np
 from ...core import Tensor, default_generator
 from ...core.errors import CollectiveError, LinkCutError, WorkerLostError
 from ...core.futures import Future
+from ...core.job_credentials import asked_to_leave
 from ...data import ElasticSampler
 from ...nn import Module
 from ...optim import Optimizer
@@ -221,6 +222,7 @@ class ElasticTraining:
         before, group = self.completed, self._generation()
         try:
             self._prepared = self._sum(group)
+            self._leaving = self._leaving or asked_to_leave()
             self._planned = any_wants(group, self._leaving or self._members.leads_newcomers())
             self._commit()
         except ENDS_A_GENERATION as error:

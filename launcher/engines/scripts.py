@@ -11,14 +11,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ...core.job_credentials import GIVEN_UP
+from ...core.job_credentials import GIVEN_UP, LAUNCHER, LEAVE
 from ...core.job_records import LOG_VARIABLE
 from ..console import WorkerConsole
+from ..elastic import LauncherSocket, Scaling
 from ..environment import (
     INIT_METHOD_VARIABLE,
     next_rendezvous,
@@ -39,6 +40,7 @@ from ..supervisor import (
     SETTLE_SECONDS,
     UNKILLABLE_SECONDS,
     Abandoned,
+    Added,
     Event,
     Exited,
     Failed,
@@ -89,6 +91,7 @@ class ScriptEngine(Engine):
         self.left_running: list[int] = []  # process ids of what the workers left running; ended by now
         self.last_traces: dict[int, Path] = {}  # by rank, of workers that failed
         self.spec = spec
+        self.scaling = Scaling(self)
         self._log_dir = log_dir
         self._console = console
         self._progress = progress
@@ -125,8 +128,35 @@ class ScriptEngine(Engine):
             self._guardian = stack.enter_context(guardian(self._starter.mark, str(self.credentials.root)))
             stack.callback(self._end_leftovers)
             stack.enter_context(self._starter.watched(self.selector))
+            if self.spec.elastic:
+                stack.enter_context(closing(self._open_to_commands()))
             self.begin()
             self.run()
+
+    def _open_to_commands(self) -> LauncherSocket:
+        return LauncherSocket(self.credentials.root / LAUNCHER, self.selector, self.scaling.answer)
+
+    def add(self, name: str) -> None:
+        """Start one more worker, or a new one in the place of one that has ended well.
+
+        Raises:
+            ValueError: there are too many.
+        """
+        if name not in self.spec.workers:
+            self.spec = replace(self.spec, workers=(*self.spec.workers, name))
+            self._console.add_worker(name)
+            self.events_file.grow(len(self.spec.workers))
+            self._progress.growing(len(self.spec.workers))
+        rank = self.spec.workers.index(name)
+        self.post(Added(rank, self.spec.policies[rank]))
+
+    def ask_to_leave(self, name: str) -> None:
+        """Ask a worker to end between two steps; started again before it has left, it is asked no more."""
+        self.credentials.mark(name, LEAVE)
+
+    def tell(self, line: str) -> None:
+        """Tell the user of a change of the workers."""
+        self._progress.tell(line)
 
     def start(self, rank: int) -> int | None:
         name = self.spec.workers[rank]
@@ -169,13 +199,13 @@ class ScriptEngine(Engine):
     def _own_variables(self, name: str) -> dict[str, str]:
         """Return what the options set for a worker, and where the workers of this round of the job find one another.
 
-        Where workers are started again while others go on, that is a file: no worker has to outlive the others for it.
+        Where workers are started while others go on, that is a file: no worker has to outlive the others for it.
         """
         own = self.spec.variables_of(name)
         init_method = own.get(INIT_METHOD_VARIABLE) or self._starter.environment.get(INIT_METHOD_VARIABLE)
         if init_method:
             return own | {INIT_METHOD_VARIABLE: next_rendezvous(init_method, self._history.rounds)}
-        in_file = self.spec.restarts.widest.single and self._node is None
+        in_file = (self.spec.restarts.widest.single or self.spec.elastic) and self._node is None
         return own | (
             {INIT_METHOD_VARIABLE: f"file://{self.credentials.root}/{RENDEZVOUS_FILE}{self._history.rounds}"}
             if in_file
@@ -248,7 +278,7 @@ class ScriptEngine(Engine):
         rendezvous = (
             placement_environment(node.placement, node.listen_host)
             if node
-            else rendezvous_environment(len(self.spec.workers), self.port)
+            else rendezvous_environment(0 if self.spec.elastic else len(self.spec.workers), self.port)
         )
         return {"COLUMNS": str(self._console.columns), **rendezvous}
 

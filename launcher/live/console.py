@@ -39,15 +39,19 @@ class LiveConsole(WorkerConsole):
     """
 
     def __init__(self, workers: Sequence[str], stream: TextIO, rows: Callable[[], list[LiveRow]]) -> None:
+        self._names: list[str] = []
         super().__init__(workers, stream)
         self._terminal = stream
-        self._names = workers
         self._rows = rows
         self._last_lines: dict[str, str] = {}
         self._view = ""
         self._ended = False
         self._shown = 0  # lines of the view on the terminal
         self._render_at = time.monotonic() + RENDER_SECONDS
+
+    def add_worker(self, name: str) -> None:
+        super().add_worker(name)
+        self._names.append(name)
 
     @property
     def due(self) -> float | None:

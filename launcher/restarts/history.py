@@ -102,6 +102,11 @@ class RestartHistory:
         self._early: dict[int, tuple[tuple[int, str], int]] = {}  # by rank, or EVERYONE: kind of the last failures
         self._streaks: Counter[int] = Counter()  # by rank, or EVERYONE: failures since a long run
 
+    def grow(self) -> None:
+        """Note that the job has one worker more."""
+        self._workers += 1
+        self._most, self._within = self.rules.limit(self._workers)
+
     def decide(self, failure: WorkerFailure, others: tuple[int, ...], now: float) -> PastRestart | None:
         """Return the restart that follows from a failure; None if the job ends, and then ``refusal`` says why.
 

@@ -56,7 +56,7 @@ class WorkerRestarts:
         self.history = history
         self.stuck: int | None = None
         self.given_up: set[int] = set()
-        self._policies = policies
+        self._policies = [*policies]
         self._alone = alone
         self._settle, self._grace, self._unkillable = settle, grace, unkillable
         self._replaceable = {rank for rank, policy in enumerate(policies) if policy.single}
@@ -89,6 +89,17 @@ class WorkerRestarts:
         held = self._held_from()
         times = [ending.at for ending in self._ending.values() if self.stuck is None]
         return min([*times, *(at for rank, at in self._waiting.items() if rank >= held)], default=None)
+
+    def add(self, policy: RestartPolicy) -> None:
+        """Add a worker of the next rank."""
+        if policy.single:
+            self._replaceable.add(len(self._policies))
+        self._policies.append(policy)
+        self.history.grow()
+
+    def is_waiting(self, rank: int) -> bool:
+        """Return whether a worker has ended and is to be started again."""
+        return rank in self._waiting
 
     def started(self, rank: int, now: float) -> None:
         """Note that a worker's process is started."""
@@ -163,8 +174,13 @@ class WorkerRestarts:
         for other in rest:
             if other not in self._ending or self._ending[other].restarts_at is None:
                 self._ending[other] = _Ending(now, [signal.SIGTERM, signal.SIGKILL], now + restart.delay)
-        none_stays = len(self._waiting) + len(self._commanded) == len(self._policies)
-        self.history.rounds += none_stays and self._alone  # then they meet anew
+        self.history.rounds += self._alone and self._none_stays(failures)  # then they meet anew
+
+    def _none_stays(self, failures: FailureGraph) -> bool:
+        """Return whether all workers are to be started again, but for those that have ended well."""
+        coming = {*self._waiting, *self._commanded}
+        others = [failures.worker(rank) for rank in range(len(self._policies)) if rank not in coming]
+        return all(other.exit is not None and not other.failed for other in others)
 
     def _check_others(self, worker: WorkerRecord, failures: FailureGraph, running: Collection[int]) -> None:
         """Give up a worker that is to be started again soon, if all others have left the job meanwhile."""

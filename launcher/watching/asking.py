@@ -15,7 +15,8 @@ from typing import Any
 
 from ...core.errors import SerializationError
 from ...core.printable import printable
-from ...rpc.observing import DEBUG, OTHERS, CommandRequest, encode_record, peer_process
+from ...core.processes import peer_process
+from ...rpc.observing import DEBUG, OTHERS, CommandRequest, encode_record
 from .answers import AnswerReader, NoAnswerError, WorkerAnswer
 from .jobs import LocalJob, LocalWorker
 

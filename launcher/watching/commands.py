@@ -179,6 +179,52 @@ def kill(
     _run(end_workers, workers or [], job, grace, as_json)
 
 
+def scale(
+    counts: Annotated[
+        list[str],
+        typer.Argument(metavar="[JOB] ROLE=COUNT...", help="The job's id; numbers of workers, such as trainer=4."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Change how many workers of a role a job of `telegrad run --elastic` has.
+
+    More are started at once. To fewer, those of the highest numbers are asked to leave between two steps.
+    """
+    from .scale import scale_job
+
+    job, roles = (counts[0], counts[1:]) if "=" not in counts[0] else (None, counts)
+    if not roles:
+        refuse("say how many workers of a role you want, for example `telegrad scale worker=4`")
+    _run(scale_job, job, roles, as_json)
+
+
+def join(
+    job: Annotated[
+        str | None,
+        typer.Argument(metavar="[JOB]", help="Beginning of the job's id; the latest of this folder if not given."),
+    ] = None,
+    role: Annotated[str, typer.Option(metavar="ROLE", help="Its role; the only one if not given.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Start one more worker in a job of `telegrad run --elastic`."""
+    from .scale import join_job
+
+    _run(join_job, job, role, as_json)
+
+
+def leave(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Beginning of the job's id.", autocompletion=_jobs)],
+    workers: Annotated[
+        list[str], typer.Argument(metavar="WORKER...", help="Names of workers.", autocompletion=_workers)
+    ],
+    as_json: Json = False,
+) -> None:
+    """Ask workers of a job of `telegrad run --elastic` to leave between two steps."""
+    from .scale import leave_job
+
+    _run(leave_job, job, workers, as_json)
+
+
 def debug(
     workers: Workers = None,
     job: Job = None,
@@ -260,5 +306,5 @@ def dashboard(
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (ps, top, why, stack, memory, logs, dashboard, debug, metrics, kill):
+    for command in (ps, top, why, stack, memory, logs, dashboard, debug, metrics, scale, join, leave, kill):
         app.command(rich_help_panel=WATCHING)(command)

@@ -113,19 +113,20 @@ def find_jobs() -> list[LocalJob]:
     return sorted(found, key=lambda job: job.began)
 
 
-def choose_job(key: str | None = None, only_here: bool = False) -> LocalJob:
+def choose_job(key: str | None = None, only_here: bool = False, argument: str = "--job") -> LocalJob:
     """Return the job that is meant: that of the id; else the latest of the current folder; else the only one there is.
 
     Args:
         key: the beginning of its id; None without.
         only_here: without an id, take none of another folder.
+        argument: gives the id, for the errors.
 
     Raises:
         NoJobError: there is none, or there are several.
     """
     jobs = find_jobs()
     if key is not None:
-        return _by_key(jobs, key)
+        return _by_key(jobs, key, argument)
     here = [job for job in jobs if own_facts()["folder"] in job.folders]
     if here:
         return here[-1]
@@ -133,7 +134,7 @@ def choose_job(key: str | None = None, only_here: bool = False) -> LocalJob:
         return jobs[0]
     if not jobs:
         raise NoJobError("no job of yours runs on this machine")
-    raise NoJobError(f"no job runs in this folder; choose one with --job: {_listed(jobs)}")
+    raise NoJobError(f"no job runs in this folder; choose one with {argument}: {_listed(jobs)}")
 
 
 def choose_workers(job: LocalJob, names: Sequence[str]) -> list[LocalWorker]:
@@ -164,12 +165,12 @@ def check_readable(workers: Sequence[LocalWorker]) -> None:
             )
 
 
-def _by_key(jobs: list[LocalJob], key: str) -> LocalJob:
+def _by_key(jobs: list[LocalJob], key: str, argument: str) -> LocalJob:
     found = [job for job in jobs if key and job.key.startswith(key)]
     if len(found) == 1:
         return found[0]
     if found:
-        raise NoJobError(f"--job {printable(key)} means several jobs: {_listed(found)}")
+        raise NoJobError(f"{argument} {printable(key)} means several jobs: {_listed(found)}")
     running = f"these run: {_listed(jobs)}" if jobs else "none of yours runs on this machine"
     raise NoJobError(f"there is no job {printable(key)!r}; {running}")
 

@@ -1,4 +1,4 @@
-"""Membership, as user code sees it: callbacks for workers that are lost or join, and waiting for workers by name."""
+"""Membership, as user code sees it: callbacks for workers that are lost or join, waits by name, requests to leave."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.errors import AgentClosedError, ArgumentTypeError, ArgumentValueError, RpcTimeoutError, UnknownWorkerError
 from ...core.futures import Future, complete_once
+from ...core.job_credentials import asked_to_leave
 from ..current import current_agent
 from ..links.worker_info import WorkerInfo, check_name
 from ..options import UNSET_RPC_TIMEOUT, check_timeout
@@ -290,3 +291,12 @@ def _callable(function: str, callback: Any) -> Any:
     if not callable(callback):
         raise ArgumentTypeError(f"{function} calls a function; you gave {callback!r}")
     return callback
+
+
+def leave_requested() -> bool:
+    """Return whether this worker is asked to leave its job, by ``telegrad leave`` or ``telegrad scale``.
+
+    A program asks between two steps, and then ends: with ``shutdown`` and the exit code 0. ``collective.ElasticTraining`` asks
+    at each step. Only the launcher of ``telegrad run --elastic`` asks workers to leave.
+    """
+    return asked_to_leave()

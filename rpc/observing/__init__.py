@@ -10,7 +10,6 @@ from ...core.late_imports import late_imports
 if TYPE_CHECKING:
     from .causes import explain
     from .command_messages import DEBUG, MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
-    from .command_socket import peer_process
     from .explanation import Cause, Explanation
     from .json_records import decode_record, encode_record, read_record
     from .processes import ProcessLook, look_at_process, state_between
@@ -25,7 +24,6 @@ else:
                 ("DEBUG", "MOST_TIMEOUT", "OTHERS", "SELF", "CommandAnswer", "CommandMember", "CommandRequest"),
                 ".command_messages",
             ),
-            "peer_process": ".command_socket",
             "Cause": ".explanation",
             "Explanation": ".explanation",
             "decode_record": ".json_records",
@@ -57,7 +55,6 @@ __all__ = [
     "explain",
     "look_at_process",
     "SampledStacks",
-    "peer_process",
     "read_record",
     "state_between",
 ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import struct
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ...core.errors import SerializationError, TelegradError
 from ...core.job_records import FORMAT
+from ...core.processes import peer_process
 from ..threads.ioloop import acquire_loop, call_on_loop, release_loop
 from .command_client import CommandClient
 from .command_messages import (
@@ -47,7 +47,6 @@ QUICK_PARTS = frozenset(("calls", "requests", "contexts", "links", "logged", "lo
 MOST_QUICK_CALLS = 100  # calls and requests under way
 ANSWER_SECONDS = 10.0  # for a client to take its answer
 JOINING = "it waits in init_rpc for the other workers"
-CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
 class CommandSocket:
@@ -298,11 +297,3 @@ def _not_joined(request: CommandRequest) -> NoReturn:
 
 def _is_same_user(client: socket.socket) -> bool:
     return peer_process(client)[1] == os.geteuid()
-
-
-def peer_process(connection: socket.socket) -> tuple[int, int]:
-    """Return process and user of the other end of a Unix socket's connection, as the kernel knows them."""
-    process, user, _ = CREDENTIALS.unpack(
-        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    )
-    return process, user

@@ -100,6 +100,12 @@ def test_a_training_that_goes_on_ends_with_the_same_bits(tmp_path, run_python):
     assert all(np.array_equal(value.numpy(), found[name].numpy()) for name, value in expected.items())
 
 
+def test_an_elastic_training(tmp_path, run_python):
+    options = ("3", "--elastic", FOLDER / "elastic_digits.py", "--steps", "40")
+    output = run_python(*LAUNCHER, *options, cwd=tmp_path)
+    assert output.count("40 steps in") == 3 and "step 0: worker" in output
+
+
 def test_the_overlap_of_a_backward(tmp_path, run_python):
     output = run_python(*LAUNCHER, "2", FOLDER / "overlap.py", "--steps", "1", "--out", "here", cwd=tmp_path)
     backward, step = map(float, re.search(r"backward ([\d.]+) ms, with means ([\d.]+) ms", output).groups())
