@@ -44,7 +44,7 @@ guests: .venv/guests/installed ## an environment with the libraries whose arrays
 
 .venv/guests/installed: .venv/installed
 	@$(PYTHON) -m venv .venv/guests
-	@.venv/guests/bin/pip install --quiet --disable-pip-version-check --no-compile "$(TORCH)" jax array-api-strict numpy
+	@.venv/guests/bin/pip install --quiet --disable-pip-version-check --no-compile "$(TORCH)" jax optax array-api-strict numpy
 	@for site in .venv/guests/lib/python*/site-packages; do (cd .venv/lib/python*/site-packages && pwd) > $$site/telegrad.pth; done
 	@cp .venv/lib/python*/site-packages/__editable__* .venv/guests/lib/python*/site-packages/
 	@touch $@

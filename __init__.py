@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from . import data as data
     from . import distributions as distributions
     from . import func as func
+    from . import interop as interop
     from . import launcher as launcher
     from . import nn as nn
     from . import optim as optim
@@ -122,6 +123,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "data",
         "distributions",
         "func",
+        "interop",
         "launcher",
         "nn",
         "optim",

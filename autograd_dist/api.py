@@ -19,6 +19,7 @@ from .contexts import Context, Contexts, contexts_of, current_context
 from .edges import as_tensor, edge_of
 from .graph import ContextGraph
 from .local_pass import Feeds
+from .parameter_trees import Parameters
 
 
 @contextmanager
@@ -121,6 +122,11 @@ class _Gradients(dict[Any, Any]):
     """Gradients by leaf. The usual ``KeyError`` would print all elements of the tensor."""
 
     def __missing__(self, leaf: Any) -> Any:
+        if type(leaf) is Parameters:
+            raise KeyError(
+                "no backward of this context reached these parameters on this worker; write .get(parameters) if they need "
+                "not take part"
+            )
         if as_tensor(leaf) is None:
             raise KeyError(
                 f"the keys of get_gradients() are leaf tensors of this worker; you gave {type(leaf).__name__}"

@@ -1,4 +1,4 @@
-"""Edges for gradients of tensors that leave a worker: into our own graph, or into that of PyTorch."""
+"""Edges for gradients of tensors that leave a worker: into our own graph, where calls of JAX are too, or into PyTorch's."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ def edge_of(graph: ContextGraph, tensor: Tensor) -> Edge | None:
 
     Args:
         graph: the context's graph.
-        tensor: a tensor of ours, or the stand-in for one of PyTorch, that requires grad.
+        tensor: a tensor of ours, or the stand-in for one of another library, that requires grad.
     """
     if type(tensor) is not LibraryTensor:
         return gradient_edge(tensor)
+    if tensor.library.name != "torch":
+        edge = tensor.library.edge(tensor.original)
+        tensor._requires_grad = edge is not None
+        return edge
     planner = graph.library_part or _make_planner(graph)
     tensor._requires_grad = planner.records()
     return planner.edge(tensor.original, graph.next_order()) if tensor._requires_grad else None

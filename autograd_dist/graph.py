@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from ..core.errors import AutogradError
 from ..core.extend import Array, Edge, Node, profiles
 from ..core.profiler import record_function
+from .parameter_trees import Parameters
 
 
 def make_message_id(sender: int, number: int) -> int:
@@ -174,7 +175,7 @@ class ContextGraph:
             return list(self._receives.values())
 
     def accumulate(self, leaf: Any, gradient: Any) -> None:
-        """Add to the gradient of a leaf of this worker, ours or PyTorch's. The leaf's ``.grad`` does not change.
+        """Add to the gradient of a leaf of this worker, ours, PyTorch's or JAX's. The leaf's ``.grad`` does not change.
 
         The sum is computed without the lock, because it may be a user's code. If another thread has added a gradient during
         that time, the sum is computed again.
@@ -183,7 +184,7 @@ class ContextGraph:
         with self._lock:
             former = self._gradients.setdefault(id(leaf), first)
         while former is not first:
-            total = (leaf, _sum(former[1], gradient))
+            total = (leaf, _sum(leaf, former[1], gradient))
             with self._lock:
                 latest = self._gradients[id(leaf)]
                 if latest is former:
@@ -204,8 +205,10 @@ class ContextGraph:
         return dict(entries)
 
 
-def _sum(former: Any, gradient: Any) -> Any:
-    """Return the sum of two gradients. PyTorch adds a sparse one to a dense one in this order only."""
+def _sum(leaf: Any, former: Any, gradient: Any) -> Any:
+    """Return the sum of two gradients of a leaf. PyTorch adds a sparse one to a dense one in this order only."""
+    if type(leaf) is Parameters:
+        return leaf.sum(former, gradient)
     if getattr(former, "is_sparse", False) and not getattr(gradient, "is_sparse", True):
         return gradient + former
     return former + gradient

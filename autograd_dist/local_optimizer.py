@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from ..rpc.extend import current_agent
 from ..rref import RRef
 from .contexts import contexts_of
 from .edges import as_tensor
+from .parameter_trees import Parameters
 from .step_queue import StepQueue
+from .tree_optimizer import TreeOptimizer
 
 
 class LocalOptimizer:
@@ -36,7 +39,8 @@ class LocalOptimizer:
     ) -> None:
         self.parameters: list[Any] = [_parameter(reference) for reference in parameters]
         self.twins = self.parameters if hogwild else [_twin(parameter) for parameter in self.parameters]
-        self.optimizer = optimizer_class(self.twins, *args, **kwargs)
+        make = partial(TreeOptimizer, optimizer_class) if _are_trees(self.parameters) else optimizer_class
+        self.optimizer = make(self.twins, *args, **kwargs)
         self.hogwild = hogwild
         for parameter in [each for each in self.parameters if isinstance(each, Tensor)] if hogwild else ():
             ignore_changes(parameter)  # backward passes of others go on while a step writes into it
@@ -125,6 +129,20 @@ def _twin(parameter: Any) -> Any:
 
 def _parameter(reference: RRef) -> Any:
     value = reference.local_value()
-    if as_tensor(value) is None:
+    if type(value) is not Parameters and as_tensor(value) is None:
         raise TypeError(f"params_rref must refer to tensors; {reference!r} refers to a {type(value).__name__}")
     return value
+
+
+def _are_trees(parameters: Sequence[Any]) -> bool:
+    """Return whether the parameters are trees of arrays, which JAX's optimizers update.
+
+    Raises:
+        TypeError: some are, and some are not: no optimizer updates both.
+    """
+    kinds = {type(parameter) is Parameters for parameter in parameters}
+    if len(kinds) > 1:
+        raise TypeError(
+            f"params_rref refers to trees of JAX and to tensors on worker {current_agent().name!r}; make an optimizer for each"
+        )
+    return kinds.pop()

@@ -71,7 +71,7 @@ from .threads.timers import Batch
 from .wire.failures import RemoteTraceback, callees_traceback
 from .wire.header import Flag, FrameKind
 from .wire.libraries.array_library import ArrayLibrary, LibraryTensor, PackedArray
-from .wire.libraries.registry import library_of, register_arrays
+from .wire.libraries.registry import MissingLibraryError, library_named, library_of, register_arrays
 from .wire.messages import Incoming, Interceptor, Method, Outgoing
 
 __all__ = [
@@ -109,6 +109,7 @@ __all__ = [
     "Lane",
     "LibraryTensor",
     "MembershipEvents",
+    "MissingLibraryError",
     "Method",
     "Later",
     "ObservedContext",
@@ -159,6 +160,7 @@ __all__ = [
     "is_async_execution",
     "keys_of_requests",
     "label_parts",
+    "library_named",
     "library_of",
     "observe_worker",
     "open_agents",

@@ -32,6 +32,7 @@ LAYERS = {
     "checkpoint": 3,
     "pipelining": 3,
     "agents": 4,
+    "interop": 4,
     "launcher": 5,
     "examples": 5,
     "testing": 6,

@@ -34,8 +34,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=at_least_one, default=4, help="how many workers (default %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")
     parser.add_argument("--on", choices=["processes", "simulator"], help="only these (default: both)")
-    about = "of the tensors: torch needs PyTorch, and has no simulator (default %(default)s)"
-    parser.add_argument("--library", choices=["telegrad", "torch"], default="telegrad", help=about)
+    about = "of the tensors: torch needs PyTorch, mixed needs JAX, too; both have no simulator (default %(default)s)"
+    parser.add_argument("--library", choices=["telegrad", "torch", "mixed"], default="telegrad", help=about)
     return parser.parse_args(arguments)
 
 

@@ -17,20 +17,40 @@ PLACES = ([0, 1, 3, 3], [2, 0, 1, 2])
 
 
 class Leaves:
-    """The leaves that one worker owns, by plan and number."""
+    """The leaves that one worker owns, by plan and number.
 
-    def __init__(self) -> None:
+    Args:
+        library: the worker's library.
+        mixed: other workers have other libraries.
+    """
+
+    def __init__(self, library: str = "telegrad", mixed: bool = False) -> None:
+        self.library = library
+        self.mixed = mixed
         self.made: dict[tuple[str, int, int], Any] = {}
 
 
-def make_leaf(plan: Plan, number: int) -> Any:
-    """Return a new leaf of a plan, of float64."""
-    rng = np.random.default_rng((plan.seed, number))
-    values = rng.standard_normal(SHAPE)
-    if plan.library == "torch":
+def leaf_values(plan: Plan, number: int) -> Any:
+    """Return the elements of a leaf, of float64."""
+    return np.random.default_rng((plan.seed, number)).standard_normal(SHAPE)
+
+
+def make_leaf(plan: Plan, number: int, library: str) -> Any:
+    """Return a new leaf of a plan.
+
+    Args:
+        plan, number: which leaf.
+        library: its library.
+    """
+    values = leaf_values(plan, number)
+    if library == "torch":
         import torch
 
         return torch.from_numpy(values).requires_grad_()
+    if library == "jax":
+        from ...interop.jax import Parameters
+
+        return Parameters(values)
     if not plan.leaves[number].sparse:
         return Tensor(values, requires_grad=True)
     return sparse_coo_tensor(PLACES, values[PLACES], SHAPE, requires_grad=True)
@@ -38,15 +58,33 @@ def make_leaf(plan: Plan, number: int) -> Any:
 
 def own_leaf(plan: Plan, number: int) -> Any:
     """Return a leaf of this worker; it is made when it is asked for first."""
-    made, key = current_agent().part(Leaves).made, (plan.mode, plan.seed, number)
-    if key not in made:
-        made[key] = make_leaf(plan, number)
-    return made[key]
+    leaves, key = current_agent().part(Leaves), (plan.mode, plan.seed, number)
+    if key not in leaves.made:
+        leaves.made[key] = make_leaf(plan, number, leaves.library)
+    return leaves.made[key]
+
+
+def leaf_value(plan: Plan, number: int) -> Any:
+    """Return a leaf of this worker as a tensor of the context's graph."""
+    leaf = own_leaf(plan, number)
+    if current_agent().part(Leaves).library != "jax":
+        return leaf
+    from ...interop.jax import call
+
+    return call(_same, leaf)
+
+
+def _same(tree: Any) -> Any:
+    return tree
 
 
 def gradient_of(gradient: Any) -> Gradient:
     """Return a gradient as data."""
-    return None if gradient is None else (gradient.to_dense().numpy(force=True), gradient.is_sparse)
+    if gradient is None:
+        return None
+    if not hasattr(gradient, "is_sparse"):
+        return np.asarray(gradient), False  # it is of JAX
+    return gradient.to_dense().numpy(force=True), gradient.is_sparse
 
 
 def take_gradient(plan: Plan, number: int, context_id: int) -> Gradient:

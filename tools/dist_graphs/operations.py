@@ -19,7 +19,7 @@ ROWS = (1, 1, 3)  # of the table that is looked up
 
 def dense(value: Tensor) -> Tensor:
     """Return a tensor as a dense one."""
-    return value.to_dense() if value.is_sparse else value
+    return value.to_dense() if getattr(value, "is_sparse", False) else value
 
 
 def looked_up(table: Tensor, other: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from .operations import DETACHING, OF_LEAVES, OPERATIONS, SPARSE
 
 SHAPE = (4, 3)
 MOST_STEPS = 12
+MOST_LEAVES = 8  # of a tree
 WAYS = ("here", "call", "reference", "async function", "promise", "proxy", "object", "on and on")
 BLOCKING_WAYS = ("rpc_sync", "to_here")  # not in the simulator, whose single thread cannot block
 SPARSE_SHARE = 0.4
@@ -54,7 +55,7 @@ class Plan:
         steps: its operations, in order.
         used: numbers of the values that are added up.
         passes: how many backward passes there are.
-        library: "telegrad", or "torch": the library of its tensors.
+        library: "telegrad", or "torch": the library of its tensors. "mixed": each worker has its own.
     """
 
     seed: int
@@ -74,24 +75,40 @@ def make_plan(seed: int, workers: int, mode: str, blocking: bool, library: str =
         workers: number of workers.
         mode: "smart", or "fast": then every value contributes to the loss.
         blocking: calls may block their thread.
-        library: library of its tensors. Leaves of "torch" are dense, because sparse tensors of PyTorch cannot be sent.
+        library: library of its tensors. Only leaves of "telegrad" are sparse, because others cannot be sent. Every third
+            "mixed" expression is a tree: each value is used once.
     """
     rng = random.Random(f"{seed}/{mode}")
+    tree = library == "mixed" and seed % 3 == 0
     ways = WAYS + BLOCKING_WAYS if blocking else WAYS
     leaves = tuple(
         Leaf(rng.randrange(workers), rng.random() < SPARSE_SHARE and library == "telegrad")
-        for _ in range(rng.randint(1, workers + 1))
+        for _ in range(rng.randint(2, MOST_LEAVES) if tree else rng.randint(1, workers + 1))
     )
     steps: list[Step] = []
-    for _ in range(rng.randint(1, MOST_STEPS)):
-        steps.append(_step(rng, leaves, len(leaves) + len(steps), workers, ways, mode))
-    return Plan(seed, mode, leaves, tuple(steps), _used(rng, leaves, steps, mode), rng.choice((1, 1, 2)), library)
+    for _ in range(rng.randint(1, len(leaves) - 1 if tree else MOST_STEPS)):
+        values = len(leaves) + len(steps)
+        inputs = _two_unused(rng, values, steps) if tree else (rng.randrange(values), rng.randrange(values))
+        steps.append(_step(rng, leaves, inputs, workers, ways, mode))
+    used = _used(rng, leaves, steps, "fast" if tree else mode)
+    return Plan(seed, mode, leaves, tuple(steps), used, rng.choice((1, 1, 2)), library)
+
+
+def _two_unused(rng: random.Random, values: int, steps: list[Step]) -> tuple[int, int]:
+    used = {number for step in steps for number in step.inputs}
+    first, second = rng.sample([number for number in range(values) if number not in used], 2)
+    return first, second
 
 
 def _step(
-    rng: random.Random, leaves: tuple[Leaf, ...], values: int, workers: int, ways: tuple[str, ...], mode: str
+    rng: random.Random,
+    leaves: tuple[Leaf, ...],
+    inputs: tuple[int, int],
+    workers: int,
+    ways: tuple[str, ...],
+    mode: str,
 ) -> Step:
-    first, second = rng.randrange(values), rng.randrange(values)
+    first, second = inputs
     if first < len(leaves) and leaves[first].sparse:
         names = [*SPARSE]
     else:

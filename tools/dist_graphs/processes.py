@@ -13,11 +13,13 @@ from typing import Any
 from ...agents import init_rpc
 from ...autograd_dist import backward, backward_async
 from ...core.extend import Tensor
+from ...core.futures import wait_all
 from ...launcher import spawn
-from ...rpc import shutdown
+from ...rpc import rpc_async, shutdown
 from ...rpc.extend import current_agent
 from .compare import differences, gradients_across
 from .leaves import Leaves
+from .libraries import library_at, use_library
 from .plan import make_plan
 
 MODES = ("smart", "fast")
@@ -26,6 +28,8 @@ Problems = dict[str, list[str]]  # by seed and mode
 
 def check(seeds: range, workers: int, library: str = "telegrad") -> tuple[int, Problems]:
     """Run the expressions of some seeds, in both modes, on processes that this function starts and ends.
+
+    In mixed expressions the first worker's library changes from seed to seed.
 
     Args:
         seeds: the seeds.
@@ -43,8 +47,10 @@ def check(seeds: range, workers: int, library: str = "telegrad") -> tuple[int, P
 
 
 def _work(rank: int, first: int, end: int, path: str, library: str) -> None:
+    if library == "mixed":
+        _widen_jax()
     init_rpc(f"w{rank}")
-    current_agent().add_part(Leaves())
+    current_agent().add_part(Leaves(library, library == "mixed"))
     if rank == 0:
         outcomes = list(_outcomes(range(first, end), int(os.environ["WORLD_SIZE"]), library))
         wrong = {name: problems for name, problems in outcomes if problems}
@@ -52,8 +58,16 @@ def _work(rank: int, first: int, end: int, path: str, library: str) -> None:
     shutdown()
 
 
+def _widen_jax() -> None:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+
 def _outcomes(seeds: range, workers: int, library: str) -> Iterator[tuple[str, list[str]]]:
     for seed in seeds:
+        if library == "mixed":
+            wait_all([rpc_async(rank, use_library, (library_at(library, seed + rank),)) for rank in range(workers)])
         for mode in MODES:
             plan = make_plan(seed, workers, mode, blocking=True, library=library)
             try:

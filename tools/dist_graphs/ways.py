@@ -9,10 +9,17 @@ from ...core.extend import Tensor
 from ...core.futures import Future
 from ...rpc import functions, rpc_async, rpc_sync
 from ...rref import RRef, remote
-from .operations import apply
+from .libraries import apply_here, compute, double
 from .plan import Step
 
 Value: TypeAlias = Any
+# How each way changes the result of the operation.
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "promise": lambda result: result + 0.25,
+    "on and on": lambda result: result * 1.5,
+    "rpc_sync": lambda result: result - 0.25,
+    "to_here": lambda result: result - 0.25,
+}
 
 
 async def here(value: Value) -> Tensor:
@@ -25,18 +32,19 @@ async def here(value: Value) -> Tensor:
 
 async def apply_there(name: str, left: Value, right: Value) -> Tensor:
     """Run an operation on tensors and references."""
-    return apply(name, await here(left), await here(right))
+    return apply_here(name, await here(left), await here(right))
 
 
 async def pass_on(name: str, left: Value, right: Value, to: int) -> Tensor:
     """Have another worker run an operation, and use its result."""
-    return await rpc_async(to, apply_there, (name, left, right)) * 1.5
+    return compute(CHANGES["on and on"], await rpc_async(to, apply_there, (name, left, right)))
 
 
 @functions.async_execution
 def promise(name: str, left: Value, right: Value, to: int) -> Future[Tensor]:
     """Have another worker run an operation, and hold no thread meanwhile."""
-    return rpc_async(to, apply_there, (name, left, right)).then(lambda done: done.value() + 0.25)
+    done = rpc_async(to, apply_there, (name, left, right))
+    return done.then(lambda done: compute(CHANGES["promise"], done.value()))
 
 
 class Applier:
@@ -61,13 +69,13 @@ class Box:
 async def apply_to_box(name: str, box: Box, more: bool) -> Box:
     """Run an operation on what is in an object, and return another; ``more``: with a tensor that nothing needs."""
     left, right = await here(box.left), await here(box.inside["right"][0])
-    return Box(apply(name, left, right), left * 2.0 if more else None)
+    return Box(apply_here(name, left, right), compute(double, left) if more else None)
 
 
 def block(name: str, left: Value, right: Value, to: int) -> Tensor:
     """Run an operation in a thread that blocks: it fetches, and calls another worker."""
     left, right = (value.to_here() if isinstance(value, RRef) else value for value in (left, right))
-    return rpc_sync(to, apply, (name, left, right)) - 0.25
+    return compute(CHANGES["rpc_sync"], rpc_sync(to, apply_here, (name, left, right)))
 
 
 # -- the ways
@@ -97,7 +105,7 @@ async def _rpc_sync(step: Step, left: Value, right: Value) -> Value:
 
 
 async def _call(step: Step, left: Value, right: Value) -> Value:
-    return await rpc_async(step.at, apply, (step.operation, await here(left), await here(right)))
+    return await rpc_async(step.at, apply_here, (step.operation, await here(left), await here(right)))
 
 
 def _awaited(function: Callable[..., Any], *more: str) -> Callable[[Step, Value, Value], Awaitable[Value]]:
@@ -122,13 +130,6 @@ RUN: dict[str, Callable[[Step, Value, Value], Awaitable[Value]]] = {
     "on and on": _awaited(pass_on, "to"),
     "rpc_sync": _rpc_sync,
     "to_here": _to_here,
-}
-# How each changes the result of the operation, for the same expression in one process.
-CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
-    "promise": lambda result: result + 0.25,
-    "on and on": lambda result: result * 1.5,
-    "rpc_sync": lambda result: result - 0.25,
-    "to_here": lambda result: result - 0.25,
 }
 
 

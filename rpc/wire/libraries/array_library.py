@@ -59,6 +59,17 @@ class ArrayLibrary:
         """
         return self.unpack(array, details, False)
 
+    def edge(self, value: Any) -> Edge | None:
+        """Return node and slot of our graph for the gradient of an array, if the library has no graph of its own.
+
+        Args:
+            value: an array of the library.
+
+        Returns:
+            ``None`` for an array that requires no grad.
+        """
+        return None
+
 
 class LibraryTensor(Tensor):
     """Tensor over the memory of another library's array, for which it stands in the tables of a message that is sent.

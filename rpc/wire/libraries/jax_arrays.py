@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from .array_edges import ArrayEdges
 from .array_library import ArrayLibrary, PackedArray
 
 if TYPE_CHECKING:
-    from ....core.extend import Array
+    from ....core.extend import Array, Edge
 
 JAX_INTEGERS = {1: np.uint8, 2: np.uint16}
 """By bytes of an element: what elements travel as whose type NumPy does not have, such as bfloat16."""
 
 
 class JaxArrays(ArrayLibrary):
-    """Adapter of JAX. The details are the name of a type unknown to NumPy, and the kind of a key of random numbers."""
+    """Adapter of JAX. The details are the name of a type unknown to NumPy, and the kind of a key of random numbers.
+
+    JAX's arrays have no graph. Those that arrived in an autograd context, or that a recorded call returned, are in a table.
+    """
 
     name = "jax"
     install = "jax"
+
+    def __init__(self) -> None:
+        self._edges = ArrayEdges()
 
     def pack(self, value: Any) -> PackedArray | None:
         """Return an array as what travels; ``None`` if the object is no array."""
@@ -33,7 +40,8 @@ class JaxArrays(ArrayLibrary):
             key, value = str(jax.random.key_impl(value)), jax.random.key_data(value)
         array: Any = np.asarray(value)
         name = array.dtype.name if array.dtype.kind == "V" or array.dtype.type.__module__ != "numpy" else ""
-        return PackedArray(array.view(JAX_INTEGERS[array.itemsize]) if name else array, (name, key))
+        packed = array.view(JAX_INTEGERS[array.itemsize]) if name else array
+        return PackedArray(packed, (name, key), self._edges.find(value) is not None)
 
     def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
         """Return the array of a ``PackedArray`` that arrived, over the same memory where JAX can use it.
@@ -53,6 +61,23 @@ class JaxArrays(ArrayLibrary):
             )
         made = jax.numpy.asarray(array)
         return jax.random.wrap_key_data(made, impl=key) if key else made
+
+    def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
+        """Return the array of one that arrived as the output of a node.
+
+        Args:
+            array, details, edge: see ``ArrayLibrary.connect``.
+        """
+        return self.record(self.unpack(array, details, False), edge)
+
+    def record(self, array: Any, edge: Edge) -> Any:
+        """Return an array, which is from now on the output of a node of our graph."""
+        self._edges.set(array, edge)
+        return array
+
+    def edge(self, value: Any) -> Edge | None:
+        """Return node and slot of our graph for the gradient of an array; ``None`` if it is not recorded."""
+        return self._edges.find(value)
 
 
 def _problem(value: Any) -> str:
