@@ -49,6 +49,7 @@ class LoggedGroup:
         Runs on the I/O loop. None are returned if this member leaves, or cannot read the file now: the worker asks again.
         """
         await self._later(self._tend)
+        self._check_lowest()
         return [] if self._agent.closed else [peer.record for peer in self._agent.peers if not peer.gone]
 
     def _lost(self, peer: Peer) -> None:
@@ -59,8 +60,16 @@ class LoggedGroup:
             self._later(self._tend)
 
     def _is_lowest(self) -> bool:
-        peers = self._agent.peers
-        return self._agent.number == min(number for number in peers.numbers() if not peers.at(number).gone)
+        return self._agent.number == self._lowest().number
+
+    def _lowest(self) -> Peer:
+        live = (peer for peer in map(self._agent.peers.at, self._agent.peers.numbers()) if not peer.gone)
+        return min(live, key=lambda peer: peer.number)
+
+    def _check_lowest(self) -> None:
+        """Connect to the member of the lowest number: if it died before it was connected to all, no other would notice."""
+        if not self._agent.closed and not self._is_lowest():
+            self._agent.sessions.dial_missing(self._lowest())
 
     def _tend(self) -> None:
         """Take the workers that have come into account; at the lowest number, tell the file of losses and watch the others."""

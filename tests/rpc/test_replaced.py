@@ -13,6 +13,7 @@ from telegrad.core.job_credentials import GIVEN_UP
 from telegrad.launcher.credentials import CredentialFolders
 from telegrad.rpc.extend import Gathering, shut_down
 from telegrad.rpc.group.gathering import TICKET_BITS
+from telegrad.rpc.group.logged_group import LoggedGroup
 
 
 class Job:
@@ -232,3 +233,14 @@ def test_a_place_that_its_launcher_has_given_up_is_waited_for_no_more(job, reque
             with pytest.raises(WorkerLostError, match="'w1'"):
                 each.wait()
     end_together([a, c])
+
+
+def test_the_death_of_the_one_that_watches_is_noticed_though_it_was_connected_to_none(job, monkeypatch):
+    with monkeypatch.context() as patch:
+        for action in ("_tend_soon", "_on_close"):  # it is killed before it dials any
+            patch.setattr(LoggedGroup, action, lambda self: None)
+        agents = job.meet()
+    first = next(agent.rank for agent in agents if agent.number == 0)
+    job.break_down(first)
+    agents[first] = job.start(first, init_timeout=30)
+    end_together(agents)
