@@ -201,10 +201,10 @@ class FailureGraph:
     def _first(self) -> WorkerRecord | None:
         """Return the worker that failed first; if it reported nothing, one that was killed at the same time."""
         first = next((worker for worker in self.failed() if worker.rank not in self.excused), None)
-        if first is None or first.raised or first.exit is None:
+        if first is None or first.raised or first.exit is None or first.exit.killed:
             return first
         since = first.exit.at
-        killed = (end for end in self.exits if end.killed and end.at - since <= SAME_TIME_SECONDS)
+        killed = (end for end in self.exits if end.killed and abs(end.at - since) <= SAME_TIME_SECONDS)
         return self.worker(next(killed, first.exit).rank)
 
     def _in_order(self) -> Iterator[WorkerRecord]:

@@ -1,6 +1,8 @@
 """Log of a worker on disk: one file, and the one before it, so that a program that writes without end fills no disk."""
 
+import fcntl
 import os
+import stat
 from pathlib import Path
 
 from ..errors import LogDirError
@@ -25,7 +27,7 @@ class WorkerLog:
         restart: how often the worker has been started again; if it was, the file goes on after a line that says so.
 
     Raises:
-        LogDirError: it cannot be written.
+        LogDirError: it cannot be written, or another launcher writes it.
     """
 
     def __init__(self, path: Path, restart: int = 0) -> None:
@@ -33,9 +35,11 @@ class WorkerLog:
         self._file: int | None = None
         self._files = 1
         try:
+            self._open(fresh=not restart)
             if not restart:
                 earlier(path).unlink(missing_ok=True)  # of another job
-            self._open(os.O_APPEND if restart else os.O_TRUNC)
+        except BlockingIOError:
+            raise LogDirError(f"another job that runs writes the log {str(path)!r}") from None
         except OSError as error:
             raise LogDirError(f"the log {str(path)!r} cannot be written: {error.strerror}") from error
         if restart:
@@ -61,9 +65,29 @@ class WorkerLog:
             os.close(self._file)
             self._file = None
 
-    def _open(self, how: int = os.O_TRUNC) -> None:
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | how, 0o666)
-        self._size = os.fstat(self._file).st_size
+    def _open(self, fresh: bool = True) -> None:
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        about = os.fstat(self._file)
+        if stat.S_ISREG(about.st_mode):
+            self._lock()
+        if fresh and about.st_size:
+            os.ftruncate(self._file, 0)
+        self._size = 0 if fresh else about.st_size
+
+    def _lock(self) -> None:
+        """Keep other launchers from writing the file, until it is closed.
+
+        Raises:
+            BlockingIOError: one does.
+        """
+        assert self._file is not None, "it was opened"
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise
+        except OSError:  # this file system has no locks
+            pass
 
     def _turn(self) -> None:
         self.close()

@@ -55,3 +55,15 @@ def test_the_end_of_a_traceback_is_found_where_a_file_began_in_it(path):
 def test_a_log_that_cannot_be_written(tmp_path):
     with pytest.raises(LogDirError, match="cannot be written: No such file"):
         WorkerLog(tmp_path / "nowhere" / "worker0.log")
+
+
+def test_a_log_that_another_job_writes_is_left_as_it_is(path):
+    first = WorkerLog(path)
+    first.write(b"first\n")
+    with pytest.raises(LogDirError, match="another job that runs writes the log"):
+        WorkerLog(path)
+    first.close()
+    assert path.read_bytes() == b"first\n"
+    again = WorkerLog(path, restart=1)
+    again.close()
+    assert path.read_bytes() == b"first\n--- telegrad: restart 1 of worker0 ---\n"

@@ -222,6 +222,19 @@ def test_one_whose_role_is_never_ends_the_job_and_the_killed_worker_is_named():
     assert supervisor.phase is JobPhase.FINISHED and supervisor.cause.rank == 1 and supervisor.exit_code == 137
 
 
+def test_the_cause_is_the_one_that_is_not_started_again_and_none_that_waits_for_its_restart():
+    supervisor, now = begun(ONE, ONE, ONE), 1.0
+    for _ in range(2):
+        supervisor.handle(Exited(1, -signal.SIGSEGV), now)
+        now += 0.5
+        assert supervisor.handle(Wake(), now) == [Start(1)]
+    supervisor.handle(Exited(0, -KILL), now)
+    supervisor.handle(Exited(1, -signal.SIGSEGV), now + 0.05)
+    assert supervisor.phase is JobPhase.ENDING
+    supervisor.handle(Exited(2, -TERM), now + 0.1)
+    assert supervisor.cause.rank == 1 and "3 times in a row" in supervisor.restarts.history.refusal
+
+
 def test_it_does_not_wait_for_the_replacement_of_the_worker_that_it_blames():
     supervisor = begun(NEVER, ONE)
     supervisor.handle(Exited(1, -KILL), 20.0)
