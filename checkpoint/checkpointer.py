@@ -89,7 +89,7 @@ class Checkpointer:
             raise ValueError(f"own names {unknown}, and the parts are {[*self._parts]}")
         self._own = {name for name, part in self._parts.items() if name in own or is_own(part)}
         self._sharded = {name for name, part in self._parts.items() if is_sharded(part)} - self._own
-        self._pausable = [part for part in self._parts.values() if isinstance(part, Pausable)]
+        self._pausable = {name: part for name, part in self._parts.items() if isinstance(part, Pausable)}
         self._job = Job(group)
         self._process = os.getpid()
         self._lock: WriterLock | NoLock | None = None
@@ -170,7 +170,7 @@ class Checkpointer:
         """Return the states as they are now; what other threads change is paused until ``_write_snapshot`` has the copies."""
         paused = []
         try:
-            for part in self._pausable:
+            for part in self._pausable.values():
                 part.pause()
                 paused.append(part)
             return Snapshot(self._states(), self._parts.values(), self._buffers)
@@ -180,7 +180,7 @@ class Checkpointer:
             raise
 
     def _go_on(self) -> None:
-        for part in self._pausable:
+        for part in self._pausable.values():
             part.go_on()
 
     def _checked(self, step: Any) -> int:
@@ -210,9 +210,8 @@ class Checkpointer:
             self._go_on()
         self._job.all_do(snapshot.check)
         self._write(step, metric, snapshot.states)
-        for name, each in self._parts.items():
-            if isinstance(each, Pausable):
-                each.saved(snapshot.states[name])
+        for name, part in self._pausable.items():
+            part.saved(snapshot.states[name])
         snapshot.release()
 
     def _write(self, step: int, metric: float | None, states: dict[str, Any]) -> None:

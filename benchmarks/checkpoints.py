@@ -1,0 +1,145 @@
+"""Benchmark of checkpoints: ``python -m telegrad.benchmarks.checkpoints``.
+
+It trains a model with Adam and saves it: how long a step pauses, how long saving and restoring take beside a plain write
+and read of as many bytes, and whether damage at random bytes is found. It exits with 1 if some is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import telegrad as tg
+
+from ..checkpoint import Checkpointer, verify
+
+_WIDTH = 512  # of a layer: 1 MiB of weights
+_WARM = 3  # steps
+_STEPS = 9  # that are timed
+_SAVES = 5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the figures, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m telegrad.benchmarks.checkpoints", description=__doc__)
+    parser.add_argument("--mib", type=int, default=400, help="size of model and optimizer (default %(default)s)")
+    parser.add_argument("--damage", type=int, default=20, metavar="N", help="bytes to damage (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the places (default %(default)s)")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        training = Training(max(1, options.mib // 3))
+        _measure(training, Path(folder))
+        (path,) = Path(folder).rglob("worker0.safetensors")
+        return _damage(Path(folder), path, options.damage, random.Random(options.seed))
+
+
+class Training:
+    """A model of linear layers, trained by Adam: its state is three times as large as the model."""
+
+    def __init__(self, layers: int) -> None:
+        self.model = tg.nn.Sequential(*(tg.nn.Linear(_WIDTH, _WIDTH) for _ in range(layers)))
+        self.optimizer = tg.optim.Adam(self.model.parameters())
+        self.inputs = tg.rand(64, _WIDTH)
+
+    def step(self) -> None:
+        """Do one step."""
+        self.optimizer.zero_grad()
+        self.model(self.inputs).square().mean().backward()
+        self.optimizer.step()
+
+    def arrays(self) -> list[np.ndarray]:
+        """Return copies of parameters and optimizer's state."""
+        states = [
+            p for s in self.optimizer.state.values() for p in s.values() if isinstance(p, (tg.Tensor, np.ndarray))
+        ]
+        return [
+            np.array(each.numpy(force=True) if isinstance(each, tg.Tensor) else each)
+            for each in (*self.model.parameters(), *states)
+        ]
+
+
+def _measure(training: Training, folder: Path) -> None:
+    for _ in range(_WARM):
+        training.step()
+    usual = statistics.median(_seconds(training.step) for _ in range(_STEPS))
+    with Checkpointer(folder, keep=1, model=training.model, optimizer=training.optimizer) as checkpoints:
+        pauses = [_step_of_saving(training, checkpoints) - usual for _ in range(_SAVES)]
+        saving = min(_seconds(lambda: checkpoints.save(_SAVES)) for _ in range(3))
+        before = training.arrays()
+        training.step()
+        restoring = min(_seconds(checkpoints.restore) for _ in range(3))
+        equal = all(map(np.array_equal, training.arrays(), before))
+    size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+    writing, reading = _plain(folder, size)
+    print(f"{size / 1e6:.0f} MB; a step takes {usual * 1e3:.0f} ms")
+    first, later = pauses[0] * 1e3, statistics.median(pauses[1:]) * 1e3
+    print(f"save_async: the first pauses training by {first:.0f} ms, a later one by {later:.0f} ms")
+    print(f"save: {saving:.2f} s, a plain write that is synced {writing:.2f} s")
+    print(f"restore: {restoring:.2f} s, a plain read {reading:.2f} s; the bits are {'equal' if equal else 'NOT equal'}")
+
+
+def _step_of_saving(training: Training, checkpoints: Checkpointer) -> float:
+    """Return the seconds of a call of ``save_async`` and the step after it."""
+    begun = time.perf_counter()
+    checkpoints.save_async(0)
+    training.step()
+    seconds = time.perf_counter() - begun
+    checkpoints.wait()
+    return seconds
+
+
+def _plain(folder: Path, size: int) -> tuple[float, float]:
+    path, content = folder / "plain", os.urandom(1 << 20) * (size >> 20)
+
+    def write() -> None:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    times = min(_seconds(write) for _ in range(3)), min(_seconds(path.read_bytes) for _ in range(3))
+    path.unlink()
+    return times
+
+
+def _damage(folder: Path, path: Path, count: int, rng: random.Random) -> int:
+    """Change one byte at a time, and return 1 if a check of the checkpoint does not see it."""
+    missed = []
+    for number in range(count):
+        place, change = rng.randrange(path.stat().st_size), rng.randrange(1, 256)
+        _change(path, place, change)
+        if None in verify(folder).values():
+            missed.append(place)
+        _change(path, place, change)
+        print(f"damaged at {number + 1} of {count} bytes", end="\r", file=sys.stderr, flush=True)
+    whole = set(verify(folder).values()) == {None}
+    print(
+        f"damage at {count} random bytes: found {count - len(missed)} times{'' if whole else '; NOT whole afterwards'}"
+    )
+    return int(bool(missed) or not whole)
+
+
+def _change(path: Path, place: int, change: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        (byte,) = file.read(1)
+        file.seek(place)
+        file.write(bytes([byte ^ change]))
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    function()
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    sys.exit(main())
