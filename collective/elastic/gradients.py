@@ -82,8 +82,8 @@ class GradientRows:
         """Return the rows of a worker without a piece."""
         return [np.zeros_like(row) for row in self.collect(0.0, 0.0)]
 
-    def place(self, rows: Sequence[Array]) -> float:
-        """Put sums of rows into ``.grad`` and the buffers; return the loss."""
+    def place(self, rows: Sequence[Array]) -> None:
+        """Put sums of rows into ``.grad``."""
         *gradients, facts = rows
         for row, parameters in zip(gradients, by_dtype(self._trained), strict=True):
             start = 0
@@ -92,7 +92,10 @@ class GradientRows:
                 part = row[start:end].reshape(parameter.shape)
                 parameter.grad = Tensor(part) if facts[self._places[id(parameter)]] else None
                 start = end
-        start = 1 + len(self._trained)
+
+    def place_buffers(self, rows: Sequence[Array]) -> float:
+        """Put sums of rows into the buffers, and keep them; return the loss."""
+        facts, start = rows[-1], 1 + len(self._trained)
         for buffer in self._buffers:
             end = start + buffer.numel()
             fill(buffer, _as(flat(buffer).dtype, facts[start:end]))

@@ -21,6 +21,9 @@ class TrainingState:
         optimizer: its state and options.
         parts: other objects with ``state_dict`` and ``load_state_dict``, by name.
         settings: what must be equal on all workers, by name.
+
+    Attributes:
+        tensors: the parameters; the *place* of one is its index here.
     """
 
     def __init__(
@@ -32,21 +35,21 @@ class TrainingState:
         self._settings = settings
         optimized = [each for group in optimizer.param_groups for each in group["params"]]
         found: dict[int, Tensor] = {id(each): each for each in [*module.parameters(), *optimized]}
-        self._parameters = list(found.values())
+        self.tensors = list(found.values())
 
     def shares(self, sources: int) -> list[list[int]]:
         """Return the places of the parameters that each source sends, so that all send about as many bytes."""
         shares: list[list[int]] = [[] for _ in range(sources)]
         sizes = [0] * sources
-        for place in sorted(range(len(self._parameters)), key=lambda place: -self._parameters[place].numel()):
+        for place in sorted(range(len(self.tensors)), key=lambda place: -self.tensors[place].numel()):
             least = sizes.index(min(sizes))
             shares[least].append(place)
-            sizes[least] += self._parameters[place].numel()
+            sizes[least] += self.tensors[place].numel()
         return shares
 
     def parameters(self, places: Sequence[int]) -> list[tuple[Array, dict[str, Any]]]:
         """Return values and optimizer's states of some parameters."""
-        chosen = [self._parameters[place] for place in places]
+        chosen = [self.tensors[place] for place in places]
         return [(flat(each), dict(self._optimizer.state.get(each, {}))) for each in chosen]
 
     def copied(self, places: Sequence[int]) -> list[tuple[Array, dict[str, Any]]]:
@@ -58,7 +61,7 @@ class TrainingState:
 
     def writes(self) -> list[int]:
         """Return how often each parameter and buffer was written: the same as long as they do not change."""
-        return [tensor._version for tensor in [*self._parameters, *self._module.buffers()]]
+        return [tensor._version for tensor in [*self.tensors, *self._module.buffers()]]
 
     def rest(self) -> dict[str, Any]:
         """Return everything else."""
@@ -89,7 +92,7 @@ class TrainingState:
             rest: everything else.
         """
         for place, (row, state) in parameters.items():
-            parameter = self._parameters[place]
+            parameter = self.tensors[place]
             fill(parameter, row)
             self._optimizer.state.pop(parameter, None)
             if state:
@@ -104,7 +107,7 @@ class TrainingState:
     def _described(self) -> dict[str, Any]:
         return {
             **self._settings,
-            "parameters": [describe(each) for each in self._parameters],
+            "parameters": [describe(each) for each in self.tensors],
             "buffers": [describe(each) for each in self._module.buffers()],
             "optimizer": f"{type(self._optimizer).__name__} with {len(self._optimizer.param_groups)} groups",
             "parts": sorted(self._parts),

@@ -17,11 +17,13 @@ from ...nn import Module
 from ...optim import Optimizer
 from ...rpc.extend import current_agent
 from ..agent_group import AgentGroup
+from ..optim import ZeroRedundancyOptimizer
 from .events import Decision, StepReport
 from .gradients import GradientRows
 from .members import ElasticMembers, ElasticTrainings
 from .pieces import Block, Row, share
 from .reduction import add_all, add_pieces, any_wants
+from .shards import ShardedStep, StateShards
 from .state import TrainingState
 
 ENDS_A_GENERATION = (CollectiveError, WorkerLostError, LinkCutError)  # raised by its collectives
@@ -56,6 +58,8 @@ class ElasticTraining:
         role: only workers with this name and a number behind it take part, such as ``"trainer"``; ``None`` for all workers.
         name: of the training; a worker can take part in several.
         timeout: seconds until a wait for the other workers fails.
+        state_copies: spread the optimizer's state over the members (ZeRO), so that so many have that of each parameter, and
+            alone compute its steps. It is lost with all of these: 2 survive the loss of any one worker. ``None``: all have all.
 
     Attributes:
         completed: steps that count so far. Set it before the first step when the state comes from a checkpoint.
@@ -64,6 +68,7 @@ class ElasticTraining:
 
     Raises:
         ValueError: an argument is out of range, or no parameter requires grad.
+        TypeError: the optimizer is a ``ZeroRedundancyOptimizer``.
         CollectiveError: this worker takes part in a training of that name already.
         RpcError: there is no agent; call ``init_rpc`` first.
     """
@@ -80,10 +85,18 @@ class ElasticTraining:
         role: str | None = None,
         name: str = "training",
         timeout: float = 300.0,
+        state_copies: int | None = None,
     ) -> None:
         _check_count("min_workers", min_workers)
+        if state_copies is not None:
+            _check_count("state_copies", state_copies)
         if pieces is not None:
             _check_count("pieces", pieces)
+        if isinstance(optimizer, ZeroRedundancyOptimizer):
+            raise TypeError(
+                "a ZeroRedundancyOptimizer belongs to a group of fixed size; give ElasticTraining the optimizer of all "
+                "parameters, and state_copies=2, which spreads its state over the members of the moment"
+            )
         self.completed = 0
         self.loss = float("nan")
         self.workers: list[str] = []
@@ -99,9 +112,12 @@ class ElasticTraining:
             "batch_size": (sampler.batch_size, "per worker" if sampler.per_worker else "in all"),
             "samples": sampler.samples,
             "pieces": pieces,
+            "state_copies": state_copies,
         }
         given = {key: part for key, part in given.items() if part is not None}
         self._state = TrainingState(model, optimizer, given, settings)
+        self._shards = StateShards(optimizer, self._state.tensors, state_copies) if state_copies else None
+        self._moved = True  # the optimizer's state is where the members of this generation should have it
         self._agent = current_agent()
         self._members = ElasticMembers(
             self._agent, name, lambda worker: _has_role(worker, role), min_workers, timeout, self._decline
@@ -111,7 +127,9 @@ class ElasticTraining:
         self._group: AgentGroup | None = None
         self._holds = False  # the training's state
         self._prepared: Row | None = None  # sums of the next step, which counts when all members have them
+        self._sharded: ShardedStep | None = None  # that step, where it is computed before it counts
         self._leaving = False
+        self._leaves = False  # it has told the others so, in a commit
         self._over = False
         self._finished = False  # this worker gives the final state to those that come late
         self._planned = False  # the members change before the next step
@@ -159,8 +177,7 @@ class ElasticTraining:
                     self._change()
                 elif self.completed >= total:
                     self._change(finished=True)
-                else:
-                    self._offer_state()
+                elif self._begin_generation():
                     yield from self._attempt()
             self._finish()
         finally:
@@ -221,10 +238,16 @@ class ElasticTraining:
     def _reduce_and_commit(self) -> bool:
         before, group = self.completed, self._generation()
         try:
-            self._prepared = self._sum(group)
-            self._leaving = self._leaving or asked_to_leave()
-            self._planned = any_wants(group, self._leaving or self._members.leads_newcomers())
+            rows = self._sum(group)
+            if self._shards is not None:
+                self._gradients.place(rows)
+                self._sharded = self._shards.compute(group)
+            self._prepared = rows
+            self._leaves = self._leaving = self._leaving or asked_to_leave()
+            self._planned = any_wants(group, self._leaves or self._members.leads_newcomers())
             self._commit()
+            if self._planned and self._shards is not None:
+                self._shards.hand_over(group, self._leaves)
         except ENDS_A_GENERATION as error:
             self._stop(error)
             self._change()
@@ -240,8 +263,12 @@ class ElasticTraining:
     def _commit(self) -> None:
         assert self._prepared is not None
         rows, self._prepared = self._prepared, None
-        self.loss = self._gradients.place(rows)
-        self._optimizer.step()
+        self.loss = self._gradients.place_buffers(rows)
+        if self._shards is not None and self._sharded is not None:
+            self._shards.commit(self._sharded)
+        else:
+            self._gradients.place(rows)
+            self._optimizer.step()
         if self._scheduler is not None:
             self._scheduler.step()
         self._sampler.advance(self._generation().size())
@@ -257,7 +284,8 @@ class ElasticTraining:
     def _report(self, **more: Any) -> StepReport:
         prepared = self._prepared is not None
         number, decision = self._agent.number, self._decision
-        return StepReport(number, decision, 0, self.completed, prepared, self._holds, self._leaving, **more)
+        leaves = self._leaving if self._shards is None else self._leaves
+        return StepReport(number, decision, 0, self.completed, prepared, self._holds, leaves, **more)
 
     def _change(self, finished: bool = False) -> None:
         """Go on to the next generation, and to the one after it while one ends before it has begun."""
@@ -279,6 +307,7 @@ class ElasticTraining:
             self._give_state_and_go(former, decision)
             return
         self._holds = self._agent.number in decision.holders
+        self._moved = self._shards is None
         self._served = not self._holds or decision.members == decision.holders
         self._group = self._open(decision)
         if not self._holds:
@@ -297,6 +326,25 @@ class ElasticTraining:
             peers.at(number).check_present()
         self.workers = [peers.name(number) for number in decision.members]
         return AgentGroup(self._agent, name, decision.members, self._timeout)
+
+    def _begin_generation(self) -> bool:
+        """Give newcomers the state, and let the optimizer's parts move; return False if a member is lost meanwhile."""
+        self._offer_state()
+        if self._moved or self._shards is None:
+            return True
+        try:
+            lost = self._shards.move(self._generation())
+        except ENDS_A_GENERATION as error:
+            self._stop(error)
+            self._change()
+            return False
+        if lost:
+            raise CollectiveError(
+                f"all workers that had the optimizer's state of {lost} of {len(self._state.tensors)} parameters are lost; "
+                "start again from a checkpoint, and give more state_copies"
+            )
+        self._moved = True
+        return True
 
     def _offer_state(self) -> None:
         if not self._served:
@@ -340,7 +388,7 @@ class ElasticTraining:
         self._gradients.restore_buffers()
         if not self._over and self._group is not None and not self._agent.closed:
             self._stop(CollectiveError(f"worker {self._agent.name!r} has left the training"))
-            self._leaving = self._over = True
+            self._leaves = self._leaving = self._over = True
             self._members.submit(self._report()).add_done_callback(self._give_state_at_once)
         self._over = self._members.ended = True
         self._close()

@@ -7,7 +7,7 @@ import pytest
 from telegrad.testing.chaos.restarts.command import planned, violations_of
 from telegrad.testing.chaos.restarts.diary import BEGUN, DONE, FOLDER_VARIABLE, STEP, Diary, DiaryReader, Line
 from telegrad.testing.chaos.restarts.job import Outcome, pause_after
-from telegrad.testing.chaos.restarts.trainings import LATE, TRAININGS
+from telegrad.testing.chaos.restarts.trainings import TRAININGS
 
 TRAINING = TRAININGS["data_parallel"]
 GOOD = [
@@ -92,12 +92,11 @@ def test_wrong_options(run_python):
     assert "--seeds must be at least 1; you gave 0" in output
 
 
-def test_workers_that_came_late_to_an_elastic_training_are_excused():
+def test_workers_that_came_late_to_an_elastic_training_have_the_same_weights():
     training = TRAININGS["elastic"]
     undisturbed = [*GOOD, Line(DONE, 1, 9, 4.0, note="abc")]
-    for note, found in (("abc", []), (LATE, []), ("abd", ["weights"])):
+    for note, found in (("abc", []), ("abd", ["weights"])):
         lines = [*GOOD, Line(DONE, 1, 9, 4.0, note=note)]
         assert [each.kind for each in training.check(lines, undisturbed)] == found
-    assert [each.kind for each in training.check([Line(DONE, 0, 7, 4.0, note=LATE)], undisturbed)] == ["weights"]
     wrong = [*GOOD[:2], Line(STEP, 1, 9, 2.0, 1, "[3]"), *undisturbed[3:]]
     assert [each.kind for each in training.check(wrong, undisturbed)] == ["samples"]

@@ -9,6 +9,7 @@ from telegrad import nn
 from telegrad.collective import ElasticTraining
 from telegrad.collective.elastic import members
 from telegrad.collective.elastic.members import ElasticMembers
+from telegrad.collective.optim import ZeroRedundancyOptimizer
 from telegrad.core.errors import CollectiveError, CollectiveTimeoutError
 from telegrad.data import ElasticSampler
 from telegrad.testing.cluster import in_process_cluster
@@ -118,6 +119,49 @@ def test_workers_that_come_and_leave_take_the_steps_of_one_alone(agents, pieces)
     assert max(first.sizes) >= 3 and len(first.sizes) == STEPS
     assert len(leaver.sizes) <= 9
     assert all(worker.training.workers == [] for worker in workers)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_the_optimizers_parts_move_when_workers_come_and_leave(agents, copies):
+    options = {"pieces": 8, "min_workers": 2, "state_copies": copies}
+    late = [Worker(agent, seed=9, **options) for agent in agents[4:6]]
+    first = Worker(agents[0], {3: lambda: [each.start() for each in late]}, **options)
+    leavers = [Worker(agent, **options) for agent in agents[1:4]]
+    for each in leavers:
+        each.at[7] = each.at[8] = lambda each=each: each.training.leave()
+    for each in (first, *leavers):
+        each.start()
+    finish(first, *leavers, *late)
+    reference = alone(pieces=8)
+    for worker in [first, *late]:
+        same(worker, reference, exact=True)
+    held = [len(each.optimizer.state) for each in (first, *late)]
+    assert sum(held) == copies * 4 and max(held) < 4, "each has a part of the state"
+    assert max(first.sizes) >= 4
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_the_optimizers_state_is_lost_with_all_that_had_a_part(agents, copies):
+    victim = Worker(agents[0], min_workers=3, state_copies=copies)
+    victim.at[5] = lambda: victim.agent.close("it was killed")
+    others = [Worker(agent, min_workers=2, state_copies=copies) for agent in agents[1:3]]
+    for worker in (victim, *others):
+        worker.start()
+    for worker in (victim, *others):
+        worker.thread.join(SECONDS)
+    reference = alone()
+    for worker in others:
+        if copies == 1:
+            assert "all workers that had the optimizer's state of 1 of 4 parameters are lost" in str(worker.error)
+        else:
+            assert worker.error is None and worker.repeated <= 1
+            same(worker, reference, exact=False)
+
+
+def test_a_zero_redundancy_optimizer_is_refused(agents):
+    optimizer = object.__new__(ZeroRedundancyOptimizer)
+    with agents[0].use(), pytest.raises(TypeError, match="give ElasticTraining the optimizer of all parameters"):
+        ElasticTraining(nn.Linear(1, 1), optimizer, ElasticSampler(X, 16))
 
 
 def test_a_lost_worker_costs_the_others_one_step_at_most(agents):
@@ -272,7 +316,7 @@ def test_a_step_outside_of_the_loop_is_an_error(agents):
             print(training.size)
 
 
-@pytest.mark.parametrize("name", ["min_workers", "pieces"])
+@pytest.mark.parametrize("name", ["min_workers", "pieces", "state_copies"])
 @pytest.mark.parametrize("value", [0, -1, True, 1.5])
 def test_wrong_counts_are_errors(agents, name, value):
     with agents[0].use(), pytest.raises(ValueError, match=f"{name} must be a positive integer, and you gave"):
