@@ -10,6 +10,7 @@ from ..core.errors import RpcError
 from ..core.futures import Future, collect_all, copy_error, wait_for_outcomes
 from ..rpc.extend import current_agent
 from ..rref import RRef, remote
+from ..rref.extend import owner_of
 from .contexts import contexts_of
 from .local_optimizer import LocalOptimizer
 from .step_requests import request_step
@@ -98,9 +99,9 @@ class DistributedOptimizer:
         _results(asked, "the step")
 
     def _step(self, optimizer: RRef, context_id: int, in_this_thread: bool) -> Future[None]:
-        agent, owner = current_agent(), optimizer.owner()
+        agent = current_agent()
         if not (in_this_thread and optimizer.is_owner()):
-            return request_step(agent, agent.peers.at(owner.id), self._numbers[owner.name], context_id)
+            return request_step(agent, owner_of(optimizer), self._numbers[optimizer.owner_name()], context_id)
         # Without a message: this thread would only wait for the thread that does the step.
         done = agent.threads.new_context().run(optimizer.local_value().step, context_id)
         return agent.caller.waits.with_deadline(

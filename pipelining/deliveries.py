@@ -29,7 +29,7 @@ _making = threading.Lock()  # of the part of an agent, of which there is one
 class Address(NamedTuple):
     """Place of a stage."""
 
-    worker: int  # rank
+    worker: int  # number
     stage: int  # number among the stages of that worker
 
 
@@ -61,7 +61,7 @@ class Deliveries:
         """Return a new address, of which the deliveries go to ``inbox`` for as long as others refer to it."""
         number = next(self._numbers)
         self._inboxes[number] = inbox
-        return Address(self._agent.info().id, number)
+        return Address(self._agent.number, number)
 
     def send(self, to: Address, step: int, action: Action, values: Values, seconds: float) -> Future[Any]:
         """Send values to a stage; the future completes when they are in its inbox.

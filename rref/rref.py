@@ -13,6 +13,7 @@ from ..rpc.extend import (
     STREAM_AHEAD,
     UNSET_RPC_TIMEOUT,
     Later,
+    Peer,
     Stream,
     WorkerInfo,
     call_function,
@@ -424,3 +425,8 @@ def remote(
     context = current_agent().part(RRefContext)
     made_by = func if isinstance(func, type) else None
     return RRef._of(context, create(context, to, func, args, kwargs, timeout), made_by)
+
+
+def owner_of(reference: RRef[Any]) -> Peer:
+    """Return the worker that owns the value of a reference: that incarnation, though another may have its name and rank now."""
+    return reference._context.agent.peers.at(reference._fork.owner.number)

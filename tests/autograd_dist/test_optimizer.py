@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.numbered import numbered_cluster
 from telegrad import autograd_dist, optim, rpc
 from telegrad.autograd_dist.step_queue import StepQueue
 from telegrad.core.errors import RpcError
@@ -398,3 +399,15 @@ def test_who_uses_a_parameter_during_a_step_sees_the_former_one_and_can_go_backw
     product.backward()
     assert np.allclose(layer_here.weight.grad.numpy(), 2 * before)
     layer_here.weight.grad = None
+
+
+def test_it_steps_where_the_parameters_are_though_numbers_of_workers_are_not_their_ranks():
+    with numbered_cluster(a=2, b=3, c=0):
+        layers = [rpc.remote("b", Layer, (1, 4, 5)), rpc.remote("c", Layer, (2, 5, 3))]
+        optimizer = autograd_dist.DistributedOptimizer(SGD, parameters(layers), lr=0.1)
+        before = [layer.rpc_sync().value() for layer in layers]
+        with autograd_dist.context() as context:
+            autograd_dist.backward(context, [forward(layers)])
+            optimizer.step(context)
+        for layer, value in zip(layers, before):
+            assert not np.array_equal(layer.rpc_sync().value(), value)

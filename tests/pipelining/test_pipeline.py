@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from helpers import remote
+from helpers.numbered import numbered_cluster
 from telegrad.core.errors import AutogradError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.pipelining import Action, Pipeline, Timeline
 from telegrad.pipelining.deliveries import Deliveries
@@ -101,6 +102,13 @@ def test_loss_and_gradients_are_those_of_the_whole_model(cluster, schedule, chec
     work = pipeline.timeline.work
     assert len(work) == 2 * 3 * microbatches
     assert all(tg.rpc.debug_info()[name] == 0 for name in ("pending_calls", "contexts"))
+
+
+def test_numbers_of_workers_need_not_be_their_ranks():
+    with numbered_cluster(driver=4, a=0, b=1) as agents:
+        parts, (x, y) = modules(), batch()
+        pipeline = Pipeline(placed(parts, [*agents.values()]), LOSS, 2)
+        assert pipeline.step(x, y).item() == pytest.approx(LOSS(run_alone(parts, x), y).item(), rel=1e-12)
 
 
 def test_results_without_training(cluster):
