@@ -71,8 +71,14 @@ def finish(trainer: str) -> None:
 def serve(folder: str) -> str:
     """Apply updates, from where the checkpoint says, until all trainers have finished; return which there were."""
     server, calls = Server(), call_journal()
-    parts = {"model": server.model, "optimizer": server.optimizer, "calls": calls}
-    checkpoints = Checkpointer(f"{folder}/server", **parts, updates=server.updates, finished=server.finished)
+    checkpoints = Checkpointer(
+        f"{folder}/server",
+        model=server.model,
+        optimizer=server.optimizer,
+        updates=server.updates,
+        finished=server.finished,
+        calls=calls,
+    )
     checkpoints.restore()
     served.set_result(server)
     calls.open(checkpoints, every=SAVE_EVERY * len(TRAINERS))
