@@ -2,11 +2,15 @@
 
     telegrad run -n 4 examples/actor_critic.py   a critic, an actor and two players
     python examples/actor_critic.py              the same without the launcher
+    telegrad run -n 4 --restart one examples/actor_critic.py --resume     goes on, whichever worker dies
 
 The actor says how good each action is; the critic expects how long the pole will stay up. A player copies the actor, plays some
 steps with the copy, and then learns from them: one context holds the forward of both networks, each on its worker, the
 loss here, and the backward through all three. Players do not wait for one another. Needs gymnasium, as ``cartpole.py`` does,
 where one worker chooses the actions of all players together and learns alone.
+
+Both networks have checkpoints: if the worker of one dies, all go on from these. A player that dies plays anew; what it has
+taught the networks stays there.
 """
 
 from __future__ import annotations
@@ -22,10 +26,11 @@ from telegrad.examples.cartpole_game import ACTIONS, OBSERVED, Game, Played, ret
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
-from telegrad.examples.trainers import Owner, train_all
+from telegrad.examples.trainers import AGAIN, Owner, train_all
 
 HIDDEN = 64
 PLAYED = 64  # steps between two of the optimizer
+SAVE_EVERY = 20  # steps of the first player's optimizer between two checkpoints of the networks
 
 
 def network(outputs: int) -> tg.nn.Sequential:
@@ -106,6 +111,7 @@ class Player:
         return -(chances * advantage.detach()).mean() + 0.5 * (advantage / 10).square().mean()
 
 
+@tg.rpc.idempotent
 def train(number: int, players: int, actor: tg.RRef, critic: tg.RRef, options: Options) -> list[int]:
     """Play and learn in one player, and return the lengths of its episodes.
 
@@ -116,13 +122,20 @@ def train(number: int, players: int, actor: tg.RRef, critic: tg.RRef, options: O
         critic: see there.
         options: the options on the command line.
     """
-    player = Player(actor, critic, number, options)
-    return [length for _ in range(options.steps) for length in player.step()]
+    player, lengths = Player(actor, critic, number, options), list[int]()
+    for step in range(1, options.steps + 1):
+        lengths += player.step()
+        if number == 0 and step % SAVE_EVERY == 0:
+            for owner in (actor, critic):
+                owner.rpc_sync().save()
+    return lengths
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one worker under the launcher; without it, start all workers."""
-    options = parse("actor_critic", "Learn to balance a pole, with networks on two workers.", 200, 0.01, arguments)
+    options = parse(
+        "actor_critic", "Learn to balance a pole, with networks on two workers.", 200, 0.01, arguments, resumes=True
+    )
     start(work, 4, (options,))
 
 
@@ -142,7 +155,9 @@ def learn(players: Sequence[str], options: Options) -> None:
     """Let all players play and learn, and print and draw how well."""
     actor = tg.rpc.remote("actor", NetworkOwner, (ACTIONS, options.seed))
     critic = tg.RRef(NetworkOwner(1, options.seed + 1))
-    lengths = dict(zip(players, train_all(players, train, actor, critic, options)))
+    for name, owner in (("actor", actor), ("critic", critic)):
+        owner.rpc_sync().save_in(options.out / "checkpoints" / name, options.resume)
+    lengths = dict(zip(players, train_all(players, train, actor, critic, options, retry=AGAIN)))
     show(options.out / "training.png", "Actor-critic on CartPole", lengths)
 
 

@@ -4,6 +4,7 @@
     mpiexec -n 2 python examples/data_parallel_cnn.py   over MPI: pip install 'telegrad[mpi]'
     python examples/data_parallel_cnn.py                the first, without the launcher
     python examples/data_parallel_cnn.py --resume       goes on where one that was ended has saved last
+    telegrad run -n 2 --restart all examples/data_parallel_cnn.py --resume    does so by itself, whichever process dies
 
 ``DistributedDataParallel`` gives every process the gradient of the whole batch, so that the networks stay equal to the bit,
 which is checked at the end. Every 100 steps all save a checkpoint together, beside training.

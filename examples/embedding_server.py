@@ -2,10 +2,12 @@
 
     telegrad run -n 3 examples/embedding_server.py      a server and two trainers
     python examples/embedding_server.py                 the same without the launcher
+    telegrad run -n 3 --restart one examples/embedding_server.py --resume     goes on, whichever worker dies
 
 The server owns an ``EmbeddingBag``: a vector for every word of Python's language reference. A trainer sends the words of some
 paragraphs, gets the means of their vectors, and guesses which of the longest topics each paragraph belongs to. In the table,
-only rows of words that occurred have gradients and are stepped.
+only rows of words that occurred have gradients and are stepped. The server saves its table: if it dies, all go on from that. A
+trainer that dies makes its steps again; what it has taught the table stays there.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ import telegrad as tg
 from telegrad.examples.curves import curves
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
-from telegrad.examples.trainers import Owner, run_with_trainers, train_all
+from telegrad.examples.trainers import AGAIN, Owner, run_with_trainers, train_all
 
 TOPICS, WORDS = 8, 24  # how many topics, and words of a paragraph
 SIZE = 24
 BATCH = 32
+SAVE_EVERY = 50  # steps of the first trainer between two checkpoints of the table
 HELD_OUT = 5  # every fifth paragraph
 
 
@@ -68,6 +71,7 @@ class Table(Owner):
         return result
 
 
+@tg.rpc.idempotent
 def train(index: int, trainers: int, table: tg.RRef, options: Options) -> tuple[list[float], float, float]:
     """Train on one shard of the paragraphs.
 
@@ -87,7 +91,7 @@ def train(index: int, trainers: int, table: tg.RRef, options: Options) -> tuple[
     vectors = tg.DistributedOptimizer(tg.optim.Adagrad, table.rpc_sync().parameter_rrefs(), lr=options.lr)
     own = tg.DistributedOptimizer(tg.optim.Adam, [tg.RRef(each) for each in head.parameters()], lr=options.lr / 10)
     losses, touched = [], []
-    for _ in range(options.steps):
+    for step in range(1, options.steps + 1):
         rows = random.choice(mine, BATCH)
         with tg.autograd_dist.context() as context_id:
             scores = head(table.rpc_sync().means(tg.tensor(data.words[rows])))
@@ -97,6 +101,8 @@ def train(index: int, trainers: int, table: tg.RRef, options: Options) -> tuple[
             own.step(context_id)
         losses.append(loss.item())
         touched.append(len(np.unique(data.words[rows])) / data.vocabulary)
+        if index == 0 and step % SAVE_EVERY == 0:
+            table.rpc_sync().save()
     with tg.no_grad():
         found = head(table.rpc_sync().means(tg.tensor(data.words[data.held_out]))).argmax(1)
     return losses, float(np.mean(touched)), float(np.mean(found.numpy() == data.topics[data.held_out]))
@@ -105,7 +111,7 @@ def train(index: int, trainers: int, table: tg.RRef, options: Options) -> tuple[
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one worker under the launcher; without it, start all workers."""
     about = "Learn word vectors on a server, with sparse gradients."
-    start(work, 3, (parse("embedding_server", about, 250, 0.3, arguments),))
+    start(work, 3, (parse("embedding_server", about, 250, 0.3, arguments, resumes=True),))
 
 
 def work(rank: int, world_size: int, options: Options) -> None:
@@ -116,8 +122,9 @@ def work(rank: int, world_size: int, options: Options) -> None:
 def learn(names: Sequence[str], options: Options) -> None:
     """Let all trainers train, and print and draw how well."""
     data = Paragraphs()
-    table = tg.RRef(Table(data.vocabulary, options.seed))
-    results = train_all(names, train, table, options)
+    table = Table(data.vocabulary, options.seed)
+    table.save_in(options.out / "checkpoints", options.resume)
+    results = train_all(names, train, tg.RRef(table), options, retry=AGAIN)
     most = np.bincount(data.topics[data.held_out]).max() / data.held_out.sum()
     accuracy = float(np.mean([accuracy for *_, accuracy in results]))
     share = float(np.mean([touched for _, touched, _ in results]))

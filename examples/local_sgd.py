@@ -3,6 +3,7 @@
     telegrad run -n 2 examples/local_sgd.py
     mpiexec -n 2 python examples/local_sgd.py     over MPI: pip install 'telegrad[mpi]'
     python examples/local_sgd.py                  the first, without the launcher
+    telegrad run -n 2 --restart all examples/local_sgd.py --resume     goes on from its checkpoints, whichever process dies
 
 Each process has digits of its own: with two, one has the even ones and the other the odd ones. The same training is done with a
 mean of the gradients at every step, and with a mean of the networks at every 8th and every 64th. The picture shows what rare
@@ -25,7 +26,7 @@ from telegrad.examples.figures import COLOURS, dress, save_figure
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 
-BATCH, WARM_UP = 32, 40
+BATCH, WARM_UP, SAVE_EVERY = 32, 40, 50
 PERIODS = (1, 8, 64)  # steps from one mean to the next; 1: of gradients
 Model = nn.Module
 
@@ -54,23 +55,29 @@ def train(options: Options, period: int) -> History:
     model = nn.parallel.DistributedDataParallel(network(options.seed))
     optimizer: tg.optim.Optimizer = tg.optim.SGD(model.parameters(), lr=options.lr)
     if period > 1:
-        state = nn.parallel.comm_hooks.PostLocalSGDState(None, None, WARM_UP)
-        model.register_comm_hook(state, nn.parallel.comm_hooks.post_localSGD_hook)
         optimizer = PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(period, WARM_UP))
     data, rank = digits.load(), dist.get_rank()
     mine = data.train_y % dist.get_world_size() == rank
     images, labels = data.train_x[mine].reshape(-1, digits.PIXELS), data.train_y[mine]
-    random, right, apart = np.random.default_rng([options.seed, rank]), list[float](), list[float]()
-    for _ in range(options.steps):
-        rows = random.integers(0, len(labels), BATCH)
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(tg.tensor(images[rows])), tg.tensor(labels[rows]))
-        loss.backward()
-        optimizer.step()
-        right.append(accuracy(model.module))
-        apart.append(distance(model.module))
+    random, history = np.random.default_rng([options.seed, rank]), {"right": list[float](), "apart": list[float]()}
+    own: dict[str, Any] = {"model": model.module, "optimizer": optimizer, "random": random, "history": history}
+    with tg.checkpoint.Checkpointer(options.out / f"period{period}", own=[*own], **own) as checkpoints:
+        begun = checkpoints.restore() if options.resume else 0
+        if period > 1:
+            state = nn.parallel.comm_hooks.PostLocalSGDState(None, None, WARM_UP - begun)
+            model.register_comm_hook(state, nn.parallel.comm_hooks.post_localSGD_hook)
+        for step in range(begun + 1, options.steps + 1):
+            rows = random.integers(0, len(labels), BATCH)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(tg.tensor(images[rows])), tg.tensor(labels[rows]))
+            loss.backward()
+            optimizer.step()
+            history["right"].append(accuracy(model.module))
+            history["apart"].append(distance(model.module))
+            if step % SAVE_EVERY == 0:
+                checkpoints.save(step)
     PeriodicModelAverager(1).average_parameters(model.parameters())
-    return History(right, apart, accuracy(model.module))
+    return History(history["right"], history["apart"], accuracy(model.module))
 
 
 def accuracy(model: Model) -> float:
@@ -91,7 +98,7 @@ def distance(model: Model) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one process under the launcher or mpiexec; without them, start all."""
-    start(work, 2, (parse("local_sgd", "Learn alone, and take means of networks.", 400, 0.2, arguments),))
+    start(work, 2, (parse("local_sgd", "Learn alone, and take means of networks.", 400, 0.2, arguments, resumes=True),))
 
 
 def work(rank: int, world_size: int, options: Options) -> None:
