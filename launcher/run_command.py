@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import typer
@@ -12,7 +12,7 @@ from .dry_run import describe
 from .errors import LogDirError, NodeError
 from .job import JobResult, launch
 from .nodes.options import NodeOptions, parse_endpoint, parse_nodes
-from .nodes.running import run_node
+from .nodes.running import run_on_node
 from .progress import report
 from .restarts.rules import RestartPolicy
 from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable, role_of
@@ -118,17 +118,8 @@ def run_here(spec: JobSpec) -> NoReturn:
 
 def _run_node(spec: JobSpec, nodes: NodeOptions, request: JobRequest) -> JobResult:
     report(f"waits at {nodes.host}:{nodes.port} for the other machines, for {nodes.timeout:g} s at most")
-    from .nodes.rendezvous import joined  # loads gRPC and TLS, which jobs on one machine do without
-
     try:
-        with joined(nodes, len(spec.workers), request.roles, request.name, spec.restarts) as node:
-            part = node.placement
-            last = part.first_rank + len(part.workers) - 1
-            report(
-                f"node {part.node} of {part.nodes}: ranks {part.first_rank} to {last} of {part.world_size}, reached at "
-                f"{part.host}; rank 0 at {part.master_host}:{part.master_port}"
-            )
-            return run_node(replace(spec, workers=part.workers), node, report)
+        return run_on_node(spec, nodes, request.roles, request.name, report)
     except KeyboardInterrupt:
         report("interrupted by SIGINT (2) while the other machines were waited for")
         raise typer.Exit(INTERRUPTED_CODE) from None

@@ -25,6 +25,7 @@ class NodeFacts:
         version: of telegrad and its protocol.
         restarts: ``--restart`` and its companions.
         clock: seconds since 1970, there.
+        round: how often its job's workers had been started again when it lost the host; 0 if it comes for the first time.
     """
 
     host: str
@@ -36,6 +37,7 @@ class NodeFacts:
     version: str
     restarts: str = str(NO_RESTARTS)
     clock: float = field(default_factory=time.time)
+    round: int = 0
 
     @staticmethod
     def from_message(message: dict[str, Any]) -> "NodeFacts":

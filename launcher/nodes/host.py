@@ -154,8 +154,10 @@ class Host:
 
     def _place(self) -> None:
         try:
-            self._placements = self._assignment.placements(self._host, self._reserved.getsockname()[1])
-            self._rounds = NodeRounds(self._placements, self._rules, time.monotonic())
+            number = max(node.round for node in self._assignment.joined)
+            placements = self._assignment.placements(self._host, self._reserved.getsockname()[1])
+            self._placements = [replace(each, round=number) for each in placements]
+            self._rounds = NodeRounds(self._placements, self._rules, time.monotonic(), number)
         except NodeError as error:
             self._failure = str(error)
 

@@ -35,6 +35,10 @@ class Membership(JobPart):
         timeout: seconds in which the nodes must have come.
         listen_host: address at which this node's workers are to listen; None for the one at which others reach it.
 
+    Attributes:
+        round: number of the round that runs.
+        host_lost: how the connection to the host ended, before the verdict; empty if it stands.
+
     Raises:
         NodeError: the host does not answer, refuses this node, or the nodes do not come.
         TokenError: the host does not know the token.
@@ -51,8 +55,8 @@ class Membership(JobPart):
         except BaseException:
             self._connection.close()
             raise
-        self._round = placement.round
-        self._lost = ""  # how the connection to the host ended
+        self.round = placement.round
+        self.host_lost = ""
         self._answers: queue.SimpleQueue[NextRound | Verdict | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="telegrad-node", daemon=True)
         self._reader.start()
@@ -73,7 +77,7 @@ class Membership(JobPart):
         """
         self.tell(outcome)
         answer = self._answers.get()
-        if self._lost and outcome.cause:
+        if self.host_lost and outcome.cause:
             return Verdict(self.placement.node, outcome)
         return answer
 
@@ -111,17 +115,17 @@ class Membership(JobPart):
             verdict = message["verdict"]
             self._answers.put(Verdict.from_message(verdict) if verdict else None)
         except (OSError, NodeError) as error:
-            self._lost = f"the connection to node 0's launcher is lost ({error})"
-            self.end(self._lost)
+            self.host_lost = f"the connection to node 0's launcher is lost ({error})"
+            self.end(self.host_lost)
             self._answers.put(Verdict(0, Outcome(1, self.ended_because, gone=True)))
 
     def _take(self, message: dict[str, Any]) -> None:
         if "again" in message:
             further = NextRound(**message["again"])
-            self._round = further.number
+            self.round = further.number
             self.begin_round(further.master_port)
             self._answers.put(further)
-        elif message.get("round") == self._round:  # else it came too late
+        elif message.get("round") == self.round:  # else it came too late
             self.end(message["end"])
 
 

@@ -16,7 +16,9 @@ from .token import read_token
 
 
 @contextmanager
-def joined(options: NodeOptions, slots: int, roles: str | None, name: str, rules: RestartRules) -> Iterator[Membership]:
+def joined(
+    options: NodeOptions, slots: int, roles: str | None, name: str, rules: RestartRules, number: int = 0
+) -> Iterator[Membership]:
     """Bring this node's launcher into the job, and keep it there until the block ends.
 
     Args:
@@ -25,6 +27,7 @@ def joined(options: NodeOptions, slots: int, roles: str | None, name: str, rules
         roles: ``--roles``; None without.
         name: beginning of the workers' names.
         rules: of restarts.
+        number: of the round that is to begin, if this node has lost its host before.
 
     Raises:
         NodeError: the nodes do not come together.
@@ -35,7 +38,7 @@ def joined(options: NodeOptions, slots: int, roles: str | None, name: str, rules
     own_host = options.own_host or ""
     own_version = f"{version('telegrad')} (protocol {own_protocol()})"
     facts = NodeFacts(
-        own_host, 0 if roles else slots, options.rank, options.nodes, roles, name, own_version, str(rules)
+        own_host, 0 if roles else slots, options.rank, options.nodes, roles, name, own_version, str(rules), round=number
     )
     with ExitStack() as stack:
         if (host := _host(options, token, facts, rules)) is not None:

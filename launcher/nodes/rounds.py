@@ -37,19 +37,22 @@ class NodeRounds:
         placements: of the nodes, by the order of their coming.
         rules: of restarts.
         began: monotonic seconds at which the job began.
+        number: of the first round; 0 unless nodes have lost their host, and come to another one.
 
     Attributes:
         number: of the round that runs, 0 for the first.
         outcomes: of its nodes so far.
     """
 
-    def __init__(self, placements: list[Placement], rules: RestartRules, began: float) -> None:
+    def __init__(self, placements: list[Placement], rules: RestartRules, began: float, number: int = 0) -> None:
         self._placements = placements
         self._rules = rules
         self._began = began
         self._workers = [name for each in sorted(placements, key=lambda each: each.first_rank) for name in each.workers]
         self._history = RestartHistory(rules, len(self._workers))
-        self.number = 0
+        for _ in range(number):
+            self._history.begin_round(range(len(self._workers)))
+        self.number = number
         self.outcomes = self._new_outcomes()
 
     def may_come_back(self, place: int) -> bool:

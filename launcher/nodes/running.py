@@ -7,14 +7,69 @@ from typing import TYPE_CHECKING
 
 from ..engines.ending_signals import ending_signals
 from ..engines.starter import WorkerStarter
+from ..errors import NodeError
 from ..job import JobResult, launch
 from ..restarts.history import RestartHistory
-from ..spec import JobSpec
+from ..restarts.rules import RestartPolicy
+from ..spec import JobSpec, numbered, parse_roles, role_of
+from .assignment import Placement
 from .conclusion import concluded, outcome_of, told_to_others
+from .options import NodeOptions
 from .rounds import NextRound
 
 if TYPE_CHECKING:
     from .member import Membership  # loads gRPC and TLS
+
+
+def run_on_node(
+    spec: JobSpec, options: NodeOptions, roles: str | None, name: str, tell: Callable[[str], None]
+) -> JobResult:
+    """Join a job on several machines and run this one's part; join again, if the host is lost and may come back.
+
+    Args:
+        spec: the job, with this node's workers; they get their names when all have come.
+        options: of this node.
+        roles: ``--roles``; None without.
+        name: beginning of the workers' names.
+        tell: called with each line for the user.
+
+    Raises:
+        NodeError: the nodes do not come together.
+        TokenError: this node has no token, or another one.
+    """
+    from .rendezvous import joined  # loads gRPC and TLS, which jobs on one machine do without
+
+    past: tuple[str, ...] = ()
+    result, number = None, 0
+    while True:
+        try:
+            with joined(options, len(spec.workers), roles, name, spec.restarts, number) as node:
+                tell(_part_line(node.placement))
+                result = run_node(replace(spec, workers=node.placement.workers), node, tell)
+        except NodeError as error:
+            if result is None:
+                raise
+            tell(str(error))
+            return result
+        result = replace(result, restarts=(*past, *result.restarts))
+        first = spec.restarts.of(role_of(parse_roles(roles)[0] if roles else numbered(name, 1)[0]))
+        if not node.host_lost or first is not RestartPolicy.ALL or not result.may_begin_again:
+            return result
+        where = f"{options.host}:{options.port}"
+        tell(
+            f"{node.host_lost}; all workers are started again if it comes back to {where} within {options.timeout:g} s"
+        )
+        past = (*result.restarts, f"all workers after {result.seconds:.1f} s: {node.host_lost}")
+        spec, number = replace(spec, log_dir=result.log_dir), node.round + 1
+        options = replace(options, rank=node.placement.node)
+
+
+def _part_line(part: Placement) -> str:
+    last = part.first_rank + len(part.workers) - 1
+    return (
+        f"node {part.node} of {part.nodes}: ranks {part.first_rank} to {last} of {part.world_size}, reached at {part.host}; "
+        f"rank 0 at {part.master_host}:{part.master_port}"
+    )
 
 
 def run_node(spec: JobSpec, node: "Membership", tell: Callable[[str], None]) -> JobResult:

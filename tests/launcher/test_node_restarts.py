@@ -20,10 +20,10 @@ ENDED = Outcome(1, again=True)
 FINISHED = Outcome(0, again=True)
 
 
-def rounds(most=3):
+def rounds(most=3, number=0):
     """Return the rounds of a job whose node 1 came first: b0 and b1 have the ranks 1 and 2."""
     parts = [Placement(1, 2, ("b0", "b1"), 1, 3, "h", 1, "x"), Placement(0, 2, ("a0",), 0, 3, "h", 1, "h")]
-    return NodeRounds(parts, RestartRules(RestartPolicy.ALL, most=most), 0.0)
+    return NodeRounds(parts, RestartRules(RestartPolicy.ALL, most=most), 0.0, number)
 
 
 @pytest.mark.parametrize("other", [ENDED, FINISHED])
@@ -121,6 +121,14 @@ def test_restarts_are_limited_over_all_nodes():
     assert job.number == 2 and "at most 2 times" in Verdict.from_message(answer).no_restart
 
 
+def test_rounds_go_on_at_another_host_where_they_were():
+    job = rounds(number=3)
+    job.outcomes.add(0, FAILED)
+    job.outcomes.add(1, ENDED)
+    further = job.conclude(30.0)
+    assert further.number == job.number == 4 and "(restart 4)" in further.line
+
+
 def test_an_outcome_with_a_failure_survives_its_message():
     assert Outcome.from_message(FAILED.as_message()) == FAILED
 
@@ -201,6 +209,31 @@ def test_a_node_that_comes_back_takes_its_ranks_again(node):
         out, err = ended(process, 0)
         assert out.count("workers [(0, 1), (1, 1), (2, 1)]") == workers
     assert "node 1 of 2: ranks 2 to 2 of 3" in err
+
+
+@pytest.mark.processes
+def test_so_does_node_0_whose_launcher_was_the_host(node):
+    source = f"{TOGETHER}\nif who()[1] == 0: signal.pause()\nrpc.shutdown()"
+    first, last = node(source, "-n", "2", "--restart", "all", rank=0), node(source, "--restart", "all")
+    read_until(last, 1, "workers")
+    first.kill()
+    back = node(source, "-n", "2", "--restart", "all", rank=0)
+    for process, workers in ((back, 2), (last, 1)):
+        out, err = ended(process, 0)
+        assert out.count("workers [(0, 1), (1, 1), (2, 1)]") == workers
+    assert "all workers are started again if it comes back to 127.0.0.1:" in err and "\nrestarts: 1\n" in err
+
+
+@pytest.mark.processes
+def test_a_host_that_does_not_come_back_in_time_ends_the_job(node):
+    options = ("--restart", "all", "--rdzv-timeout", "3")
+    nodes = [node(TOLD_WAITING, *options, rank=0), node(TOLD_WAITING, *options)]
+    for each in nodes:
+        read_until(each, 1, "waiting")
+    nodes[0].kill()
+    _, err = ended(nodes[1], 1)
+    assert "node 0 did not answer at 127.0.0.1:" in err
+    assert "root cause: node 0: the connection to node 0's launcher is lost" in err
 
 
 @pytest.mark.processes
