@@ -30,6 +30,31 @@ for options in ({}, {"start_new_session": True}, {"env": {}}):
     subprocess.Popen([sys.executable, "-c", stubborn + "signal.pause()"], **options)
 exec(stubborn)
 """
+# Saves its steps in the folder OUT, goes on from there, and writes its weights.
+CHECKPOINTED_TRAINING = """
+import os
+import numpy as np, telegrad as tg
+from telegrad import collective as dist, nn
+
+if __name__ == "__main__":
+    dist.init_process_group()
+    folder, random = os.environ["OUT"], np.random.default_rng(dist.get_rank())
+    tg.manual_seed(7)
+    model = nn.parallel.DistributedDataParallel(nn.Linear(6, 1))
+    optimizer = tg.optim.Adam(model.parameters(), lr=0.01)
+    with tg.checkpoint.Checkpointer(f"{folder}/checkpoints", model=model.module, optimizer=optimizer, draws=random) as saved:
+        step = saved.restore()
+        while step < 400:
+            optimizer.zero_grad()
+            (model(tg.from_numpy(random.normal(size=(4, 6)).astype("f4"))) ** 2).mean().backward()
+            optimizer.step()
+            step += 1
+            if step % 20 == 0:
+                saved.save(step)
+                print("saved", step, flush=True)
+    np.save(f"{folder}/weights{dist.get_rank()}.npy", model.module.weight.detach().numpy())
+    dist.destroy_process_group()
+"""
 
 
 def ended(process, code):

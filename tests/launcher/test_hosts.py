@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from helpers.hosts import NEEDS_ROOT, made_hosts
-from helpers.launched import ended, read_until
+from helpers.launched import CHECKPOINTED_TRAINING, ended, read_until
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow, NEEDS_ROOT]
 
@@ -128,32 +128,6 @@ def test_the_demo_learns_across_hosts(tmp_path):
     assert "2 trainers" in out and "accuracy" in out
 
 
-TRAINING = """
-import os
-import numpy as np, telegrad as tg
-from telegrad import collective as dist, nn
-
-if __name__ == "__main__":
-    dist.init_process_group()
-    folder, random = os.environ["OUT"], np.random.default_rng(dist.get_rank())
-    tg.manual_seed(7)
-    model = nn.parallel.DistributedDataParallel(nn.Linear(6, 1))
-    optimizer = tg.optim.Adam(model.parameters(), lr=0.01)
-    with tg.checkpoint.Checkpointer(f"{folder}/checkpoints", model=model.module, optimizer=optimizer, draws=random) as saved:
-        step = saved.restore()
-        while step < 400:
-            optimizer.zero_grad()
-            (model(tg.from_numpy(random.normal(size=(4, 6)).astype("f4"))) ** 2).mean().backward()
-            optimizer.step()
-            step += 1
-            if step % 20 == 0:
-                saved.save(step)
-                print("saved", step, flush=True)
-    np.save(f"{folder}/weights{dist.get_rank()}.npy", model.module.weight.detach().numpy())
-    dist.destroy_process_group()
-"""
-
-
 WAITS = (
     "all workers are started again if it comes back to 10.77.0.1",
     "a machine is lost: its launcher has 300 s to come",
@@ -165,13 +139,13 @@ def test_a_host_whose_power_was_cut_comes_back_and_the_training_ends_with_the_sa
     def run(folder, cut):
         folder.mkdir()
         options = {"OUT": str(folder)}
-        nodes = [hosts.launch(host, TRAINING, "--restart", "all", **options) for host in (0, 1)]
+        nodes = [hosts.launch(host, CHECKPOINTED_TRAINING, "--restart", "all", **options) for host in (0, 1)]
         if cut:
             read_until(nodes[host], 3, "saved")
             hosts.kill(host)
             while WAITS[host] not in nodes[1 - host].stderr.readline():
                 continue
-            nodes[host] = hosts.launch(host, TRAINING, "--restart", "all", **options)
+            nodes[host] = hosts.launch(host, CHECKPOINTED_TRAINING, "--restart", "all", **options)
         _, err = ended(nodes[1 - host], 0)
         ended(nodes[host], 0)
         return err, [(folder / f"weights{rank}.npy").read_bytes() for rank in (0, 1)]

@@ -1,15 +1,18 @@
 """A job of Slurm: a real slurmctld, and a slurmd on each of two hosts (network namespaces)."""
 
 import os
+import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from helpers.hosts import NEEDS_ROOT, made_hosts
-from helpers.launched import LAUNCHER
+from helpers.launched import CHECKPOINTED_TRAINING, LAUNCHER, read_until
 
 SECONDS = 150  # `sbatch --wait` looks seldom
 PROGRAMS = ["slurmctld", "slurmd", "srun", "sbatch", "salloc", "munged"]
@@ -83,6 +86,18 @@ class Slurm:
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
+    def start(self, *command, **environment):
+        """Start a command of Slurm's on the first node."""
+        return self._hosts.run(0, command, **environment, **self._environment)
+
+    def kill_launcher(self, host):
+        """Kill the launcher on a node, as its power cut would; its guardian ends the workers."""
+        found = subprocess.run(["ip", "netns", "pids", self._hosts.names[host]], capture_output=True, text=True)
+        for pid in map(int, found.stdout.split()):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"--node-rank" in command and b"python" in command[0]:
+                os.kill(pid, signal.SIGKILL)
+
     def _daemon(self, host, *command):
         log = f'exec "$0" "$@" > {self._hosts.folder}/{command[0]}-{host}.log 2>&1'
         self._hosts.run(host, ["sh", "-c", log, *command], **self._environment)
@@ -132,3 +147,33 @@ def test_the_exit_code_is_that_of_the_cause(slurm, tmp_path):
     )
     said = slurm.run("salloc", "--nodes=2", *RUN, "script.py", code=7)
     assert "root cause: node 1: worker1 (rank 1)" in said or "root cause: worker1 (rank 1)" in said, said
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_node_that_is_lost_comes_back_and_the_training_ends_with_the_same_weights(slurm, tmp_path, host):
+    def run(folder, cut):
+        folder.mkdir()
+        job = slurm.start("salloc", "--nodes=2", *RUN, "--restart", "all", "script.py", OUT=str(folder))
+        if cut:
+            number = re.search(r"allocation (\d+)", job.stderr.readline())[1]
+            read_until(job, 3, f"worker{1 - host} | saved")
+            slurm.kill_launcher(host)
+            endpoint = f"10.77.0.1:{20000 + int(number)}"
+            again = ["--nnodes", "2", "--node-rank", str(host), "--rdzv-endpoint", endpoint, "--restart", "all"]
+            place = [
+                f"--jobid={number}",
+                "--overlap",
+                "--nodes=1",
+                "--ntasks=1",
+                f"--nodelist={('left', 'right')[host]}",
+            ]
+            slurm.start("srun", *place, *LAUNCHER, "run", *again, "script.py", OUT=str(folder))
+        out, err = job.communicate(timeout=SECONDS)
+        return out + err, [(folder / f"weights{rank}.npy").read_bytes() for rank in (0, 1)]
+
+    (tmp_path / "0" / "script.py").write_text(CHECKPOINTED_TRAINING)
+    _, expected = run(tmp_path / "undisturbed", cut=False)
+    said, weights = run(tmp_path / "cut", cut=True)
+    assert (
+        weights == expected and ("all 2 workers are started again" if host else "all workers are started again") in said
+    )
