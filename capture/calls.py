@@ -200,7 +200,8 @@ class Calls:
             raise Unrecordable("step() with a closure is not recorded")
         more = (given["set_to_none"],) if "set_to_none" in given else ()
         if more:
-            self._recorder.gradients.touch(*_parameters(owner))
+            gradients = self._recorder.gradients
+            (gradients.clear if more[0] else gradients.touch)(*_parameters(owner))
         self._recorder.effect(function, owner, *more)
 
     def _hear_builtin(self, function: Any) -> None:

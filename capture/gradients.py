@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import BorrowedGradient, Tensor
+from .memory import LARGE
 
 _UNUSUAL = "unusual"  # kind of a gradient that no recording reads: a sparse one, or one with a graph
 
@@ -25,6 +26,7 @@ class Gradients:
         self.held: list[Tensor] = []
         self._before: dict[int, tuple[Tensor, Any]] = {}  # by the ids of leaves
         self._read: set[int] = set()
+        self._cleared: set[int] = set()
 
     def touch(self, *leaves: Tensor) -> None:
         """Note how the gradients of leaves were before the call, before they are changed for the first time."""
@@ -36,6 +38,30 @@ class Gradients:
         """Note that the gradient of a leaf is about to be read."""
         self.touch(leaf)
         self._read.add(id(leaf))
+
+    def clear(self, *leaves: Tensor) -> None:
+        """Note that the gradients of leaves are removed."""
+        self.touch(*leaves)
+        self._cleared.update(map(id, leaves))
+
+    def assign(self, leaf: Tensor) -> None:
+        """Note that a leaf is assigned a gradient."""
+        self.touch(leaf)
+        self._cleared.discard(id(leaf))
+
+    def arrive(self, leaf: Tensor) -> bool:
+        """Note that a gradient arrives at a leaf; return whether it finds none there, in each replay.
+
+        Large leaves without a gradient before the call are noted as read: the plan is used only where that is so.
+        """
+        first = leaf._grad is None and id(leaf) not in self._before and leaf._array.nbytes >= LARGE
+        self.touch(leaf)
+        if first:
+            self._read.add(id(leaf))
+        elif id(leaf) in self._cleared:
+            self._cleared.discard(id(leaf))
+            first = True
+        return first
 
     def hold(self, gradient: Tensor) -> None:
         """Note a tensor that is a gradient."""

@@ -17,6 +17,8 @@ from .errors import Unrecordable
 from .values import Statement, Storage, Value
 
 LARGE = 1 << 18  # bytes; larger results have new memory in each replay
+_SMALLER = 1 << 16  # the same for programs whose large results need _MUCH: to make memory takes little of their time
+_MUCH = 1 << 24
 _USE = 1 << 13  # bytes for each statement that uses it, at least: views of new memory are made in each replay, too
 
 
@@ -104,6 +106,8 @@ def _large(statements: Sequence[Statement], tenants: Sequence[_Tenant]) -> list[
     """Return the tenants that have new memory in each replay."""
     uses = Counter(storage for statement in statements for storage in statement.storages())
     found = [each for each in tenants if each.size >= LARGE]
+    if _most(found) >= _MUCH:
+        found = [each for each in tenants if each.size >= _SMALLER]
     return [
         each
         for each in found

@@ -298,8 +298,8 @@ class Program:
         real = self._leaves.get(id(leaf))
         if real is None or real._edge is not None:
             raise Unrecordable("backward() goes on into a graph that was made before the call")
-        self._grads.touch(real)
-        self.tracer.effect(accumulate_grad, (self.argument(real), gradient), escapes=True, changes=True)
+        first = self._grads.arrive(real)
+        self.tracer.effect(accumulate_grad, (self.argument(real), gradient), escapes=True, changes=True, moves=first)
         if real._grad is None:
             self._gradients.append((real, gradient))
 

@@ -165,7 +165,7 @@ class Recorder(Watcher):
             Unrecordable: it is not a tensor from outside.
         """
         self.events.append(("clear", self._leaf(leaf, "assigned")))
-        self.gradients.touch(leaf)
+        self.gradients.clear(leaf)
         if self.program is not None:
             self.program.tracer.effect(clear_gradient, (self.program.argument(leaf),), changes=True)
 
@@ -185,7 +185,7 @@ class Recorder(Watcher):
                 ".grad is assigned a tensor that requires grad, or that is neither an argument nor a result"
             )
         self.events.append(("assign", name, self.names.name(gradient)))
-        self.gradients.touch(leaf)
+        self.gradients.assign(leaf)
         if self.program is not None:
             given = self.program.argument(leaf), self.program.argument(gradient)
             self.program.tracer.effect(assign_gradient, given, escapes=True, changes=True)

@@ -7,7 +7,8 @@ functions and constants (``c1``), and of the tensors of the call (``t1``). Value
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from ..core.extend import Array, Node, Tensor, within
 from .block_lines import block_lines, over
 from .blocks import Blocks
+from .deferring import deferred
 from .fusion import fused
 from .into import FILLS
 from .loops import looped
@@ -37,6 +39,7 @@ _WITH_NUMBERS = (
 )
 _LITERALS = (int, bool, type(None), str)
 _LARGE = 1 << 16  # bytes; larger arrays are dropped at once when they are not needed any more
+_TOGETHER = 64  # statements, behind which the names of others are dropped: a view takes 200 bytes
 
 
 class Source:
@@ -90,6 +93,7 @@ class Source:
         self._kept = escaping(statements, list(values_in((results, self._gradients))))
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
         statements, cuts = recomputed(statements, cuts, self._kept)
+        statements = deferred(statements, cuts, self._kept)
         if fast:
             statements, cuts = looped(statements, cuts, self._kept)
         self.statements, self._cuts = statements, _ = fused(statements, cuts, self._kept)
@@ -102,6 +106,7 @@ class Source:
         self._static: set[int] = set()  # values that are the same object in each replay
         self._named: dict[int, str] = {}
         self.halves = bool(backwards)
+        self._together: dict[int, dict[int, Value]] = {}  # small values whose names are dropped behind a statement
         self._ending = self._find_ends({value.number for value in values_in((results, self._gradients))})
         self._scratch: list[int] = []  # the buffers for blocks
         self.renamed: dict[int, str] = {}
@@ -109,7 +114,7 @@ class Source:
         self._conditions: list[Statement] = []
         self.text = self._write()
         self.condition = self._condition()
-        self._ending, self._static, self._conditions = {}, set(), []  # for writing only
+        self._ending, self._together, self._static, self._conditions = {}, {}, set(), []  # for writing only
 
     def _write(self) -> str:
         used = {value.number for value in values_in((self._results, self._gradients))}
@@ -119,13 +124,12 @@ class Source:
         for number, outer in self._arrays.items():
             if number in used:
                 lines.append(f"    v{number} = {self._tensor(outer)}._array")
-        for index in range(self._half):
-            lines += [f"    {line}" for line in self._lines(index)]
+        lines += [f"    {line}" for line in self._part(0, self._half)]
         results = self._expression(self._results)
         for place, backward in enumerate(self._backwards):
             lines.append(f"    def backward{place}({', '.join(map(self.name, backward.given))}):")
-            for index in range(self._cuts[place + 1], self._cuts[place + 2]):
-                lines += [f"        {line}" for line in self._lines(index)]
+            part = self._part(self._cuts[place + 1], self._cuts[place + 2])
+            lines += [f"        {line}" for line in part]
             lines.append(f"        return {self.gradients_line(place)}")
         if self.halves:
             passes = [f"{each.mask}: backward{place}" for place, each in enumerate(self._backwards)]
@@ -144,6 +148,12 @@ class Source:
             ]
             parts.append(f"{self.constant(condition)}({', '.join(given)})")
         return f"lambda {', '.join(f't{place}' for place in range(self._given))}: {' and '.join(parts)}"
+
+    def _part(self, start: int, stop: int) -> Iterator[str]:
+        """Yield the lines of some statements."""
+        for index in range(start, stop):
+            yield from self._lines(index)
+            yield from self._dropping(self._together.get(index, {}).values())
 
     def _lines(self, index: int) -> list[str]:
         """Return the lines of a statement: its call, and that large arrays are not needed any more."""
@@ -181,7 +191,10 @@ class Source:
 
     def _drop(self, index: int) -> list[str]:
         """Return the line that drops what is not needed behind a statement: large arrays, and what holds arrays."""
-        dropped = [self.name(value) for value in self._ending.get(index, ()) if value.number not in self._static]
+        return self._dropping(self._ending.get(index, ()))
+
+    def _dropping(self, values: Iterable[Value]) -> list[str]:
+        dropped = [self.name(value) for value in values if value.number not in self._static]
         return [f"{' = '.join(dropped)} = None"] if dropped else []
 
     def _find_ends(self, returned: set[int]) -> dict[int, list[Value]]:
@@ -198,10 +211,15 @@ class Source:
             for value in [*statement.made(), statement.result]:
                 if value is None or value.number in returned:
                     continue
-                if value.shape is not None and value.nbytes < _LARGE and self._memory.anew.isdisjoint(value.storages):
-                    continue
                 end = ends.get(value.number, index)
-                if (index < self._half) == (end < self._half) and value not in found.setdefault(end, []):
+                if (index < self._half) != (end < self._half):
+                    continue
+                small = value.shape is not None and value.nbytes < _LARGE
+                if small and self._memory.anew.isdisjoint(value.storages):
+                    late = end + _TOGETHER - 1 - end % _TOGETHER
+                    if bisect_right(self._cuts, end) == bisect_right(self._cuts, late):
+                        self._together.setdefault(late, {})[value.number] = value
+                elif value not in found.setdefault(end, []):
                     found[end].append(value)
         return found
 

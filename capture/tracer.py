@@ -251,6 +251,7 @@ class Tracer:
         escapes: bool = False,
         changes: bool = False,
         checked: bool = False,
+        moves: bool = False,
     ) -> None:
         """Record a call that is made in each replay as it is.
 
@@ -262,9 +263,10 @@ class Tracer:
             escapes: whether others keep the arguments.
             changes: whether it changes something outside.
             checked: whether a replay checks the shape of the result.
+            moves: whether it may be made later.
         """
         statement = Statement(Kind.EFFECT, function, self._values(args), result=result, uses=uses)
-        statement.escapes, statement.changes, statement.checked = escapes, changes, checked
+        statement.escapes, statement.changes, statement.checked, statement.moves = escapes, changes, checked, moves
         self.statements.append(statement)
 
     def _add(self, statement: Statement) -> None:

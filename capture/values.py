@@ -99,6 +99,7 @@ class Statement:
         changes: whether it changes something outside, so that the program cannot be begun again.
         escapes: whether others keep its arguments, so that no memory of the program's can hold them.
         checked: whether the shape of the result may depend on elements: a replay ends with an error if it is another.
+        moves: whether it may run later, but before another effect: it hands over a first gradient, and writes to no array.
     """
 
     kind: Kind
@@ -112,6 +113,7 @@ class Statement:
     escapes: bool = False
     changes: bool = False
     checked: bool = False
+    moves: bool = False
 
     def values(self) -> Iterator[Value]:
         """Return the values among the arguments."""
