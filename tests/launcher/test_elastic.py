@@ -30,6 +30,38 @@ print("ends", flush=True)
 """
 
 
+PARAMETER_SERVER = """
+import time
+import telegrad as tg
+from telegrad import rpc
+weight = tg.zeros(1)
+counts = {}
+
+def update(trainer, gradient):
+    weight.sub_(gradient)
+    counts[trainer] = counts.get(trainer, 0) + 1
+    return weight
+
+rpc.init_rpc()
+me, late, steps = rpc.get_worker_info().name, time.monotonic() + 60, 0
+if me == "ps":
+    while not os.path.exists("over") or len(rpc.get_worker_infos()) > 1:
+        assert time.monotonic() < late
+        time.sleep(0.01)
+    print("updates", sum(counts.values()), -weight.item(), flush=True)
+else:
+    rpc.wait_for_workers(["ps"], timeout=60)
+    while not rpc.leave_requested() and not os.path.exists("over"):
+        assert time.monotonic() < late
+        rpc.rpc_sync("ps", update, args=(me, tg.ones(1)))
+        steps += 1
+        if steps == 5:
+            print("learns", flush=True)
+    print("steps", steps, flush=True)
+rpc.shutdown()
+"""
+
+
 class Workers:
     """Workers of a launcher that is not there."""
 
@@ -160,6 +192,23 @@ def test_workers_come_and_leave_as_commands_say(here, job):
     (here / "over").touch()
     _, err = process.communicate()
     assert process.returncode == 0 and "workers finished" in err
+
+
+@pytest.mark.processes
+def test_trainers_of_a_parameter_server_come_and_leave_between_two_steps(here, job):
+    process = job(PARAMETER_SERVER, "--roles", "ps,trainer=2", "--elastic")
+    read_until(process, 2, "learns")
+    assert telegrad("scale", "trainer=3") == "trainer2: started\n"
+    read_until(process, 1, "learns")
+    assert telegrad("scale", "trainer=1") == "trainer1: asked to leave\ntrainer2: asked to leave\n"
+    left = read_until(process, 2, "steps")
+    (here / "over").touch()
+    out, err = process.communicate()
+    assert process.returncode == 0, out + err
+    lines = [*left, *out.splitlines()]
+    steps = sum(int(line.split()[-1]) for line in lines if "| steps" in line)
+    (updates,) = [line.split()[-2:] for line in lines if "| updates" in line]
+    assert [float(each) for each in updates] == [steps, steps], "no update is lost or doubled"
 
 
 @pytest.mark.processes
