@@ -8,17 +8,23 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.extend import Array, changed
+from ..rpc.extend import LibraryTensor, PackedArray, library_of
 
 
 def check_tensor(name: str, tensor: Any) -> Tensor:
-    """Return the argument if it is a dense tensor.
+    """Return the argument if it is a dense tensor, or for a tensor of PyTorch one of ours over its memory.
 
     Raises:
-        TypeError: it is not.
+        TypeError: it is neither, or one that cannot be written in place.
     """
-    if not isinstance(tensor, Tensor) or tensor.is_sparse:
+    if isinstance(tensor, Tensor) and not tensor.is_sparse:
+        return tensor
+    if isinstance(tensor, Tensor) or (library := library_of(tensor)) is None:
         raise TypeError(f"{name} must be a dense tensor; you gave {type(tensor).__name__}")
-    return tensor
+    try:
+        return LibraryTensor(library, tensor, PackedArray(library.memory(tensor)))
+    except TypeError as error:
+        raise TypeError(f"{name} cannot take part in a collective: {error}") from None
 
 
 def check_list(name: str, tensors: Any, size: int) -> list[Tensor]:
@@ -62,7 +68,10 @@ def fill(tensor: Tensor, row: Array) -> None:
     array = tensor.detach().numpy()
     if not (array.flags.c_contiguous and np.may_share_memory(array, row)):
         np.copyto(array, row.reshape(array.shape))
-    changed(tensor)
+    if isinstance(tensor, LibraryTensor):
+        tensor.library.changed(tensor.original)
+    else:
+        changed(tensor)
 
 
 def describe(tensor: Tensor) -> str:

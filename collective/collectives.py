@@ -29,13 +29,14 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     """
     if (found := find(group)) is None:
         return None
-    check_op(op, check_tensor("tensor", tensor)._array.dtype)
-    row = flat(tensor)
-    call = found.begin("all_reduce", f"{describe(tensor)}, {op.name}", row.nbytes)
+    mine = check_tensor("tensor", tensor)
+    check_op(op, mine._array.dtype)
+    row = flat(mine)
+    call = found.begin("all_reduce", f"{describe(mine)}, {op.name}", row.nbytes)
 
     def body() -> Tensor:
         found.all_reduce(call, row, op)
-        fill(tensor, row)
+        fill(mine, row)
         return tensor
 
     return found.run(body, async_op)
@@ -56,12 +57,13 @@ def broadcast(
     if (found := find(group)) is None:
         return None
     source = member(found, src, group_src, "src")
-    call = found.begin("broadcast", f"{describe(check_tensor('tensor', tensor))} from {found.ranks[source]}")
+    mine = check_tensor("tensor", tensor)
+    call = found.begin("broadcast", f"{describe(mine)} from {found.ranks[source]}")
 
     def body() -> Tensor:
-        row = found.broadcast(call, flat(tensor), source)
+        row = found.broadcast(call, flat(mine), source)
         if found.index != source:
-            fill(tensor, row)
+            fill(mine, row)
         return tensor
 
     return found.run(body, async_op)
@@ -88,12 +90,13 @@ def reduce(
     if (found := find(group)) is None:
         return None
     target = member(found, dst, group_dst, "dst")
-    check_op(op, check_tensor("tensor", tensor)._array.dtype)
-    call = found.begin("reduce", f"{describe(tensor)}, {op.name} to {found.ranks[target]}")
+    mine = check_tensor("tensor", tensor)
+    check_op(op, mine._array.dtype)
+    call = found.begin("reduce", f"{describe(mine)}, {op.name} to {found.ranks[target]}")
 
     def body() -> Tensor:
-        if (row := found.reduce(call, flat(tensor), op, target)) is not None:
-            fill(tensor, row)
+        if (row := found.reduce(call, flat(mine), op, target)) is not None:
+            fill(mine, row)
         return tensor
 
     return found.run(body, async_op)
@@ -111,11 +114,12 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
     if (found := find(group)) is None:
         return None
     outputs = check_list("tensor_list", tensor_list, found.size())
-    check_same("tensor_list[rank]", outputs[found.index], check_tensor("tensor", tensor), "tensor")
-    call = found.begin("all_gather", str(tensor.dtype))
+    mine = check_tensor("tensor", tensor)
+    check_same("tensor_list[rank]", outputs[found.index], mine, "tensor")
+    call = found.begin("all_gather", str(mine.dtype))
 
     def body() -> list[Tensor]:
-        for output, row in zip(outputs, found.all_gather(call, flat(tensor)), strict=True):
+        for output, row in zip(outputs, found.all_gather(call, flat(mine)), strict=True):
             fill(output, row)
         return tensor_list
 
@@ -157,12 +161,13 @@ def reduce_scatter(
     if (found := find(group)) is None:
         return None
     inputs = check_list("input_list", input_list, found.size())
-    check_op(op, check_tensor("output", output)._array.dtype)
-    check_same("output", output, inputs[found.index], "input_list[rank]")
-    call = found.begin("reduce_scatter", f"{output.dtype}, {op.name}")
+    mine = check_tensor("output", output)
+    check_op(op, mine._array.dtype)
+    check_same("output", mine, inputs[found.index], "input_list[rank]")
+    call = found.begin("reduce_scatter", f"{mine.dtype}, {op.name}")
 
     def body() -> Tensor:
-        fill(output, found.reduce_scatter(call, [flat(each) for each in inputs], op))
+        fill(mine, found.reduce_scatter(call, [flat(each) for each in inputs], op))
         return output
 
     return found.run(body, async_op)
@@ -261,11 +266,12 @@ def gather(
     """
     if (found := find(group)) is None:
         return None
-    target, outputs = _list_at(found, ("dst", dst, group_dst), tensor, "gather_list", gather_list)
-    call = found.begin("gather", f"{tensor.dtype} to {found.ranks[target]}")
+    mine = check_tensor("tensor", tensor)
+    target, outputs = _list_at(found, ("dst", dst, group_dst), "gather_list", gather_list)
+    call = found.begin("gather", f"{mine.dtype} to {found.ranks[target]}")
 
     def body() -> list[Tensor] | None:
-        for output, row in zip(outputs, found.gather(call, flat(tensor), target) or (), strict=True):
+        for output, row in zip(outputs, found.gather(call, flat(mine), target) or (), strict=True):
             fill(output, row)
         return gather_list
 
@@ -292,14 +298,15 @@ def scatter(
     """
     if (found := find(group)) is None:
         return None
-    source, inputs = _list_at(found, ("src", src, group_src), tensor, "scatter_list", scatter_list)
-    call = found.begin("scatter", f"{tensor.dtype} from {found.ranks[source]}")
+    mine = check_tensor("tensor", tensor)
+    source, inputs = _list_at(found, ("src", src, group_src), "scatter_list", scatter_list)
+    call = found.begin("scatter", f"{mine.dtype} from {found.ranks[source]}")
 
     def body() -> Tensor:
         row = found.scatter(call, [flat(each) for each in inputs] or None, source)
-        if row.size != tensor.numel():
-            raise ValueError(f"tensor has {tensor.numel()} elements, and rank {found.ranks[source]} gave {row.size}")
-        fill(tensor, row)
+        if row.size != mine.numel():
+            raise ValueError(f"tensor has {mine.numel()} elements, and rank {found.ranks[source]} gave {row.size}")
+        fill(mine, row)
         return tensor
 
     return found.run(body, async_op)
@@ -320,7 +327,8 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 
 
 def _parts(name: str, tensor: Tensor, sizes: Sequence[int] | None, count: int) -> list[Tensor]:
-    rows = check_tensor(name, tensor).shape[0] if tensor.dim() else 0
+    tensor = check_tensor(name, tensor)
+    rows = tensor.shape[0] if tensor.dim() else 0
     if sizes is None:
         if rows % count:
             raise ValueError(
@@ -333,7 +341,8 @@ def _parts(name: str, tensor: Tensor, sizes: Sequence[int] | None, count: int) -
 
 
 def _equal_parts(name: str, tensor: Tensor, group: ProcessGroup) -> list[Tensor]:
-    if check_tensor(name, tensor).numel() % group.size() or not tensor.is_contiguous():
+    tensor = check_tensor(name, tensor)
+    if tensor.numel() % group.size() or not tensor.is_contiguous():
         raise ValueError(f"{name} must be contiguous, with elements that {group.size()} members share equally")
     return list(cast(Any, tensor.detach().view(-1)).chunk(group.size()))
 
@@ -341,7 +350,6 @@ def _equal_parts(name: str, tensor: Tensor, group: ProcessGroup) -> list[Tensor]
 def _list_at(
     group: ProcessGroup,
     place: tuple[str, int | None, int | None],
-    tensor: Tensor,
     name: str,
     tensors: list[Tensor] | None,
 ) -> tuple[int, list[Tensor]]:
@@ -350,13 +358,11 @@ def _list_at(
     Args:
         group: the group.
         place: name of the argument for the rank, the rank, and the index in its place.
-        tensor: what every rank gives.
         name: of the list.
         tensors: the list; ``None`` elsewhere.
     """
     argument, rank, given = place
     index = member(group, rank, given, argument, 0)
-    check_tensor("tensor", tensor)
     if group.index == index:
         return index, check_list(name, tensors, group.size())
     if tensors:

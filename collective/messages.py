@@ -78,12 +78,16 @@ def irecv(
     """
     if (found := find(group)) is None:
         return None
-    source = _other(found, src, group_src, "src")
-    check_tensor("tensor", tensor)
-    return found.run(lambda: _receive(found, tensor, source, tag), True)
+    source, mine = _other(found, src, group_src, "src"), check_tensor("tensor", tensor)
+
+    def body() -> Tensor:
+        _receive(found, mine, source, tag)
+        return tensor
+
+    return found.run(body, True)
 
 
-def _receive(group: ProcessGroup, tensor: Tensor, source: int, tag: int) -> Tensor:
+def _receive(group: ProcessGroup, tensor: Tensor, source: int, tag: int) -> None:
     row = group.receive(source, tag)
     if row.size != tensor.numel() or row.dtype != tensor._array.dtype:
         raise ValueError(
@@ -91,7 +95,6 @@ def _receive(group: ProcessGroup, tensor: Tensor, source: int, tag: int) -> Tens
             f"{row.dtype}"
         )
     fill(tensor, row)
-    return tensor
 
 
 def _other(group: ProcessGroup, rank: int | None, index: int | None, name: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 import jax
@@ -10,7 +11,8 @@ import numpy as np
 
 from ..autograd_dist.extend import Parameters, current_gatherer
 from ..core.errors import AutogradError
-from ..core.extend import AccumulateGrad, Array, Edge, Node, Tensor
+from ..core.extend import AccumulateGrad, Array, Edge, Node, Tensor, profiles
+from ..core.profiler import record_function
 
 Target: TypeAlias = "Parameters | Edge"  # where the gradient of an argument goes
 
@@ -52,7 +54,8 @@ class CallNode(Node):
                 "first backward"
             )
         given = [_gradient(grad, *kind) for grad, kind in zip(grads, self._kinds)]
-        found = self._compiled.pull(self._pull, jax.tree.unflatten(self._structure, given))
+        with record_function(self.name()) if profiles.get() else nullcontext():
+            found = self._compiled.pull(self._pull, jax.tree.unflatten(self._structure, given))
         passed = []
         for target, gradient in zip(self._targets, found):
             if isinstance(target, Parameters):

@@ -8,16 +8,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..core import Tensor, cat, tensor
+from ..core import Tensor, tensor
 from ..core.errors import RpcError
 from ..core.futures import Future, wait_all
 from ..nn import Module
+from ..nn.extend import is_module
 from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function, current_agent
 from ..rref import RemoteModule, RRef
 from .deliveries import Address
 from .schedules import Schedule, forward_only, schedule_of
 from .stage import Loss, Stage, StagePlan, StageReport
 from .stage_optimizers import StageOptimizers
+from .tensors import is_tensor, joined
 from .timeline import Timeline
 
 _steps = itertools.count(1)  # of all pipelines of this process, which may share stages
@@ -122,8 +124,8 @@ class Pipeline:
         inputs, rows = self._cut(args)
         results = self._run(forward_only, inputs, None, rows)[-1].results
         if not isinstance(results[0], tuple):
-            return cat(results)
-        return tuple(cat(parts) for parts in zip(*results, strict=True))
+            return joined(results)
+        return tuple(joined(parts) for parts in zip(*results, strict=True))
 
     def optimizer(self, optimizer_class: Callable[..., Any], *args: Any, **kwargs: Any) -> StageOptimizers:
         """Return an optimizer for the parameters of all stages.
@@ -148,16 +150,16 @@ class Pipeline:
 
     def _cut(self, values: tuple[Any, ...]) -> tuple[list[tuple[Any, ...]], list[float]]:
         """Return the arguments of each micro-batch, and its share of the rows."""
-        sizes = {len(value) for value in values if isinstance(value, Tensor) and value.dim()}
+        sizes = {len(value) for value in values if is_tensor(value) and value.dim()}
         if len(sizes) != 1 or min(sizes) < self._count:
             raise ValueError(
                 f"a batch for {self._count} micro-batches must be tensors of equally many rows, at least {self._count}; you "
-                f"gave {[tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__ for value in values]}"
+                f"gave {[tuple(value.shape) if is_tensor(value) else type(value).__name__ for value in values]}"
             )
         (rows,) = sizes
         ends = [rows * number // self._count for number in range(self._count + 1)]
         parts = list(itertools.pairwise(ends))
-        inputs = [tuple(v[a:b].detach() if isinstance(v, Tensor) else v for v in values) for a, b in parts]
+        inputs = [tuple(v[a:b].detach() if is_tensor(v) else v for v in values) for a, b in parts]
         return inputs, [(b - a) / rows for a, b in parts]
 
     def _run(
@@ -228,7 +230,7 @@ def _reference(stage: Any, index: int) -> RRef[Any]:
 
 def _make_stage(module: RRef[Module]) -> tuple[RRef[Stage], Address]:
     value = module.local_value()
-    if not isinstance(value, Module):
+    if not is_module(value):
         raise TypeError(f"a stage must be an nn.Module; the reference is to an object of {type(value).__name__}")
     stage = Stage(current_agent(), value)
     return RRef(stage), stage.address

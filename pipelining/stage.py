@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core import Tensor, autograd, enable_grad, no_grad
+from ..core import Tensor
 from ..core.errors import RpcError, RpcTimeoutError
 from ..core.futures import Future, wait_all
 from ..nn import Module
@@ -19,6 +19,7 @@ from ..rpc.extend import Agent
 from .deliveries import Address, Deliveries, Values
 from .inbox import Inbox
 from .schedules import BACKWARD, FORWARD, Action
+from .tensors import as_leaf, needs_grad, recording, run_again_later, run_backward
 
 Loss = Callable[[Any, Any], Tensor]
 
@@ -157,17 +158,17 @@ class _Run:
     def _forward(self, number: int, given: Values) -> tuple[Address | None, Values]:
         plan = self._plan
         trains = any(action.kind == BACKWARD for action in plan.actions)
-        inputs = tuple(_leaf(value, trains and plan.before is not None) for value in given)
-        with enable_grad() if trains else no_grad():
+        inputs = tuple(as_leaf(value, trains and plan.before is not None) for value in given)
+        with recording(trains):
             again = trains and plan.checkpoint
-            result = autograd.checkpoint(self._module, *inputs) if again else self._module(*inputs)
+            result = run_again_later(self._module, inputs) if again else self._module(*inputs)
             if plan.after is None:
                 result = self._last(result, number)
         results = result if isinstance(result, tuple) else (result,)
         if trains:
             self._kept[number] = inputs, results
             self._report.most_kept = max(self._report.most_kept, len(self._kept))
-        return plan.after, tuple(_leaf(value, False) for value in results)
+        return plan.after, tuple(as_leaf(value, False) for value in results)
 
     def _last(self, result: Any, number: int) -> Any:
         plan = self._plan
@@ -181,25 +182,13 @@ class _Run:
     def _backward(self, number: int, given: Values) -> tuple[Address | None, Values]:
         inputs, results = self._kept.pop(number)
         gradients = given or (None,) * len(results)
-        pairs = [pair for pair in zip(results, gradients, strict=True) if _requires_grad(pair[0])]
+        pairs = [pair for pair in zip(results, gradients, strict=True) if needs_grad(pair[0])]
         if pairs:
-            autograd.backward([result for result, _ in pairs], [gradient for _, gradient in pairs])
-        return self._plan.before, tuple(value.grad if _requires_grad(value) else None for value in inputs)
+            run_backward([result for result, _ in pairs], [gradient for _, gradient in pairs])
+        return self._plan.before, tuple(value.grad if needs_grad(value) else None for value in inputs)
 
     def _send(self, to: Address, action: Action, values: Values) -> None:
         self._sent.append(self._deliveries.send(to, self._plan.step, action, values, max(self._left(), 1e-3)))
 
     def _left(self) -> float:
         return max(self._deadline - time.monotonic(), 0.0)
-
-
-def _leaf(value: Any, requires_grad: bool) -> Any:
-    """Return a tensor without history; other values as they are."""
-    if not isinstance(value, Tensor):
-        return value
-    kind = value.detach()
-    return kind.requires_grad_() if requires_grad and kind.dtype.kind in "fc" else kind
-
-
-def _requires_grad(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.requires_grad

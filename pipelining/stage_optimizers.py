@@ -10,10 +10,10 @@ import numpy as np
 from ..core import Tensor
 from ..core.errors import AutogradError
 from ..core.futures import wait_all
-from ..nn import utils
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function
 from ..rref import RRef
 from .stage import Stage
+from .tensors import clip, total_norm
 
 
 class StageOptimizers:
@@ -119,8 +119,8 @@ def _gradients(stage: RRef[Stage]) -> list[Tensor]:
 
 
 def _norm(stage: RRef[Stage], order: float) -> float:
-    return float(utils.get_total_norm(_gradients(stage), order))
+    return total_norm(_gradients(stage), order)
 
 
 def _scale(stage: RRef[Stage], max_norm: float, total: Tensor) -> None:
-    utils.clip_grads_with_norm_(stage.local_value().module.parameters(), max_norm, total)
+    clip(list(stage.local_value().module.parameters()), max_norm, total)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -10,6 +9,7 @@ from typing import Any, NoReturn
 from ..core.extend import check_device
 from ..core.futures import Future
 from ..nn import Module, Parameter
+from ..nn.extend import is_module
 from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function
 from .rref import RRef, remote
 
@@ -226,12 +226,6 @@ def _refusal(name: str) -> Callable[..., NoReturn]:
 
 for _name in LOCAL_METHODS:
     setattr(RemoteModule, _name, _refusal(_name))
-
-
-def is_module(value: Any) -> bool:
-    """Return whether an object is a module, ours or PyTorch's."""
-    torch = sys.modules.get("torch.nn")
-    return isinstance(value, Module) or (torch is not None and isinstance(value, torch.Module))
 
 
 def _of(worker: str | int, device: str, module_rref: RRef[Any]) -> RemoteModule:

@@ -6,8 +6,9 @@ from typing import Any
 
 from ..core.futures import Future, wait_all
 from ..nn import Module, Parameter
+from ..nn.extend import is_module
 from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function
-from .remote_module import RemoteModule, is_module
+from .remote_module import RemoteModule
 from .rref import RRef
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from ...core import sparse_coo_tensor
-from ...core.extend import Array, Edge, Node, Tensor
+from ...core.extend import Array, Edge, Node, Tensor, profiles
+from ...core.profiler import record_function
 from ..graph import current_gatherer
 from .walk import TorchEdge, arrived, gradient_edges
 
@@ -79,13 +81,14 @@ class Part(Node):
         gatherer = current_gatherer.get()
         if gatherer is None or not pairs or not (self.inputs or self.leaves):
             return [None] * len(self.inputs)
-        results = torch.autograd.grad(
-            gradient_edges(edge for edge, _ in pairs),
-            gradient_edges([*self.inputs, *self.leaves]),
-            [_tensor(grad) for _, grad in pairs],
-            retain_graph=self.shared or gatherer.keeps_graph,
-            allow_unused=True,
-        )
+        with record_function(self.name()) if profiles.get() else nullcontext():
+            results = torch.autograd.grad(
+                gradient_edges(edge for edge, _ in pairs),
+                gradient_edges([*self.inputs, *self.leaves]),
+                [_tensor(grad) for _, grad in pairs],
+                retain_graph=self.shared or gatherer.keeps_graph,
+                allow_unused=True,
+            )
         known: set[int] = set()
         for (node, _), gradient in zip(self.leaves, results[len(self.inputs) :]):
             if gradient is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from ...core.extend import check_device, is_grad_enabled
 from ...core.futures import Future
 from ...nn import Embedding, EmbeddingBag, Module, UninitializedParameter
+from ...nn.extend import is_module_of_torch
 from ..joining import Join, Joinable, JoinHook
 from ..registry import find
 from .agreement import check_equal, copy_from
@@ -32,7 +33,8 @@ class DistributedDataParallel(Module, Joinable):
     rank looked up. It is gathered from all ranks, and communication hooks do not get it.
 
     Args:
-        module: the module; its parameters and buffers must be the same on all ranks, in shape, dtype and order.
+        module: the module; its parameters and buffers must be the same on all ranks, in shape, dtype and order. One of PyTorch
+            becomes a module of PyTorch, without ``join`` and communication hooks (``TorchDataParallel``).
         device_ids: ``None``: modules run on the CPU.
         output_device: not used.
         dim: not used.
@@ -53,6 +55,18 @@ class DistributedDataParallel(Module, Joinable):
         CollectiveError: the modules differ from rank to rank, or there is no group.
         ValueError: nothing in the module requires grad, or this rank is not in the group.
     """
+
+    def __new__(cls, module: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Return an object of this class, or of ``TorchDataParallel`` for a module of PyTorch.
+
+        Args:
+            module, args, kwargs: as for the constructor; a copy is made without them.
+        """
+        if not is_module_of_torch(module):
+            return super().__new__(cls)
+        from .torch_module import TorchDataParallel  # it imports PyTorch, which is there if a module of it is
+
+        return TorchDataParallel(module, *args, **kwargs)
 
     def __init__(
         self,

@@ -70,6 +70,22 @@ class ArrayLibrary:
         """
         return None
 
+    def memory(self, value: Any) -> Array:
+        """Return the elements of an array, to be read and written in place.
+
+        Args:
+            value: an object of the library.
+
+        Raises:
+            TypeError: it is no array, or its elements cannot be written in place. The message says why.
+        """
+        raise TypeError(
+            f"arrays of {self.name} cannot be changed in place; give an array of NumPy or a tensor, and convert the result"
+        )
+
+    def changed(self, value: Any) -> None:
+        """Note that elements were written to ``memory(value)``."""
+
 
 class LibraryTensor(Tensor):
     """Tensor over the memory of another library's array, for which it stands in the tables of a message that is sent.

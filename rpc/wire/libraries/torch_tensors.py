@@ -64,6 +64,32 @@ class TorchTensors(ArrayLibrary):
             tensor = tensor.as_subclass(kind)
         return tensor.requires_grad_(requires_grad)
 
+    def memory(self, value: Any) -> Array:
+        """Return the elements of a tensor, to be read and written in place.
+
+        Args:
+            value: an object of PyTorch.
+
+        Raises:
+            TypeError: it is no tensor; or not on the CPU, sparse, of a type that NumPy does not have, or without elements of
+                its own.
+        """
+        if not isinstance(value, torch.Tensor) or isinstance(value, UninitializedTensorMixin):
+            raise TypeError(f"PyTorch's {type(value).__name__} is no tensor with elements")
+        problem = _problem(value)
+        if not problem and value.dtype not in NUMPY_TYPES:
+            problem = f"it is a tensor of {value.dtype}, which NumPy does not have; use float32"
+        elif not problem and (value.is_conj() or value.is_neg() or (0 in value.stride() and value.numel())):
+            problem = "its elements share memory, or are conjugated when they are read; use tensor.clone()"
+        if problem:
+            raise TypeError(problem)
+        array: Array = value.detach().numpy()
+        return array
+
+    def changed(self, value: Any) -> None:
+        """Let a backward that needs the former elements raise PyTorch's error."""
+        torch.autograd.graph.increment_version(value)
+
     def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
         """Return the tensor of one that arrived as the output of a node. It is no parameter, because it is no leaf.
 
