@@ -1,5 +1,3 @@
 """For the composition root: the interceptor that lets events travel."""
 
-from .interceptor import ProfilerInterceptor
-
-__all__ = ["ProfilerInterceptor"]
+from .interceptor import ProfilerInterceptor as ProfilerInterceptor

@@ -30,7 +30,7 @@ def abandon() -> None:
     abandon_loop()
 
 
-def agents() -> list[Agent]:
+def open_agents() -> list[Agent]:
     """Return the open agents of this process."""
     return list(running_agents)
 
@@ -68,7 +68,7 @@ def current_agent() -> Agent:
 
 @atexit.register
 def _close_all() -> None:
-    for agent in agents():
+    for agent in open_agents():
         without = "destroy_process_group()" if agent.private else "rpc.shutdown()"
         agent.close(f"its process ended without {without}")
 

@@ -1,182 +1,106 @@
 """Interface for extensions of the agent: lanes, interceptors, request methods, control topics, and ways to make agents."""
 
-from .agent import Agent
-from .backend_registry import BackendType, find_backend, init_backend
-from .calls.remote_warnings import RemoteWarnings, collect_warnings
-from .calls.serving import ServerCall, check_future
-from .current import agents as open_agents
-from .current import current_agent, rpc_agents
-from .debugging.debugger import Debugger
-from .debugging.hooks import install as install_debugger
-from .debugging.ide import IdeSessions
-from .debugging.sampler import Sampler
-from .exactly_once.call_journal import CallJournal
-from .functions.calling import (
-    Later,
-    call_function,
-    event_name,
-    is_async_execution,
-    label_parts,
-    name_of,
-    open_request,
-    request_body,
-    resolve_timeout,
-    serve_calls,
-)
-from .functions.producing import Producers
-from .functions.streaming import STREAM_AHEAD, Stream, open_stream
-from .group.dynamic_group import DynamicGroup
-from .group.gathering import Gathering
-from .group.logged_group import LoggedGroup
-from .group.membership import MembershipEvents
-from .group.shutdown import Shutdown, shut_down
-from .group.vacancies import Vacancies
-from .lanes.frame import FRAME_LENGTH, FrameHandle, WaitingFrame
-from .lanes.inproc import InProcessLane, InProcessNetwork
-from .lanes.lane import Lane, LaneListener
-from .lanes.pipe import Pipe
-from .lanes.registry import DEFAULT_LANES, make_lanes, register_lane
-from .lanes.session import Session
-from .links.control_events import Received, Send, WorkerLost
-from .links.intervals import IntervalSet
-from .links.peer import Peer
-from .links.worker_info import WorkerInfo, check_name
-from .links.worker_records import WorkerRecords
-from .losses.expulsion import record as record_expulsion
-from .observing.command_socket import CommandSocket
-from .observing.completions import ids_of_waits, keys_of_requests
-from .observing.gather import UpperLayers, observe_worker
-from .observing.observer import Observer
-from .observing.records import (
-    MOST_CHARACTERS,
-    MOST_ROWS,
-    ObservedContext,
-    ObservedEdge,
-    ObservedFrame,
-    ObservedNodes,
-    ObservedPass,
-    ObservedReference,
-    ObservedReferences,
-    ObservedWait,
-)
-from .observing.thread_waits import place_of_frames
-from .options import UNSET_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
-from .rendezvous.meeting import Plan, plan_rendezvous
-from .running import agent_variable
-from .security.handshake import PROTOCOL
-from .security.proofs import PROOF_BYTES, AcceptorProof, DialerProof, protocol_of
-from .security.tls import tls_context
-from .threads.pool import Executor
-from .threads.timers import Batch
-from .wire.failures import RemoteTraceback, callees_traceback
-from .wire.header import Flag, FrameKind
-from .wire.libraries.array_library import ArrayLibrary, LibraryTensor, PackedArray
-from .wire.libraries.registry import MissingLibraryError, library_named, library_of, register_arrays
-from .wire.messages import Incoming, Interceptor, Method, Outgoing
-
-__all__ = [
-    "STREAM_AHEAD",
-    "DEFAULT_LANES",
-    "FRAME_LENGTH",
-    "MOST_CHARACTERS",
-    "MOST_ROWS",
-    "PROOF_BYTES",
-    "PROTOCOL",
-    "UNSET_RPC_TIMEOUT",
-    "AcceptorProof",
-    "Agent",
-    "ArrayLibrary",
-    "BackendType",
-    "Batch",
-    "CallJournal",
-    "CommandSocket",
-    "Debugger",
-    "DialerProof",
-    "DynamicGroup",
-    "Executor",
-    "Flag",
-    "Gathering",
-    "GrpcRpcBackendOptions",
-    "LaneListener",
-    "LoggedGroup",
-    "IdeSessions",
-    "InProcessLane",
-    "InProcessNetwork",
-    "Incoming",
-    "Interceptor",
-    "IntervalSet",
-    "FrameKind",
-    "Lane",
-    "LibraryTensor",
-    "MembershipEvents",
-    "MissingLibraryError",
-    "Method",
-    "Later",
-    "ObservedContext",
-    "ObservedEdge",
-    "ObservedNodes",
-    "ObservedPass",
-    "ObservedReference",
-    "ObservedFrame",
-    "ObservedReferences",
-    "place_of_frames",
-    "ObservedWait",
-    "Observer",
-    "Outgoing",
-    "PackedArray",
-    "Peer",
-    "Pipe",
-    "Plan",
-    "Producers",
-    "Received",
-    "RemoteTraceback",
-    "RemoteWarnings",
-    "RpcBackendOptions",
-    "Sampler",
-    "Send",
-    "ServerCall",
-    "Session",
-    "Stream",
-    "Shutdown",
-    "FrameHandle",
-    "Vacancies",
-    "WaitingFrame",
-    "UpperLayers",
-    "WorkerInfo",
-    "WorkerLost",
-    "WorkerRecords",
-    "agent_variable",
-    "call_function",
-    "callees_traceback",
-    "check_future",
-    "check_name",
-    "collect_warnings",
-    "current_agent",
-    "event_name",
-    "find_backend",
-    "init_backend",
-    "install_debugger",
-    "ids_of_waits",
-    "is_async_execution",
-    "keys_of_requests",
-    "label_parts",
-    "library_named",
-    "library_of",
-    "observe_worker",
-    "open_agents",
-    "open_request",
-    "open_stream",
-    "make_lanes",
-    "name_of",
-    "plan_rendezvous",
-    "protocol_of",
-    "register_arrays",
-    "register_lane",
-    "record_expulsion",
-    "request_body",
-    "resolve_timeout",
-    "rpc_agents",
-    "serve_calls",
-    "shut_down",
-    "tls_context",
-]
+from .agent import Agent as Agent
+from .backend_registry import BackendType as BackendType
+from .backend_registry import find_backend as find_backend
+from .backend_registry import init_backend as init_backend
+from .calls.remote_warnings import RemoteWarnings as RemoteWarnings
+from .calls.remote_warnings import collect_warnings as collect_warnings
+from .calls.serving import ServerCall as ServerCall
+from .calls.serving import check_future as check_future
+from .current import current_agent as current_agent
+from .current import open_agents as open_agents
+from .current import rpc_agents as rpc_agents
+from .debugging.debugger import Debugger as Debugger
+from .debugging.hooks import install_debugger as install_debugger
+from .debugging.ide import IdeSessions as IdeSessions
+from .debugging.sampler import Sampler as Sampler
+from .exactly_once.call_journal import CallJournal as CallJournal
+from .functions.calling import Later as Later
+from .functions.calling import call_function as call_function
+from .functions.calling import event_name as event_name
+from .functions.calling import is_async_execution as is_async_execution
+from .functions.calling import label_parts as label_parts
+from .functions.calling import name_of as name_of
+from .functions.calling import open_request as open_request
+from .functions.calling import request_body as request_body
+from .functions.calling import resolve_timeout as resolve_timeout
+from .functions.calling import serve_calls as serve_calls
+from .functions.producing import Producers as Producers
+from .functions.streaming import STREAM_AHEAD as STREAM_AHEAD
+from .functions.streaming import Stream as Stream
+from .functions.streaming import open_stream as open_stream
+from .group.dynamic_group import DynamicGroup as DynamicGroup
+from .group.gathering import Gathering as Gathering
+from .group.logged_group import LoggedGroup as LoggedGroup
+from .group.membership import MembershipEvents as MembershipEvents
+from .group.shutdown import Shutdown as Shutdown
+from .group.shutdown import shut_down as shut_down
+from .group.vacancies import Vacancies as Vacancies
+from .lanes.frame import FRAME_LENGTH as FRAME_LENGTH
+from .lanes.frame import FrameHandle as FrameHandle
+from .lanes.frame import WaitingFrame as WaitingFrame
+from .lanes.inproc import InProcessLane as InProcessLane
+from .lanes.inproc import InProcessNetwork as InProcessNetwork
+from .lanes.lane import Lane as Lane
+from .lanes.lane import LaneListener as LaneListener
+from .lanes.pipe import Pipe as Pipe
+from .lanes.registry import DEFAULT_LANES as DEFAULT_LANES
+from .lanes.registry import make_lanes as make_lanes
+from .lanes.registry import register_lane as register_lane
+from .lanes.session import Session as Session
+from .links.control_events import Received as Received
+from .links.control_events import Send as Send
+from .links.control_events import WorkerLost as WorkerLost
+from .links.intervals import IntervalSet as IntervalSet
+from .links.peer import Peer as Peer
+from .links.worker_info import WorkerInfo as WorkerInfo
+from .links.worker_info import check_name as check_name
+from .links.worker_records import WorkerRecords as WorkerRecords
+from .losses.expulsion import record_expulsion as record_expulsion
+from .observing.command_socket import CommandSocket as CommandSocket
+from .observing.completions import ids_of_waits as ids_of_waits
+from .observing.completions import keys_of_requests as keys_of_requests
+from .observing.gather import UpperLayers as UpperLayers
+from .observing.gather import observe_worker as observe_worker
+from .observing.observer import Observer as Observer
+from .observing.records import MOST_CHARACTERS as MOST_CHARACTERS
+from .observing.records import MOST_ROWS as MOST_ROWS
+from .observing.records import ObservedContext as ObservedContext
+from .observing.records import ObservedEdge as ObservedEdge
+from .observing.records import ObservedFrame as ObservedFrame
+from .observing.records import ObservedNodes as ObservedNodes
+from .observing.records import ObservedPass as ObservedPass
+from .observing.records import ObservedReference as ObservedReference
+from .observing.records import ObservedReferences as ObservedReferences
+from .observing.records import ObservedWait as ObservedWait
+from .observing.thread_waits import place_of_frames as place_of_frames
+from .options import UNSET_RPC_TIMEOUT as UNSET_RPC_TIMEOUT
+from .options import GrpcRpcBackendOptions as GrpcRpcBackendOptions
+from .options import RpcBackendOptions as RpcBackendOptions
+from .rendezvous.meeting import Plan as Plan
+from .rendezvous.meeting import plan_rendezvous as plan_rendezvous
+from .running import agent_variable as agent_variable
+from .security.handshake import PROTOCOL as PROTOCOL
+from .security.proofs import PROOF_BYTES as PROOF_BYTES
+from .security.proofs import AcceptorProof as AcceptorProof
+from .security.proofs import DialerProof as DialerProof
+from .security.proofs import protocol_of as protocol_of
+from .security.tls import tls_context as tls_context
+from .threads.pool import Executor as Executor
+from .threads.timers import Batch as Batch
+from .wire.failures import RemoteTraceback as RemoteTraceback
+from .wire.failures import callees_traceback as callees_traceback
+from .wire.header import Flag as Flag
+from .wire.header import FrameKind as FrameKind
+from .wire.libraries.array_library import ArrayLibrary as ArrayLibrary
+from .wire.libraries.array_library import LibraryTensor as LibraryTensor
+from .wire.libraries.array_library import PackedArray as PackedArray
+from .wire.libraries.registry import MissingLibraryError as MissingLibraryError
+from .wire.libraries.registry import library_named as library_named
+from .wire.libraries.registry import library_of as library_of
+from .wire.libraries.registry import register_arrays as register_arrays
+from .wire.messages import Incoming as Incoming
+from .wire.messages import Interceptor as Interceptor
+from .wire.messages import Method as Method
+from .wire.messages import Outgoing as Outgoing

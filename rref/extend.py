@@ -1,17 +1,9 @@
 """Interface for composition roots: the parts with which an agent has references."""
 
-from .context import RRefContext
-from .methods import serve_methods
-from .places import PLACES_VARIABLE, places_wanted
-from .requests import ReferenceInterceptor, serve_references
-from .rref import owner_of
-
-__all__ = [
-    "PLACES_VARIABLE",
-    "owner_of",
-    "places_wanted",
-    "RRefContext",
-    "ReferenceInterceptor",
-    "serve_methods",
-    "serve_references",
-]
+from .context import RRefContext as RRefContext
+from .methods import serve_methods as serve_methods
+from .places import PLACES_VARIABLE as PLACES_VARIABLE
+from .places import places_wanted as places_wanted
+from .requests import ReferenceInterceptor as ReferenceInterceptor
+from .requests import serve_references as serve_references
+from .rref import owner_of as owner_of

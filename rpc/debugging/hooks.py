@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 POST_MORTEM_VARIABLE = "TELEGRAD_POST_MORTEM"  # "1": hold the first thread of the job that an exception ends
 
 
-def install(agent: Agent) -> None:
+def install_debugger(agent: Agent) -> None:
     """Let ``breakpoint()`` hold a thread of this process for ``telegrad debug``, until the agent is closed.
 
     A program's own hook stays, as does ``PYTHONBREAKPOINT``; where standard input is a terminal, pdb uses that.

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from ...core.late_imports import late_imports
 
 if TYPE_CHECKING:
-    from .metrics_server import MetricsServer
-    from .prometheus import METRIC_PARTS, WorkerMetrics
+    from .metrics_server import MetricsServer as MetricsServer
+    from .prometheus import METRIC_PARTS as METRIC_PARTS
+    from .prometheus import WorkerMetrics as WorkerMetrics
 else:
     __getattr__ = late_imports(
         __name__,
@@ -15,5 +16,3 @@ else:
             **dict.fromkeys(("METRIC_PARTS", "WorkerMetrics"), ".prometheus"),
         },
     )
-
-__all__ = ["METRIC_PARTS", "MetricsServer", "WorkerMetrics"]

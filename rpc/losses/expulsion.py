@@ -10,7 +10,7 @@ EXIT_CODE = 1
 _expelled: dict[str, str] = {}  # name of the worker, and why
 
 
-def record(worker: str, reason: str) -> None:
+def record_expulsion(worker: str, reason: str) -> None:
     """Make this process, which is that worker's, exit with a failure even if user code ends normally."""
     if not _expelled:
         _fail_at_exit()

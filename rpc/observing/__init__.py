@@ -8,13 +8,27 @@ from typing import TYPE_CHECKING
 from ...core.late_imports import late_imports
 
 if TYPE_CHECKING:
-    from .causes import explain
-    from .command_messages import DEBUG, MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
-    from .explanation import Cause, Explanation
-    from .json_records import decode_record, encode_record, read_record
-    from .processes import ProcessLook, look_at_process, state_between
-    from .records import Observation, ObservedFrame, ObservedReference, ObservedThread
-    from .sampling import SampledStacks
+    from .causes import explain as explain
+    from .command_messages import DEBUG as DEBUG
+    from .command_messages import MOST_TIMEOUT as MOST_TIMEOUT
+    from .command_messages import OTHERS as OTHERS
+    from .command_messages import SELF as SELF
+    from .command_messages import CommandAnswer as CommandAnswer
+    from .command_messages import CommandMember as CommandMember
+    from .command_messages import CommandRequest as CommandRequest
+    from .explanation import Cause as Cause
+    from .explanation import Explanation as Explanation
+    from .json_records import decode_record as decode_record
+    from .json_records import encode_record as encode_record
+    from .json_records import read_record as read_record
+    from .processes import ProcessLook as ProcessLook
+    from .processes import look_at_process as look_at_process
+    from .processes import state_between as state_between
+    from .records import Observation as Observation
+    from .records import ObservedFrame as ObservedFrame
+    from .records import ObservedReference as ObservedReference
+    from .records import ObservedThread as ObservedThread
+    from .sampling import SampledStacks as SampledStacks
 else:
     __getattr__ = late_imports(
         __name__,
@@ -34,27 +48,3 @@ else:
             **dict.fromkeys(("Observation", "ObservedFrame", "ObservedReference", "ObservedThread"), ".records"),
         },
     )
-
-__all__ = [
-    "DEBUG",
-    "MOST_TIMEOUT",
-    "OTHERS",
-    "SELF",
-    "Cause",
-    "CommandAnswer",
-    "CommandMember",
-    "CommandRequest",
-    "Explanation",
-    "Observation",
-    "ObservedFrame",
-    "ObservedReference",
-    "ObservedThread",
-    "ProcessLook",
-    "decode_record",
-    "encode_record",
-    "explain",
-    "look_at_process",
-    "SampledStacks",
-    "read_record",
-    "state_between",
-]

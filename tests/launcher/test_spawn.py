@@ -68,7 +68,7 @@ def ignore_term(i, ready):
 def expel_one(i):
     from telegrad.rpc.losses import expulsion
     if i == 1:
-        expulsion.record("worker1", "a test says so")
+        expulsion.record_expulsion("worker1", "a test says so")
 
 def wait_for(i, event):
     event.wait()

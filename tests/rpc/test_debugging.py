@@ -331,7 +331,7 @@ def test_breakpoint_is_ours_where_standard_input_is_no_terminal(monkeypatch):
     monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)
     monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)
     with in_process_cluster("a", "b") as (a, b), a.use():
-        hooks.install(b)
+        hooks.install_debugger(b)
         with called(stopped, 1) as outcome:
             place, _ = Terminal(a, "b").attach()
             assert place["function"] == "stopped"
@@ -350,7 +350,7 @@ def stopped(x):
 def test_a_hook_of_the_program_stays(monkeypatch):
     monkeypatch.setattr(sys, "breakpointhook", own := lambda: None)
     with in_process_cluster("a") as (a,):
-        hooks.install(a)
+        hooks.install_debugger(a)
         assert sys.breakpointhook is own
 
 
