@@ -1,6 +1,6 @@
 """Encoding of requests and answers of a backward pass: a text of numbers, and the gradients as tensors.
 
-This is the form of a call by name whose arguments are tensors, which needs no pickle (``rpc/wire/bare.py``). Only sparse
+This is the form of a call by name whose arguments are tensors, which needs no pickle (``rpc/calls/codec.py``). Only sparse
 gradients need one. A text of numbers is faster than a pickle of them, on both sides.
 """
 

@@ -1,7 +1,7 @@
 """Deliveries: activations and gradients on their way to a stage, which the request names by its number.
 
 Stages send them for each micro-batch, so they are cheap. If all values are tensors, the request has no pickle
-(``rpc/wire/bare.py``), and the thread that reads it puts it into the stage's inbox. The stage's thread is that reader while it
+(``rpc/calls/codec.py``), and the thread that reads it puts it into the stage's inbox. The stage's thread is that reader while it
 waits (``core.futures.Driver``), so no other thread wakes.
 """
 

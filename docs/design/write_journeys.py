@@ -114,7 +114,7 @@ def references(record: Recorder) -> None:
         reference.to_here()
         del reference
         gc.collect()
-        _settle()
+    _settle()
 
 
 def local_backward(record: Recorder) -> None:

@@ -2,7 +2,7 @@
 
 Both ends of a connection show a certificate of the same authority (mutual TLS). In addition, the dialer checks that the
 acceptor's certificate has the name that is in the acceptor's record. The acceptor checks that the dialer's certificate is the
-one that the handshake (``security.py``) signs, and that it has the name in the record that the dialer sends.
+one that the handshake (``handshake.py``) signs, and that it has the name in the record that the dialer sends.
 """
 
 from __future__ import annotations
