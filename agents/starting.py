@@ -133,11 +133,11 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
 
 def open_group(agent: Agent, plan: Plan) -> None:
     """Let other workers join the dynamic group of an agent: at every worker if a log keeps its members, else at rank 0."""
-    if plan.group_log is not None:
-        agent.add_part(group := LoggedGroup(agent, plan.group_log))
-        plan.open_group(group.admit)
+    if (log := plan.rendezvous.log) is not None:
+        agent.add_part(group := LoggedGroup(agent, log))
+        plan.rendezvous.open_group(group.admit)
     elif plan.rank == 0:
-        plan.open_group(agent.part(DynamicGroup).admit)
+        plan.rendezvous.open_group(agent.part(DynamicGroup).admit)
 
 
 def meeting_places() -> list[str]:
@@ -178,11 +178,11 @@ def open_agent(
         host = options.host or os.environ.get("TELEGRAD_HOST")
         secured = options.insecure or agent.credentials.tls is not None
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank, host, secured))
-        address = plan.address or options.init_method
+        address = plan.rendezvous.address or options.init_method
         access = None if private else open_to_commands(agent, plan, address)
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
-        agent.joined(members, private or plan.world_size == 0 or plan.places > 0, plan.places, plan.absent)
-        agent.rendezvous = plan.address
+        agent.joined(members, private or plan.world_size == 0 or plan.places > 0, plan.places, plan.rendezvous.absent)
+        agent.rendezvous = plan.rendezvous.address
         add(agent)
         if access is not None:
             access.joined(agent)  # first: a call that holds the interpreter may come at once

@@ -27,6 +27,7 @@ from ..threads.notices import WaitNotices
 from .file import FILE_GRACE_SECONDS, FileLog
 from .group_log import GroupLog
 from .group_members import GOODBYE_SECONDS, GroupMembers
+from .rendezvous import Rendezvous
 from .tcp import SILENT, Admit, Joining, RendezvousHost, failure_of
 
 if TYPE_CHECKING:
@@ -38,40 +39,24 @@ logger = logging.getLogger("telegrad.rpc")
 SCHEME = "grpc://"
 
 
-class GroupRendezvous:
+class GroupRendezvous(Rendezvous):
     """Rendezvous of a group in a file.
 
     Args:
         make: makes the file's log; gets the seconds that joining may take.
         places: number of ranks of a job of fixed size that replaces lost workers; 0 for an open group.
-
-    Attributes:
-        log: the group's log, once this worker has joined.
-        absent: the last workers of the places that had none when this worker joined.
     """
 
     def __init__(self, make: Callable[[float], FileLog], places: int = 0) -> None:
-        self.log: GroupLog
-        self.absent: list[WorkerRecord] = []
         self._places = places
         self._make = make
         self._host: RendezvousHost
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
-        """Return a free port of the host, at which later workers join.
-
-        Args:
-            lanes, rank, host, secured: as for ``Rendezvous.prepare``.
-        """
-        self._host = RendezvousHost.on(lanes)
+        self._host = RendezvousHost.on(lanes)  # later workers join at this one
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> WorkerRecords:
-        """Join, and return the records of the members once they know this worker.
-
-        Args:
-            me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
-        """
         self.log = GroupLog(self._make(timeout), me.secret, self._places)
         self._host.wait(me.record, 0, timeout)
         entering = _Entering(self.log, me, timeout, keepalive)
@@ -80,7 +65,6 @@ class GroupRendezvous:
         return records
 
     def open_group(self, admit: Admit) -> None:
-        """Answer each joiner with the list of workers that ``admit`` returns."""
         self._host.open_group(admit)
 
 

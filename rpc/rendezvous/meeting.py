@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ...core import job_secrets, mpi
@@ -42,13 +42,13 @@ from ..security.handshake import SECRET_VARIABLE, Credentials
 from .entering import GroupRendezvous
 from .file import FileLog
 from .log import Log, join_in_log
+from .rendezvous import Rendezvous
 from .tcp import Admit, RendezvousHost, join
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
     from ..lanes.lane import Lane
     from ..security.tls import TlsFiles
-    from .group_log import GroupLog
 
 INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
 ETCD_PORT = 2379
@@ -56,42 +56,7 @@ IN_URL = "the host of init_method="
 MOST_RANKS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
 
 
-class Rendezvous(Protocol):
-    """Way in which workers find one another."""
-
-    def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
-        """Return the address at which the agent must listen, "host:port"; called before it does.
-
-        Args:
-            lanes: the agent's lanes.
-            rank: the agent's rank.
-            host: name or address at which others reach the agent; ``None`` if its user gave none.
-            secured: the agent has TLS, or its user has written ``insecure=True``.
-
-        Returns:
-            The address; ``None`` for any port of the loopback.
-
-        Raises:
-            RendezvousError: the rendezvous is on a network, and the agent is not secured.
-        """
-        ...
-
-    def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
-        """Join, and return the records of all workers once the last one has joined.
-
-        Args:
-            me: the worker that joins.
-            world_size: number of workers; 0 joins a dynamic group.
-            timeout: seconds to wait for all.
-            keepalive: seconds of silence after which a connection asks whether its peer is there.
-
-        Raises:
-            RendezvousError: a worker did not join in time, or two contradict each other.
-        """
-        ...
-
-
-class TcpRendezvous:
+class TcpRendezvous(Rendezvous):
     """Rendezvous whose host is rank 0.
 
     Args:
@@ -110,11 +75,6 @@ class TcpRendezvous:
         self._host: RendezvousHost | None = None
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
-        """Return the rendezvous' address for rank 0, and for the others a free port of the host that others reach.
-
-        Args:
-            lanes, rank, host, secured: as for ``Rendezvous.prepare``.
-        """
         check_exposure(self._argument, host_of(self.address), secured)
         if rank != 0 or (self._served and not can_listen(self.address)):
             return self._own_address(host)
@@ -127,22 +87,16 @@ class TcpRendezvous:
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
-        """Wait for the joiners at rank 0; elsewhere join it.
-
-        Args:
-            me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
-        """
         if self._host is not None:
             return self._host.wait(me.record, world_size, timeout)
         return join(me, self.address, world_size, timeout, keepalive, self._purpose)
 
     def open_group(self, admit: Admit) -> None:
-        """Answer each joiner with the list of workers that ``admit`` returns."""
         assert self._host is not None  # where another agent listens, ``join`` has failed
         self._host.open_group(admit)
 
 
-class LogRendezvous:
+class LogRendezvous(Rendezvous):
     """Rendezvous in a log, in which every worker writes its record.
 
     Args:
@@ -157,21 +111,12 @@ class LogRendezvous:
         self._purpose = purpose
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
-        """Return a free port of the host; if none is given, of the address from which this machine reaches the log.
-
-        Args:
-            lanes, rank, host, secured: as for ``Rendezvous.prepare``.
-        """
+        # Without a host, others reach this worker at the address from which this machine reaches the log.
         if host is None and self._address is not None and not is_loopback(host_of(self._address)):
             host = host_towards(self._address, IN_URL)
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
-        """Write this worker's record, and read until all are there.
-
-        Args:
-            me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
-        """
         return join_in_log(self._make(timeout), me, world_size, timeout, self._purpose)
 
 
@@ -191,26 +136,6 @@ class Plan:
     secret: bytes | None = None
     tls: TlsFiles | None = None
     places: int = 0
-
-    @property
-    def address(self) -> str:
-        """Address at which rank 0 listens for the others; empty unless the rendezvous is over TCP."""
-        return self.rendezvous.address if isinstance(self.rendezvous, TcpRendezvous) else ""
-
-    @property
-    def group_log(self) -> GroupLog | None:
-        """Log that keeps the members of a dynamic group; ``None`` where rank 0 keeps them."""
-        return self.rendezvous.log if isinstance(self.rendezvous, GroupRendezvous) else None
-
-    @property
-    def absent(self) -> list[WorkerRecord]:
-        """Return the last workers of the places that had none when this worker joined."""
-        return self.rendezvous.absent if isinstance(self.rendezvous, GroupRendezvous) else []
-
-    def open_group(self, admit: Admit) -> None:
-        """Let workers join the dynamic group at this worker; ``admit`` admits each."""
-        assert isinstance(self.rendezvous, (TcpRendezvous, GroupRendezvous))  # see ``_dynamic``
-        self.rendezvous.open_group(admit)
 
 
 def plan_rendezvous(
@@ -312,7 +237,7 @@ def _own_secret(rendezvous: Rendezvous) -> bytes | None:
     """Return the secret of a job whose workers this process has started; ``None`` if it has not."""
     if SECRET_VARIABLE in os.environ:
         return None
-    port = int(rendezvous.address.rpartition(":")[2]) if isinstance(rendezvous, TcpRendezvous) else None
+    port = int(rendezvous.address.rpartition(":")[2]) if rendezvous.address else None
     secret = job_secrets.secret_of(port)
     return None if secret is None else secret.encode()
 

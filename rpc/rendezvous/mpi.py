@@ -23,6 +23,7 @@ from ..security.handshake import PROTOCOL, Credentials
 from ..security.tls import TlsFiles
 from ..threads.notices import WaitNotices
 from .members import MemberList
+from .rendezvous import Rendezvous
 
 if TYPE_CHECKING:
     from ..lanes.lane import Lane
@@ -32,7 +33,7 @@ MPI_POLL_SECONDS = 0.001
 TELLING = 2  # ranks that say for what they wait: one of them may be what the others wait for
 
 
-class MpiRendezvous:
+class MpiRendezvous(Rendezvous):
     """Rendezvous of the processes of ``MPI.COMM_WORLD``. All must make this object, at about the same time.
 
     Args:
@@ -65,23 +66,11 @@ class MpiRendezvous:
         return _certified() if any(self._world.allgather(bool(self._others))) else None
 
     def prepare(self, lanes: list[Lane], rank: int, host: str | None, secured: bool) -> str | None:
-        """Return a free port of the host that others reach.
-
-        Without ``host``, if all workers are on one host, return ``None``: any port of the loopback.
-
-        Args:
-            lanes, rank, host, secured: as for ``Rendezvous.prepare``.
-        """
         if host is None and self._others:
             host = host_towards(f"{self._others[0]}:1")
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> list[WorkerRecord]:
-        """Send this worker's record to all workers, and return the records of all.
-
-        Args:
-            me, world_size, timeout, keepalive: as for ``Rendezvous.join``.
-        """
         self._wait_for_all(timeout)
         members = MemberList(self.world_size)
         told = self._world.allgather((PROTOCOL, me.record.SerializeToString(), world_size))
