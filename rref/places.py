@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
-from itertools import islice
-from types import FrameType
+from collections.abc import Callable, Collection
 
-from ..rpc.extend import ObservedFrame, place_of_frames
+from ..rpc.extend import ObservedFrame, frames_of, place_of_frames
 from .ids import RRefId
 
 PLACES_VARIABLE = "TELEGRAD_RREF_PLACES"
 FIRST_SWEEP = 1000  # places; the next sweep comes when twice as many are left
-MOST_PLACE_FRAMES = 100
 
 
 class CreationPlaces:
@@ -30,7 +27,7 @@ class CreationPlaces:
 
     def note(self, rref_id: RRefId) -> None:
         """Note the innermost line of the program that runs in this thread as the place of a new reference."""
-        place = place_of_frames(islice(_frames(), MOST_PLACE_FRAMES))
+        place = place_of_frames(frames_of(sys._getframe(1)))
         if place is None:
             return
         self._places[rref_id] = place
@@ -47,10 +44,3 @@ class CreationPlaces:
 def places_wanted(option: bool | None) -> bool:
     """Return whether places are to be recorded: as the option says, or if it is None, the environment."""
     return os.environ.get(PLACES_VARIABLE) == "1" if option is None else option
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back

@@ -1,7 +1,10 @@
-"""States of processes of this machine, as the kernel tells them: for workers that do not answer."""
+"""Processes, as the kernel tells of them: states of those of workers that do not answer, and the memory of this one."""
 
 from __future__ import annotations
 
+import os
+import resource
+import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +14,8 @@ from ..lanes.addresses import host_of
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
 
+STATM = "/proc/self/statm"
+MOST_STATM_BYTES = 256
 BUSY_SHARE = 0.05  # of the time between two looks, spent on a processor: it runs, as far as a busy machine lets it
 
 
@@ -73,3 +78,17 @@ def _hosts(record: WorkerRecord) -> set[str]:
     return {host_of(each.partition("://")[2]) for each in record.addresses} - {
         ""
     }  # a Unix socket's address has no host
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process; where the system does not tell, the largest that it had."""
+    try:
+        # Looks come again and again, so without a file object; a kept descriptor would save 2 microseconds of 5.
+        descriptor = os.open(STATM, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return int(os.read(descriptor, MOST_STATM_BYTES).split()[1]) * resource.getpagesize()
+        finally:
+            os.close(descriptor)
+    except OSError:
+        largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return largest if sys.platform == "darwin" else largest * 1024

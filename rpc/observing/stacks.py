@@ -21,13 +21,12 @@ from ..threads.coroutines import RUNNER_CODE
 from ..wire.messages import QUESTIONS
 from .completions import keys_of_requests
 from .records import MOST_CHARACTERS, MOST_ROWS, ObservedThread, ObservedWait
-from .thread_waits import NO_LAYERS, RUN_CODE, WaitOf, held_locks, observed, place_of_frames, wait_of
+from .thread_waits import NO_LAYERS, RUN_CODE, WaitOf, frames_of, held_locks, observed, place_of_frames, wait_of
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.serving import ServerCall
 
-MOST_FRAMES = 100
 MOST_TASKS = 1000
 MOST_AWAITS = 100  # in a coroutine's stack
 AWAIT_CODE = Future.__await__.__code__
@@ -56,7 +55,7 @@ def observe_threads(
         layers: as for ``wait_of``.
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    stacks = [(ident, list(_frames(frame))) for ident, frame in list(thread_frames().items())[:MOST_ROWS]]
+    stacks = [(ident, list(frames_of(frame))) for ident, frame in list(thread_frames().items())[:MOST_ROWS]]
     found = [
         (_thread(ident, names.get(ident, "not of Python"), each, awaited, agent, layers), each)
         for ident, each in stacks
@@ -95,7 +94,7 @@ def _thread(
 def place_of_call(call: ServerCall) -> str:
     """Return words for the line of the program that a request runs: `` in train at train.py:12``; empty if it is not known."""
     for innermost in thread_frames().values():
-        frames = list(_frames(innermost))
+        frames = list(frames_of(innermost))
         if any(each is call for each in _locals(frames, SERVE_CODE)):
             at = place_of_frames(frames)
             return f" in {at.function} at {at.file}:{at.line}" if at else ""
@@ -108,15 +107,6 @@ def _with_locks(found: list[tuple[ObservedThread, Stack]]) -> list[ObservedThrea
     if not wanted:
         return [each for each, _ in found]
     return [replace(each, holds=held_locks(frames, wanted)) for each, frames in found]
-
-
-def _frames(innermost: FrameType) -> Iterator[FrameType]:
-    frame: FrameType | None = innermost
-    for _ in range(MOST_FRAMES):
-        if frame is None:
-            return
-        yield frame
-        frame = frame.f_back
 
 
 def _observers(frames: Stack) -> Iterator[bool]:

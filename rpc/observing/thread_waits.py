@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from asyncio.base_events import BaseEventLoop
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ NOT_THE_PROGRAMS = {PACKAGE, "numpy", "grpc", *DEBUGPY, *sys.stdlib_module_names
 WaitOf = Callable[[FrameType], ObservedWait]
 NO_LAYERS: Mapping[CodeType, WaitOf] = MappingProxyType({})
 RUN_CODE = BaseEventLoop.run_forever.__code__
+MOST_FRAMES = 100
 LOCK, RLOCK = type(threading.Lock()), type(threading.RLock())
 OWNER = re.compile(r"owner=(\d+)")
 LIBRARY: dict[CodeType, str] = {
@@ -66,6 +67,15 @@ C_METHODS = {
 }
 SOCKET_METHODS = ("accept", "connect", "recv", "recv_into", "recvfrom", "recvmsg", "send", "sendall", "sendmsg")
 C_FUNCTIONS = {id(time.sleep): "sleep", id(input): "socket", id(os.read): "socket", id(os.write): "output"}
+
+
+def frames_of(innermost: FrameType | None) -> Iterator[FrameType]:
+    """Return the frames of a thread, ``MOST_FRAMES`` at most, from one outwards."""
+    for _ in range(MOST_FRAMES):
+        if innermost is None:
+            return
+        yield innermost
+        innermost = innermost.f_back
 
 
 def place_of_frames(frames: Iterable[FrameType]) -> ObservedFrame | None:
