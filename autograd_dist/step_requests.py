@@ -27,9 +27,7 @@ def request_step(agent: Agent, peer: Peer, number: int, context_id: int) -> Futu
     """
     name = peer.info.name
     what = f"the optimizer's step on worker {name!r}"
-    request = partial(
-        agent.caller.request, peer, GradientMethod.STEP, (number, context_id), agent.rpc_timeout, what, lambda body: []
-    )
+    request = partial(agent.caller.request, peer, GradientMethod.STEP, (number, context_id), agent.rpc_timeout, what)
     if not profiles.get():
         return request()
     return record_call(f"rpc_async#step({agent.name} -> {name})", request)

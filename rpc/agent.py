@@ -25,7 +25,7 @@ from .calls.codec import Codec
 from .calls.questions import Questions
 from .calls.serving import Server
 from .calls.waits import CallWaits
-from .flow.flows import Flows
+from .flow.flow import Flow
 from .links.control_channel import ControlChannel
 from .links.peers import Peers
 from .links.relay import Relay
@@ -47,6 +47,7 @@ from .wire.python_versions import own_version
 
 if TYPE_CHECKING:
     from .lanes.lane import Lane
+    from .lanes.session import Session
     from .links.peer import Peer
     from .threads.pool import Executor
 
@@ -139,20 +140,22 @@ class Agent:
     def _make_components(self, lanes: Iterable[Lane], options: GrpcRpcBackendOptions) -> None:
         """Make the components; each is given some of those made before it."""
         state, peers, timers, threads = self.state, self.peers, self.timers, self.threads
-        limit = Amount(options.window_bytes, options.window_messages)
         self.codec = Codec(options.max_message_bytes, self.name)
-        self.flows = Flows(limit, timers.program, lambda call: self.server.resume(call))
-        self.sessions = Sessions(state, self.credentials, peers, lanes, self.flows, timers, options)
+        self.sessions = Sessions(state, self.credentials, peers, lanes, self._new_flow, timers, options)
         relay = Relay(state, peers, self.sessions, lambda number: self.losses.next_hop(number))
         self.control = ControlChannel(timers, relay.send)
         self.losses = Losses(state, peers, self.control, timers, options, self._expel)
-        self.caller = Caller(state, peers, self.sessions, self.control, self.flows, self.codec, timers, threads)
+        self.caller = Caller(state, peers, self.sessions, self.control, self.codec, timers, threads)
         self.questions = Questions(self.caller, timers)
-        self.server = Server(state, peers, self.control, self.flows, self.codec, timers, threads)
-        receiver = Receiver(peers, self.codec, self.flows, self.caller, self.server, self.control, relay, self.losses)
+        self.server = Server(state, peers, self.control, self.codec, timers, threads)
+        receiver = Receiver(peers, self.codec, self.caller, self.server, self.control, relay, self.losses)
         self.waits = CallWaits(peers, self.caller, self.questions, self.server, threads)
         self.sessions.received = receiver.received
         self.sessions.under_way = (self.caller.table.calls, self.server.waiting)
+
+    def _new_flow(self, session: Session) -> Flow:
+        limit = Amount(self.options.window_bytes, self.options.window_messages)
+        return Flow(session, limit, self.timers.program, self.server.resume)
 
     def _connect_components(self) -> None:
         """Connect the components' events to their handlers; the order of the handlers matters."""
@@ -324,4 +327,4 @@ class Agent:
         }
 
     def _flow_counts(self, peer: Peer) -> list[dict[str, Any]]:
-        return [self.flows.of(session).counts() for session in peer.sessions()]
+        return [session.flow.counts() for session in peer.sessions()]

@@ -74,6 +74,7 @@ from .observing.records import ObservedPass as ObservedPass
 from .observing.records import ObservedReference as ObservedReference
 from .observing.records import ObservedReferences as ObservedReferences
 from .observing.records import ObservedWait as ObservedWait
+from .observing.thread_waits import frames_of as frames_of
 from .observing.thread_waits import place_of_frames as place_of_frames
 from .options import UNSET_RPC_TIMEOUT as UNSET_RPC_TIMEOUT
 from .options import GrpcRpcBackendOptions as GrpcRpcBackendOptions

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .calls.codec import Codec
     from .calls.serving import Server
     from .flow.flow import Flow
-    from .flow.flows import Flows
     from .lanes.session import Session
     from .links.control_channel import ControlChannel
     from .links.peer import Peer
@@ -38,7 +37,6 @@ class Receiver:
     Args:
         peers: the workers of the job.
         codec: shows messages to the interceptors.
-        flows: flow control of the sessions.
         caller: takes replies.
         server: takes requests.
         control: takes control messages and acknowledgements.
@@ -50,7 +48,6 @@ class Receiver:
         self,
         peers: Peers,
         codec: Codec,
-        flows: Flows,
         caller: Caller,
         server: Server,
         control: ControlChannel,
@@ -59,7 +56,6 @@ class Receiver:
     ) -> None:
         self._peers = peers
         self._codec = codec
-        self._flows = flows
         self._caller = caller
         self._server = server
         self._control = control
@@ -98,7 +94,7 @@ class Receiver:
     def _request(self, peer: Peer, session: Session, frame: Any, owned: bool) -> None:
         link = peer.link
         link.latest = session
-        flow: Flow = session.flow or self._flows.of(session)
+        flow: Flow = session.flow
         call = decode(frame, owned, ServerCall(), session)
         if (call.extras and not self._codec.arrived(call)) or (link.state is GONE and not call.must_run):
             flow.used(call.size)
@@ -106,7 +102,7 @@ class Receiver:
             self._server.accept(call, peer)
 
     def _reply(self, session: Session, frame: Any, owned: bool) -> None:
-        flow: Flow = session.flow or self._flows.of(session)
+        flow: Flow = session.flow
         reply = decode(frame, owned, Incoming(), session)
         if reply.extras and not self._codec.arrived(reply):
             flow.used(reply.size)
@@ -115,7 +111,7 @@ class Receiver:
 
     def _done(self, session: Session, frame: Any) -> None:
         self._caller.complete_with_none(decode_done(frame))
-        (session.flow or self._flows.of(session)).used(len(frame))
+        session.flow.used(len(frame))
 
     def _control_frame(self, peer: Peer, session: Session, frame: Any) -> None:
         kind = frame[0]
@@ -128,9 +124,9 @@ class Receiver:
         elif kind == FrameKind.RELAY:
             self._relayed(frame)
         elif kind == FrameKind.CREDIT:
-            self._flows.of(session).credited(decode_amount(frame))
+            session.flow.credited(decode_amount(frame))
         elif kind == FrameKind.ASK:
-            self._flows.of(session).asked(decode_amount(frame))
+            session.flow.asked(decode_amount(frame))
         elif kind == FrameKind.GOODBYE:
             self._losses.left(peer, *decode_goodbye(frame))
         elif kind == FrameKind.EXPELLED:

@@ -82,9 +82,7 @@ def _request(context: RRefContext, fork: Fork, seconds: float, what: object) -> 
     fork.check()
     agent = context.agent
     peer = agent.peers.at(fork.owner.number)
-    request = partial(
-        agent.caller.request, peer, ReferenceMethod.FETCH, tuple(fork.rref_id), seconds, what, lambda body: []
-    )
+    request = partial(agent.caller.request, peer, ReferenceMethod.FETCH, tuple(fork.rref_id), seconds, what)
     if not profiles.get():
         return request()
     return record_call(f"to_here#({agent.name})->({peer.info.name})", request, blocking=True)

@@ -22,13 +22,13 @@ from ..wire.failures import rebuild_failure
 from ..wire.frames import encode
 from ..wire.header import Flag
 from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Attachments, Incoming, Method, Outgoing, Topic
+from ..wire.payload import no_labels
 from .dispatch import CallTable, PendingCall
 from .timed_waits import TimedWaits
 from .unseen import UnseenErrors
 
 if TYPE_CHECKING:
     from ..flow.flow import Flow
-    from ..flow.flows import Flows
     from ..lanes.session import Session
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
@@ -54,7 +54,6 @@ class Caller:
         peers: the workers of the job.
         sessions: for the routes of requests.
         control: for cancels.
-        flows: flow control of the sessions.
         codec: packs requests and opens answers.
         timers: for deadlines.
         threads: for callbacks, and for answers whose opening may run user code.
@@ -71,7 +70,6 @@ class Caller:
         peers: Peers,
         sessions: Sessions,
         control: ControlChannel,
-        flows: Flows,
         codec: Codec,
         timers: Timers,
         threads: AgentThreads,
@@ -80,7 +78,6 @@ class Caller:
         self._peers = peers
         self._sessions = sessions
         self._control = control
-        self._flows = flows
         self._codec = codec
         self._timers = timers
         self._threads = threads
@@ -100,7 +97,7 @@ class Caller:
         body: Any,
         timeout: float,
         what: object,
-        labels: Labels,
+        labels: Labels = no_labels,
         notes: dict[int, Any] | None = None,
     ) -> Future[Any]:
         """Send a request; the future holds the answer.
@@ -126,7 +123,7 @@ class Caller:
         body: Any,
         timeout: float,
         what: object,
-        labels: Labels,
+        labels: Labels = no_labels,
         notes: dict[int, Any] | None = None,
     ) -> PendingCall:
         """Send a request, as ``request`` does, and return the call.
@@ -168,7 +165,7 @@ class Caller:
                 if session is None:
                     session = self._sessions.route(peer)
                 call.session = link.latest = session
-                flow: Flow = session.flow or self._flows.of(session)
+                flow: Flow = session.flow
                 call.future.driver = session.reading
                 if sent := session.send(parts, call) if flow.admit(call) else flow.send(call, parts, self._unsent):
                     break
@@ -208,7 +205,7 @@ class Caller:
             self.fail(call, error.with_traceback(None))
         if (session := call.session) is not None:
             if call.state is ADMITTED:
-                self._flows.of(session).put_back(call)
+                session.flow.put_back(call)
             if broke:
                 session.close()
 

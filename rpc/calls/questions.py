@@ -33,7 +33,7 @@ class Questions:
             timeout: seconds.
             what: its text names the question in error messages.
         """
-        call = self._caller.begin(peer, method, body, 0.0, what, lambda body: [])
+        call = self._caller.begin(peer, method, body, 0.0, what)
         timer = self._timers.after(timeout, self._caller.time_out, call, timeout)
         call.future.add_done_callback(lambda _: timer.cancel())
         return call.future

@@ -15,7 +15,6 @@ from ..wire.messages import Outgoing, Topic
 
 if TYPE_CHECKING:
     from ..flow.flow import Flow
-    from ..flow.flows import Flows
     from ..lanes.session import Session
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
@@ -56,13 +55,11 @@ class Replies:
 
     Args:
         codec: tells the interceptors of those that were not sent.
-        flows: flow control of the sessions.
         timers: for answers that wait for room.
     """
 
-    def __init__(self, codec: Codec, flows: Flows, timers: Timers) -> None:
+    def __init__(self, codec: Codec, timers: Timers) -> None:
         self._codec = codec
-        self._flows = flows
         self._timers = timers
         self._places = Semaphore(MOST_WAITING_REPLIES)
 
@@ -71,7 +68,7 @@ class Replies:
         sent = False
         try:
             parts = encode(reply)
-            flow: Flow = session.flow or self._flows.of(session)
+            flow: Flow = session.flow
             try:
                 if flow.admit(reply):
                     sent = session.send(parts)
@@ -135,14 +132,12 @@ class DoneAnswers:
     enough. One that no thread waits for must arrive whatever happens to the session: it is a control message.
 
     Args:
-        flows: flow control of the sessions.
         control: for answers that no thread waits for.
         timers: for answers that wait for others.
         waiting: requests that have not begun. While there are many, answers wait up to a millisecond to leave together.
     """
 
-    def __init__(self, flows: Flows, control: ControlChannel, timers: Timers, waiting: Sized) -> None:
-        self._flows = flows
+    def __init__(self, control: ControlChannel, timers: Timers, waiting: Sized) -> None:
         self._control = control
         self._waiting = waiting
         self._together = timers.together(self._send_together, hurried=True)
@@ -167,7 +162,7 @@ class DoneAnswers:
         done = Reply(0, 0, 0.0, -1)
         done.deadline = 0.0
         done.size = len(frame)
-        flow = session.flow or self._flows.of(session)
+        flow = session.flow
         if flow.admit(done):
             session.send(parts)
         else:  # the caller does not read; no further request of it starts meanwhile

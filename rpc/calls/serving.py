@@ -25,7 +25,6 @@ from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Incoming, Method, Topic
 from .replies import DoneAnswers, Replies, Reply, label_result
 
 if TYPE_CHECKING:
-    from ..flow.flows import Flows
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
     from ..links.peers import Peers
@@ -309,7 +308,6 @@ class Server:
         state: the agent's state.
         peers: the workers of the job.
         control: for cancels.
-        flows: flow control of the sessions.
         codec: opens requests and packs answers.
         timers: for deadlines.
         threads: run the handlers.
@@ -320,14 +318,12 @@ class Server:
         state: AgentState,
         peers: Peers,
         control: ControlChannel,
-        flows: Flows,
         codec: Codec,
         timers: Timers,
         threads: AgentThreads,
     ) -> None:
         self.state = state
         self.peers = peers
-        self.flows = flows
         self.codec = codec
         self.timers = timers
         self.clock = timers.program
@@ -345,8 +341,8 @@ class Server:
         self._cancelled: OrderedDict[CallKey, None] = OrderedDict()  # the latest cancels; their calls may still arrive
         self.control = control
         self.cancellation_lock = threading.Lock()
-        self.replies = Replies(codec, flows, timers)
-        self.done = DoneAnswers(flows, control, timers, self.waiting)
+        self.replies = Replies(codec, timers)
+        self.done = DoneAnswers(control, timers, self.waiting)
         control.on(Topic.CANCEL, self._on_cancel)
 
     def caller_lost(self, peer: Peer) -> None:

@@ -89,7 +89,7 @@ class CallWaits:
             peer = self._peers.at(call.to)
             try:
                 answer = self._caller.request(
-                    peer, Method.EXPLAIN, call.call_id, EXPLAIN_SECONDS, f"a question to {peer.info.name!r}", _no_labels
+                    peer, Method.EXPLAIN, call.call_id, EXPLAIN_SECONDS, f"a question to {peer.info.name!r}"
                 )
             except RpcError as error:
                 reason = f"worker {peer.info.name!r} cannot be asked why ({error})"
@@ -169,7 +169,3 @@ def _said(peer: Peer, answer: Future[Any]) -> str:
     if error is None:
         return f"at worker {peer.info.name!r}, {answer.value()}"
     return f"worker {peer.info.name!r} does not say why ({type(error).__name__})"
-
-
-def _no_labels(body: Any) -> list[tuple[str, Any]]:
-    return []

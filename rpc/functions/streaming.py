@@ -18,6 +18,7 @@ from ..current import current_agent
 from ..options import UNSET_RPC_TIMEOUT
 from ..wire.control import encode_ids
 from ..wire.messages import Method, Topic
+from ..wire.payload import no_labels
 from .calling import event_name, label_parts, request_body, resolve_timeout
 
 if TYPE_CHECKING:
@@ -98,10 +99,10 @@ class Pulls:
             return
         while len(self._calls) < count:
             body = (self._opening.call_id, self._number)
-            self._calls.append(self._request(Method.PULL, body, self._number, _no_labels))
+            self._calls.append(self._request(Method.PULL, body, self._number))
             self._number += 1
 
-    def _request(self, method: int, body: Any, number: int, labels: Labels) -> PendingCall:
+    def _request(self, method: int, body: Any, number: int, labels: Labels = no_labels) -> PendingCall:
         """Send the request for the item of that number; in a profile it is an event, as a call is."""
         what = f"item {number} of {self.what}"
         begin = partial(self._agent.caller.begin, self._peer, method, body, 0.0, what, labels)
@@ -183,10 +184,6 @@ class Stream(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<Stream: {self._pulls.what}{', ended' if self._pulls.over else ''}>"
-
-
-def _no_labels(body: Any) -> list[tuple[str, Any]]:
-    return []
 
 
 def stream(

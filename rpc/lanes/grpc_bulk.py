@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import grpc
 
 from ...core.futures import Waiter
-from ..threads.ioloop import call_on_loop, first_of, may_block
+from ..threads.ioloop import call_if_open, first_of, may_block
 from .frame import BULK_BYTES, FrameHandle
 from .large.heap import HEAP
 from .large.incoming import TransferAssembly
@@ -91,8 +90,7 @@ class UnitStream:
         self.full = False
         self._room.release()
         if (action := self._when_room) is not None:
-            with suppress(RuntimeError):  # the loop is closed, and the session with it
-                call_on_loop(self._loop, action)
+            call_if_open(self._loop, action)
 
 
 class GrpcBulkPipe(Pipe):
@@ -116,8 +114,7 @@ class GrpcBulkPipe(Pipe):
         self._unsent: Unsent = []
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
-        with suppress(RuntimeError):  # the loop is closed, and the session with it
-            call_on_loop(self._loop, self._keep_memory)
+        call_if_open(self._loop, self._keep_memory)
         transfer = Transfer(parts, (), handle, GRPC_CHUNK_BYTES)
         # A control frame, which is one part, does not wait: locks may be held.
         waits = len(parts) > 1 and self._stream.outbox.write is not None and may_block()

@@ -194,7 +194,7 @@ class GrpcSession(Session):
 def _break(stream: StreamPipe, over: asyncio.Future[Exception | None]) -> None:
     """Break a stream whose bulk socket broke."""
     if (error := over.result()) is not None:
-        stream.fail(error)
+        stream.end(error)
 
 
 class AcceptedSession(GrpcSession):

@@ -9,12 +9,11 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
 from typing import Any
 
 from ...core.errors import SerializationError
 from ...core.futures import raised_by_handler
-from ..threads.ioloop import call_on_loop
+from ..threads.ioloop import call_if_open
 from .frame import BATCH_BYTES, FRAME_LENGTH
 
 Write = Callable[[bytes], Coroutine[Any, Any, Any]]
@@ -59,18 +58,18 @@ class Outbox:
         """Add an item. Any thread."""
         self.items.append(item)
         if self._loop.get_debug():  # asyncio then refuses callbacks that other threads give to its futures
-            self._on_loop(self._leave)
+            call_if_open(self._loop, self._leave)
         else:
             self._leave()
 
     def end(self) -> None:
         """End the stream after the last item. Any thread."""
         self._ends = True
-        self._on_loop(self._leave)
+        call_if_open(self._loop, self._leave)
 
     def break_off(self) -> None:
         """End the stream in the middle: it is unknown what of it has left. Any thread."""
-        self._on_loop(self._give_up)
+        call_if_open(self._loop, self._give_up)
 
     async def write_to(self, write: Write) -> None:
         """Let items leave by a stream's ``write`` from now on, until the end. On the loop."""
@@ -133,7 +132,7 @@ class Outbox:
         else:
             left.add_done_callback(self._go_on)
             if left.done():  # meanwhile, maybe: then the loop may sleep, and know nothing of the callback
-                self._on_loop(_do_nothing)
+                call_if_open(self._loop, _do_nothing)
 
     def _give_up(self) -> None:
         """End the stream: a thread was interrupted as it began to write, and it is unknown whether gRPC has the message."""
@@ -150,7 +149,7 @@ class Outbox:
             self._end(error)
 
     def _end(self, error: Exception | None) -> None:
-        self._on_loop(self._tell, error)
+        call_if_open(self._loop, self._tell, error)
 
     def _tell(self, error: Exception | None) -> None:
         if self._over is None or self._over.done():
@@ -159,10 +158,6 @@ class Outbox:
             self._over.set_result(None)
         else:
             self._over.set_exception(error)
-
-    def _on_loop(self, action: Callable[..., object], *args: Any) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and the session with it
-            call_on_loop(self._loop, action, *args)
 
 
 def _do_nothing() -> None:

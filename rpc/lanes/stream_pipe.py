@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.futures import raised_by_handler
 from ..call_states import WRITTEN
+from ..threads.ioloop import call_if_open
 from ..threads.pool import MANY_REQUESTS
 from ..threads.timers import Ticker
 from .frame import BATCH_BYTES, FRAME_LENGTH, SCATTERED, FrameHandle, WaitingFrame
@@ -133,10 +134,6 @@ class StreamPipe(Pipe):
         except OSError:
             pass  # it is broken
 
-    def fail(self, error: Exception) -> None:
-        """Break this stream: something that belongs to it broke. Any thread."""
-        self.end(error)
-
     def flush_waiting(self) -> None:
         """Write what waits for others: this thread waits for an answer, or has nothing else to do. Any thread."""
         written = False
@@ -203,19 +200,13 @@ class StreamPipe(Pipe):
         self.reading.close(self._socket.close)
 
     def end(self, error: Exception | None) -> None:
-        """Read no more, and tell the session why, once."""
+        """Read no more, and tell the session why, once: an error, or ``None`` at the peer's end. Any thread."""
         if error is not None:
             # Its traceback holds the frames of the thread that used the socket: those of a waiting user, and all in them.
             error = error.with_traceback(None)
             self._writer.clear()  # also if it has ended before: the peer had ended its side
         if self._watch.end():
-            self._on_loop(self._tell, error)
-
-    def _on_loop(self, action: Callable[..., object], *args: Any) -> None:
-        try:
-            self.loop.call_soon_threadsafe(action, *args)
-        except RuntimeError:
-            pass  # the loop is closed, and the session with it
+            call_if_open(self.loop, self._tell, error)
 
     def _tell(self, error: Exception | None) -> None:
         if not self.over.done():

@@ -18,7 +18,7 @@ from .peer import Peer
 from .refusals import Refusals
 
 if TYPE_CHECKING:
-    from ..flow.flows import Flows
+    from ..flow.flow import Flow
     from ..options import GrpcRpcBackendOptions
     from ..security.handshake import AcceptorHandshake, Credentials, DialerHandshake
     from ..state import AgentState
@@ -39,7 +39,7 @@ class Sessions(LaneListener):
         me: its credentials.
         peers: the workers of the job.
         lanes: its transports; the first that both sides know is used.
-        flows: flow control of the sessions.
+        new_flow: makes the flow control of a session.
         timers: for redials.
         options: of the agent.
 
@@ -58,7 +58,7 @@ class Sessions(LaneListener):
         me: Credentials,
         peers: Peers,
         lanes: Iterable[Lane],
-        flows: Flows,
+        new_flow: Callable[[Session], Flow],
         timers: Timers,
         options: GrpcRpcBackendOptions,
     ) -> None:
@@ -75,7 +75,7 @@ class Sessions(LaneListener):
         self._state = state
         self.me = me
         self._peers = peers
-        self._flows = flows
+        self.new_flow = new_flow
         self._timers = timers
         self._reconnect_timeout = options.reconnect_timeout
         self._secured = me.tls is not None or options.insecure
@@ -149,13 +149,14 @@ class Sessions(LaneListener):
             ``None`` if the worker is gone.
         """
         fresh, link, started = self._new_session(peer), peer.link, False
+        fresh.flow = self.new_flow(fresh)
         try:
             with peer.lock:
                 if not link.dials:
                     started = True
                     return link.dialed
                 if link.kept is not None:  # the calls that are queued there were never sent
-                    self._flows.of(link.kept).move(fresh)
+                    link.kept.flow.move(fresh)
                 link.dial(fresh)
             fresh.start()
             started = True
@@ -199,7 +200,7 @@ class Sessions(LaneListener):
         with peer.lock:
             kept, peer.link.kept = peer.link.kept, None
         if kept is not None:
-            self._flows.of(kept).close()
+            kept.flow.close()
 
     # -- events of lanes (lanes.lane.LaneListener)
 
@@ -219,7 +220,7 @@ class Sessions(LaneListener):
         peer = self._peers.member(joiner)
         if peer is None or peer.record.certificate_name != joiner.certificate_name:
             return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
-        session.number = peer.number
+        session.number, session.flow = peer.number, self.new_flow(session)
         if not peer.admitted(session):
             # It is admitted only to get this message: a refusal would look as if another worker had this address.
             session.close(expelled(peer.gone))
@@ -229,7 +230,8 @@ class Sessions(LaneListener):
         return ""
 
     def progress(self, session: Session) -> int:
-        return self._flows.of(session).receipts.messages
+        messages: int = session.flow.receipts.messages
+        return messages
 
     def refused(self, address: str, reason: str) -> None:
         self.refusals.add(address, reason)
@@ -250,8 +252,8 @@ class Sessions(LaneListener):
         peer = None if self._state.closed or session.number < 0 else self._peers.at(session.number)
         if peer is not None:
             peer.ended(session, error, self._timers.now(), self._reconnect_timeout)
-        if peer is None or peer.gone or session.opened:  # else what waits in it goes by the next one
-            self._flows.of(session).close()
+        if (peer is None or peer.gone or session.opened) and session.flow is not None:
+            session.flow.close()  # else what waits in it goes by the next one
         if peer is None or peer.gone:
             return
         _call(self.on_ended, peer)

@@ -25,7 +25,7 @@ from ..wire.control import Amount
 from ..wire.messages import QUESTIONS
 from .completions import dependents, ids_of_waits, keys_of_requests
 from .logged import observe_loops, observe_series
-from .own_process import resident_bytes
+from .processes import resident_bytes
 from .records import (
     ALL_PARTS,
     MOST_CHARACTERS,
@@ -186,7 +186,7 @@ def _request(agent: Agent, sender: int, call: ServerCall, calls: dict[CallKey, l
 
 def _link(agent: Agent, peer: Peer) -> ObservedLink:
     described = peer.describe()
-    flows = [agent.flows.of(session) for session in peer.sessions()]
+    flows = [session.flow for session in peer.sessions()]
     counts, traffic = [flow.counts() for flow in flows], [flow.traffic() for flow in flows]
     flying, queued = (_total(each[name] for each in counts) for name in ("in_flight", "queued"))
     sent, received = _total(each for each, _ in traffic), _total(each for _, each in traffic)
@@ -198,7 +198,7 @@ def _link(agent: Agent, peer: Peer) -> ObservedLink:
 
 
 def _on_the_way(agent: Agent, peers: Iterable[Peer]) -> int:
-    counts = (agent.flows.of(session).counts() for peer in peers for session in peer.sessions())
+    counts = (session.flow.counts() for peer in peers for session in peer.sessions())
     return sum(int(each["in_flight"][0] + each["queued"][0]) for each in counts)
 
 

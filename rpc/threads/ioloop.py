@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
@@ -77,6 +78,16 @@ def call_on_loop(loop: asyncio.AbstractEventLoop, action: Callable[..., object],
         RuntimeError: the loop is closed.
     """
     loop.call_soon_threadsafe(action, *args, context=contextvars.Context())
+
+
+def call_if_open(loop: asyncio.AbstractEventLoop, action: Callable[..., object], *args: Any) -> None:
+    """Call ``action`` soon, as ``call_on_loop`` does, unless the loop is closed, and what it served with it.
+
+    Args:
+        loop, action, args: as for ``call_on_loop``.
+    """
+    with suppress(RuntimeError):
+        call_on_loop(loop, action, *args)
 
 
 class LoopThread:

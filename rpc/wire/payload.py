@@ -41,6 +41,11 @@ NAMEABLE = (FunctionType, BuiltinFunctionType, type)
 Labels = Callable[[Any], list[tuple[str, Any]]]
 
 
+def no_labels(body: Any) -> list[tuple[str, Any]]:
+    """Return no names: the parts of this body are not the user's."""
+    return []
+
+
 def tensor_at(index: int) -> Tensor:
     """Stand for a tensor in a pickle. The unpickler looks the tensor up in the message's table and does not call this."""
     raise SerializationError(f"tensor {index} of a message was unpickled outside that message")

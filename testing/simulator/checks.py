@@ -56,7 +56,7 @@ def sessions(worker: Worker) -> list[Any]:
 
 def flow(worker: Worker, end: Any) -> dict[str, int]:
     """Return the messages that wait at one end of a session, and those whose credit was never returned."""
-    flow = worker.agent.flows.of(end)
+    flow = end.flow
     held = {"in line": len(flow.queued), "held back": len(flow._held)}
     if not flow.closed:
         held["not sent"] = len(end._waiting._frames)

@@ -10,7 +10,7 @@ from helpers.joining import VARIABLES
 from helpers.lines import Line
 from helpers.threads import until
 from telegrad.launcher.environment import reserve_port
-from telegrad.rpc.lanes.large import starter
+from telegrad.rpc.lanes.large import reader
 from telegrad.rpc.threads.ioloop import LoopThread
 
 
@@ -66,5 +66,5 @@ def no_first_thread(monkeypatch):
                 raise RuntimeError("can't start new thread")
             super().start()
 
-    monkeypatch.setattr(starter, "threading", SimpleNamespace(Thread=Refused))
+    monkeypatch.setattr(reader, "threading", SimpleNamespace(Thread=Refused))
     return refused

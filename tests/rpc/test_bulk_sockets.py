@@ -11,7 +11,7 @@ import pytest
 from helpers.interrupts import OpcodeInterrupter, interrupt
 from helpers.programs import ending_within
 from telegrad.rpc.lanes.frame import FrameHandle
-from telegrad.rpc.lanes.large import reader, starter
+from telegrad.rpc.lanes.large import reader
 from telegrad.rpc.lanes.large.incoming import TransferAssembly
 from telegrad.rpc.lanes.large.reader import BulkReader
 from telegrad.rpc.lanes.large.transfer import UNIT_BYTES, Kind, Offer, Transfer
@@ -76,7 +76,7 @@ class NoThread:
 def test_a_missing_thread_is_told_once_and_ends_the_session_after_a_while(loop, until, monkeypatch, caplog, comes):
     monkeypatch.setattr(reader, "READER_RETRY_SECONDS", 0.001)
     monkeypatch.setattr(reader, "GIVE_UP_SECONDS", 20.0 if comes else 0.05)
-    monkeypatch.setattr(starter, "threading", SimpleNamespace(Thread=NoThread))
+    monkeypatch.setattr(reader, "threading", SimpleNamespace(Thread=NoThread))
     (near, far), errors = socket.socketpair(), []
     far = PlainSocket.of(far)
 
@@ -91,7 +91,7 @@ def test_a_missing_thread_is_told_once_and_ends_the_session_after_a_while(loop, 
     near.close()
     if comes:
         until(lambda: caplog.messages)
-        monkeypatch.setattr(starter, "threading", threading)
+        monkeypatch.setattr(reader, "threading", threading)
     until(lambda: errors)
     assert errors == [None] if comes else isinstance(errors[0], MemoryError)
     assert [message for message in caplog.messages if "no thread can be started to read" in message] == caplog.messages

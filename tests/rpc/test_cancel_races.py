@@ -71,7 +71,7 @@ def test_a_request_whose_reader_is_interrupted_starts_or_is_dropped(workers, kee
 
     server.serve(200, answer_at_once, quick=quick)
     peer, session = workers[1].peers.find("a"), Frames()
-    session.flow = workers[1].flows.of(session)
+    session.flow = workers[1].sessions.new_flow(session)
     places = [""]
     while places[-1] is not None:
         call = ServerCall()

@@ -27,13 +27,13 @@ def waiting():
 @pytest.fixture
 def answers(b, waiting):
     """Answers without a clock: none is sent because a millisecond has passed."""
-    return DoneAnswers(b.flows, b.control, Timers(time.monotonic), waiting)
+    return DoneAnswers(b.control, Timers(time.monotonic), waiting)
 
 
 @pytest.fixture
 def session(b):
     made = Frames()
-    made.flow = b.flows.of(made)
+    made.flow = b.sessions.new_flow(made)
     return made
 
 
@@ -64,7 +64,7 @@ def test_no_more_wait_than_travel_together(answers, waiting, session):
 
 
 def test_answers_wait_for_a_millisecond_at_most(b, waiting, session, until):
-    answers = DoneAnswers(b.flows, b.control, b.timers, waiting)
+    answers = DoneAnswers(b.control, b.timers, waiting)
     waiting[:] = range(1000)
     answers.send(session, 1)
     answers.send(session, 2)
@@ -73,7 +73,7 @@ def test_answers_wait_for_a_millisecond_at_most(b, waiting, session, until):
 
 def test_each_session_gets_its_own(b, answers, waiting, session):
     other = Frames()
-    other.flow = b.flows.of(other)
+    other.flow = b.sessions.new_flow(other)
     waiting[:] = range(10)
     for number in range(4):
         answers.send((session, other)[number % 2], number)
@@ -84,7 +84,7 @@ def test_each_session_gets_its_own(b, answers, waiting, session):
 
 def test_an_interrupt_loses_no_answer(b, waiting, session, until):
     """Ctrl-C, say, at every call of a thread that answers: only the answer during which it came may be missing."""
-    answers = DoneAnswers(b.flows, b.control, b.timers, waiting)
+    answers = DoneAnswers(b.control, b.timers, waiting)
     interrupter, number, places = Interrupter(), 0, [""]
     while places[-1] is not None:
         waiting[:] = range(10)

@@ -154,7 +154,7 @@ def break_socket(session):
     """Close the socket of a session so that its other end gets an error, not the end of the stream."""
     stream = session._stream
     stream._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    stream.fail(ConnectionResetError("broken by a test"))
+    stream.end(ConnectionResetError("broken by a test"))
 
 
 def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until, no_collector):

@@ -211,8 +211,10 @@ def test_a_size_that_is_sent_again_travels_in_a_segment_that_is_reused(ends, unt
 @pytest.mark.parametrize("ends", ["unix"], indirect=True)
 def test_the_loop_tells_of_returned_segments_only_if_no_frame_does(ends, monkeypatch):
     large, later, sent = ends[1].open().large, [], []
-    monkeypatch.setattr(large, "_loop", SimpleNamespace(call_later=lambda seconds, action: later.append(action)))
-    monkeypatch.setattr(large, "_on_loop", lambda action: action())
+    loop = SimpleNamespace(
+        call_later=lambda seconds, action: later.append(action), call_soon_threadsafe=lambda action, context: action()
+    )
+    monkeypatch.setattr(large, "_loop", loop)
     monkeypatch.setattr(large, "_send_small", lambda parts, size, handle: sent.append(parts))
     large._borrower.restore([7], [])
     large._wake()

@@ -280,7 +280,7 @@ def test_a_worker_whose_windows_are_full_is_observed_many_times(lane, thread):
         GATE.set()
         until(lambda: len(answers) == 6)
         assert {each.wait(20) for each in answers} == {1}
-        assert tuple(a.flows.of(a.peers.at(1).link.dialed).counts()["in_flight"])[1] <= 2
+        assert tuple(a.peers.at(1).link.dialed.flow.counts()["in_flight"])[1] <= 2
 
 
 def waits(name):

@@ -102,7 +102,7 @@ async def test_a_session_that_never_opened_keeps_no_call(late, end):
     """The worker is lost, or this one closes, while the calls wait for the next session."""
     a, fail, _ = late
     calls = [rpc.rpc_async("b", note, (number,)) for number in range(5)]  # more than there is room for
-    flow = a.flows.of(a.peers.at(1).link.dialed)
+    flow = a.peers.at(1).link.dialed.flow
     a.sessions.on_ended.append(
         lambda peer: a.losses.left(peer, "it ended", False, b"") if end == "lost" else a.close("it ends")
     )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...call_states import ADMITTED
-from ...threads.ioloop import call_on_loop, may_block
+from ...threads.ioloop import call_if_open, may_block
 from ...threads.timers import every
 from ..frame import BULK_BYTES, SCATTERED, FrameHandle, Loan
 from ..pipe import Pipe
@@ -222,7 +222,7 @@ class LargePipe(Pipe):
     def _wake(self) -> None:
         # Called by finalizers.
         if not (self._returning or self._closed):
-            self._on_loop(self._return_soon)
+            call_if_open(self._loop, self._return_soon)
 
     def _return_soon(self) -> None:
         if not self._returning:
@@ -267,12 +267,6 @@ class LargePipe(Pipe):
         self._flush()
         return bool(len(self._lender)) and not self._closed
 
-    def _on_loop(self, action: Callable[[], object]) -> None:
-        try:
-            call_on_loop(self._loop, action)
-        except RuntimeError:
-            pass  # the loop is closed, and the session with it
-
     # -- the end
 
     async def finish(self) -> None:
@@ -285,7 +279,7 @@ class LargePipe(Pipe):
     def _end(self, error: Exception | None) -> None:
         if error is not None:
             error = error.with_traceback(None)  # its frames refer to this object, as in ``StreamPipe``
-        self._on_loop(lambda: None if self.over.done() else self.over.set_result(error))
+        call_if_open(self._loop, lambda: None if self.over.done() else self.over.set_result(error))
 
     def close(self) -> None:
         """Drop the frames that wait, and close the socket. On the loop. Arrays over borrowed segments stay valid."""

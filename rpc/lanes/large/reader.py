@@ -7,20 +7,22 @@ nothing has come for a while, the thread ends and the loop watches the socket.
 from __future__ import annotations
 
 import asyncio
+import logging
 import select
 import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...threads.ioloop import call_on_loop
-from .starter import ThreadStarter
+from ...threads.ioloop import call_if_open
 from .transfer import DESCRIPTOR, UNIT_HEAD, Kind
 
 if TYPE_CHECKING:
     from ..stream_socket import StreamSocket
     from .incoming import TransferAssembly
 
+logger = logging.getLogger("telegrad.rpc")
 LINGER_SECONDS = 1.0  # the thread waits so long for the next transfer, and then ends
 READER_RETRY_SECONDS = 0.2  # until the thread is started again, if the system has given none
 GIVE_UP_SECONDS = 10.0  # the session ends if the system gives no thread for so long
@@ -53,8 +55,7 @@ class BulkReader:
         self._offered = offered
         self._ended = ended
         self._closed = False
-        self._starter = ThreadStarter("read large frames")
-        self._latest: float | None = None  # when the session ends if there is still no thread
+        self._latest: float | None = None  # when the session ends, if the system still gives no thread then
         self._rights = socket.CMSG_SPACE(DESCRIPTOR.size) if source.family == socket.AF_UNIX else 0
         self._poll = select.poll()
         self._poll.register(source, select.POLLIN)
@@ -78,12 +79,18 @@ class BulkReader:
         self._start()
 
     def _start(self) -> None:
-        if self._starter.start(self._run):
+        try:
+            threading.Thread(target=self._run, name="telegrad-bulk", daemon=True).start()
             self._latest = None
-            return
+        except RuntimeError as error:
+            self._start_later(error)
+
+    def _start_later(self, error: RuntimeError) -> None:
+        """Try again in a while: the system has refused a thread, as it does under a limit of memory."""
         now = time.monotonic()
         if self._latest is None:
             self._latest = now + GIVE_UP_SECONDS
+            logger.warning("no thread can be started to read large frames (%s); it is tried again", error)
         if now < self._latest:
             self._loop.call_later(READER_RETRY_SECONDS, self._watch)
         else:
@@ -99,10 +106,7 @@ class BulkReader:
         except Exception as error:
             self._end(error)
         else:
-            try:
-                call_on_loop(self._loop, self._watch)
-            except RuntimeError:
-                pass  # the loop is closed, and the session with it
+            call_if_open(self._loop, self._watch)
 
     def _end(self, error: Exception | None) -> None:
         self._assembly.drop()  # its memory may be as much as the rest of the process has

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ....core.futures import raised_by_handler, shield
-from ...threads.ioloop import call_on_loop
+from ...threads.ioloop import call_if_open
 from .transfer import UnitTarget
 
 if TYPE_CHECKING:
@@ -179,10 +179,7 @@ class BulkWriter:
     # -- on the loop
 
     def _soon(self) -> None:
-        try:
-            call_on_loop(self._loop, self._write_on_loop)
-        except RuntimeError:
-            pass  # the loop is closed, and the session with it
+        call_if_open(self._loop, self._write_on_loop)
 
     def _write_on_loop(self) -> None:
         if self._closed:
