@@ -1,8 +1,8 @@
 """Deliveries: activations and gradients on their way to a stage, which the request names by its number.
 
 Stages send them for each micro-batch, so they are cheap. If all values are tensors, the request has no pickle
-(``rpc/calls/codec.py``), and the thread that reads it puts it into the stage's inbox. The stage's thread is that reader while it
-waits (``core.futures.Driver``), so no other thread wakes.
+(``rpc/calls/codec.py``), and the thread that reads it puts it into the stage's inbox. The stage's thread is that reader
+while it waits (``core.futures.Driver``), so no other thread wakes.
 """
 
 from __future__ import annotations

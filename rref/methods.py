@@ -1,7 +1,8 @@
 """Calls of methods of values: requested by a worker that has a reference, and served by the owner.
 
 A call through a proxy names the value, and passes no reference. The caller's fork keeps the value until the answer has come.
-From its arrival on, the request keeps the value too. A body whose arguments are tensors needs no pickle (``rpc/calls/codec.py``).
+From its arrival on, the request keeps the value too. A body whose arguments are tensors needs no pickle
+(``rpc/calls/codec.py``).
 """
 
 from __future__ import annotations
