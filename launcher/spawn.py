@@ -2,6 +2,7 @@
 
 import multiprocessing
 import signal
+import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -144,7 +145,8 @@ def spawn(
         nprocs: how many processes to start.
         join: wait for them.
         daemon: make them daemons: they cannot start processes with ``multiprocessing``, which kills them at this one's exit.
-        start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``, as in ``multiprocessing``.
+        start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``, as in ``multiprocessing``; not ``"fork"`` where PyTorch has
+            used CUDA.
 
     Returns:
         None if ``join``, else the processes' context.
@@ -193,4 +195,14 @@ def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
     check_number(nprocs, "`nprocs`")
     if start_method not in START_METHODS:
         raise ValueError(f"`start_method` must be one of {', '.join(START_METHODS)}, you gave {start_method!r}")
+    if start_method == "fork" and _uses_cuda():
+        raise ValueError(
+            'this process has used CUDA with PyTorch, and a process that is forked from it cannot: pass start_method="spawn", '
+            "or use CUDA in the new processes alone"
+        )
     given_port()
+
+
+def _uses_cuda() -> bool:
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda is not None and cuda.is_initialized()

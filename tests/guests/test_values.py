@@ -9,6 +9,7 @@ import pytest
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
+from telegrad.interop import convert
 from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.extend import ArrayLibrary, PackedArray, register_arrays
 from telegrad.rpc.wire.frames import decode, encode
@@ -321,3 +322,10 @@ def test_adapters_that_cannot_be_registered():
         register_arrays(Grids)
     with pytest.raises(ValueError, match="root of module names"):
         register_arrays(ArrayLibrary())
+
+
+def test_a_conversion_to_a_library_that_is_not_here(monkeypatch):
+    monkeypatch.setattr(registry, "_libraries", {})
+    monkeypatch.setitem(registry._ADAPTERS, "jax", ("jax", "jax_is_not_here"))
+    with pytest.raises(ImportError, match=r"it cannot import jax .*; install jax there"):
+        convert(np.ones(2), "jax")

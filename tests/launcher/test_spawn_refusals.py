@@ -2,6 +2,7 @@
 
 import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 from telegrad.launcher import local_cluster, spawn
@@ -75,3 +76,10 @@ def test_a_script_whose_work_its_processes_would_begin_again(run_python, tmp_pat
         "came to spawn while it imported the script that has started it: put the work of the script under `if __name__"
         in said
     )
+
+
+def test_no_process_is_forked_from_one_that_has_used_cuda(monkeypatch):
+    torch = SimpleNamespace(cuda=SimpleNamespace(is_initialized=lambda: True))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with pytest.raises(ValueError, match=r'has used CUDA with PyTorch, .* pass start_method="spawn"'):
+        spawn(print, nprocs=1, start_method="fork")
