@@ -42,6 +42,7 @@ from .ops.table.operation import operation
 from .ops.table.registry import OPERATIONS
 from .ops.table.row_buffers import RowBuffers
 from .ops.table.rows import ARRAYS, TENSORS, Row
+from .ops.table.watched import watched
 from .profiler.calls import RecordedCall, end_calls, record_call, take_calls
 from .profiler.names import operation_name
 from .profiler.scope import profiles, recorded_by
@@ -134,6 +135,7 @@ __all__ = [
     "svg_page",
     "unary",
     "take_calls",
+    "watched",
     "wide",
     "within",
 ]

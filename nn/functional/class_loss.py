@@ -345,7 +345,7 @@ def _scores_and_classes(input: Tensor, target: Tensor) -> tuple[Tensor, Any]:
     scores = input if input.ndim > 1 else input.reshape(1, -1)
     if scores.ndim != 2 or target.ndim > 1 or target.numel() != len(scores):
         raise ValueError(f"an input of shape {input.shape} (N, C) does not fit targets of shape {target.shape} (N,)")
-    classes = target.numpy().reshape(-1)
+    classes = target.numpy().reshape(-1).copy()  # the gradient needs it: the caller may change the target in place
     if ((classes < 0) | (classes >= scores.shape[1])).any():
         raise ValueError(f"the target must hold classes from 0 to {scores.shape[1] - 1}")
     return scores, classes

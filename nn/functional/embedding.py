@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import core
 from ...core import no_grad
-from ...core.extend import Array, Row, Tensor, record, records
+from ...core.extend import Array, Row, Tensor, record, records, watched
 
 __all__ = ["embedding"]
 
@@ -66,7 +66,8 @@ def embedding(
     rows = input.numpy()
     share = _shares(rows, weight, padding_idx, scale_grad_by_freq)
     row = _SPARSE_EMBEDDING if sparse else _EMBEDDING
-    return record(row, Tensor(result.numpy(force=True)), (weight,), (), weight.shape, rows, share)
+    result = Tensor(result.numpy(force=True))
+    return watched(record(row, result, (weight,), (), weight.shape, rows, share), input)
 
 
 def row_number(index: int, rows: int) -> int:

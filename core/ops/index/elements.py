@@ -16,8 +16,8 @@ from ...tensors import Tensor
 from ...types import Array
 from ..table.in_place_history import changed, check_writable
 from ..table.linear_map import LinearMap
-from ..table.nodes import OpNode
 from ..table.rows import Row
+from ..table.watched import WatchingNode, versions_of
 from .array_elements import FULL as FULL
 from .array_elements import add_at, model_of, read_at, without, write_at
 
@@ -52,7 +52,7 @@ _ADD = Row(
 )
 
 
-def overwrite(input: Tensor, where: Any, value: Any, in_place: bool) -> Tensor:
+def overwrite(input: Tensor, where: Any, value: Any, in_place: bool, index: Any = ()) -> Tensor:
     """Return ``input``, or a copy of it, with ``value`` written at ``where``, recorded.
 
     Args:
@@ -60,11 +60,12 @@ def overwrite(input: Tensor, where: Any, value: Any, in_place: bool) -> Tensor:
         where: an index of NumPy, or ``LinearIndex``.
         value: a tensor, array or number, broadcast.
         in_place: whether to change ``input`` itself.
+        index: the tensors that ``where`` was made of, for ``watched``.
     """
-    return _write(_SET, _assign, input, where, value, 1, in_place)
+    return _write(_SET, _assign, input, where, value, 1, in_place, index)
 
 
-def accumulate(input: Tensor, where: Any, value: Any, in_place: bool, scale: float = 1) -> Tensor:
+def accumulate(input: Tensor, where: Any, value: Any, in_place: bool, scale: float = 1, index: Any = ()) -> Tensor:
     """Return ``input``, or a copy of it, with ``scale * value`` added at ``where``, recorded.
 
     Args:
@@ -73,11 +74,14 @@ def accumulate(input: Tensor, where: Any, value: Any, in_place: bool, scale: flo
         value: a tensor, array or number, broadcast.
         in_place: whether to change ``input`` itself.
         scale: factor of ``value``.
+        index: the tensors that ``where`` was made of, for ``watched``.
     """
-    return _write(_ADD, _increase, input, where, value, scale, in_place)
+    return _write(_ADD, _increase, input, where, value, scale, in_place, index)
 
 
-def _write(row: Row, write: Any, input: Tensor, where: Any, value: Any, scale: float, in_place: bool) -> Tensor:
+def _write(
+    row: Row, write: Any, input: Tensor, where: Any, value: Any, scale: float, in_place: bool, index: Any
+) -> Tensor:
     source = value._array if isinstance(value, Tensor) else np.asarray(value)
     recorded = is_grad_enabled() and (input._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
     edge = None
@@ -86,7 +90,8 @@ def _write(row: Row, write: Any, input: Tensor, where: Any, value: Any, scale: f
     if recorded:
         # Before the write: the edge must be that of the old value.
         value_edge = gradient_edge(value) if isinstance(value, Tensor) else None
-        edge = (OpNode(row, (gradient_edge(input), value_edge), (), (where, source.shape, source.dtype, scale)), 0)
+        params = (where, source.shape, source.dtype, scale)
+        edge = (WatchingNode(row, (gradient_edge(input), value_edge), (), params, versions_of(index)), 0)
     if in_place:
         write(input._array, where, source, scale)
         return changed(input, edge)

@@ -13,6 +13,7 @@ from ..create.from_data import number_as
 from ..shape.reshaping import reshape
 from ..table.dims import one_dim
 from ..table.operation import operation
+from ..table.watched import watched
 from .array_elements import LinearIndex, linear_index
 from .elements import FULL, GET, accumulate, overwrite
 from .indexing import part
@@ -55,7 +56,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
         if index.numel() != 1:
             raise IndexError(f"index_select() of a 0-d tensor takes one index, and yours has shape {index.shape}")
         return GET(input, _of_scalar("index_select", dim, index))
-    return GET(input, _where("index_select", input._array, dim, index))
+    return watched(GET(input, _where("index_select", input._array, dim, index)), index)
 
 
 @operation(method=True)
@@ -74,7 +75,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         TypeError: ``index`` does not hold integers, or ``source`` is of another dtype.
         ValueError: the shape of ``source`` does not fit.
     """
-    return accumulate(input, *_for_writing("index_add", input, dim, index, source), False, alpha)
+    return accumulate(input, *_for_writing("index_add", input, dim, index, source), False, alpha, index)
 
 
 @operation(function=False, method=True)
@@ -88,7 +89,7 @@ def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
         source: shape of ``input`` with the length of ``index`` in ``dim``, of the dtype of ``input``.
         alpha: factor of ``source``.
     """
-    return accumulate(input, *_for_writing("index_add_", input, dim, index, source), True, alpha)
+    return accumulate(input, *_for_writing("index_add_", input, dim, index, source), True, alpha, index)
 
 
 @operation(method=True)
@@ -101,7 +102,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         index: a vector of integers from 0: the slices.
         source: shape of ``input`` with the length of ``index`` in ``dim``, of the dtype of ``input``.
     """
-    return overwrite(input, *_for_writing("index_copy", input, dim, index, source), False)
+    return overwrite(input, *_for_writing("index_copy", input, dim, index, source), False, index)
 
 
 @operation(function=False, method=True)
@@ -114,7 +115,7 @@ def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tenso
         index: a vector of integers from 0: the slices.
         source: shape of ``input`` with the length of ``index`` in ``dim``, of the dtype of ``input``.
     """
-    return overwrite(input, *_for_writing("index_copy_", input, dim, index, source), True)
+    return overwrite(input, *_for_writing("index_copy_", input, dim, index, source), True, index)
 
 
 @operation(method=True)
@@ -132,7 +133,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
         TypeError: ``index`` does not hold integers.
         ValueError: ``value`` has dimensions.
     """
-    return overwrite(input, *_for_filling("index_fill", input, dim, index, value), False)
+    return overwrite(input, *_for_filling("index_fill", input, dim, index, value), False, index)
 
 
 @operation(function=False, method=True)
@@ -145,7 +146,7 @@ def index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tenso
         index: a vector of integers: the slices; negative ones count from the end.
         value: a number or a 0-d tensor.
     """
-    return overwrite(input, *_for_filling("index_fill_", input, dim, index, value), True)
+    return overwrite(input, *_for_filling("index_fill_", input, dim, index, value), True, index)
 
 
 @operation(function=True)
@@ -162,7 +163,7 @@ def embedding(weight: Tensor, rows: Tensor) -> Tensor:
         raise IndexError(
             f"embedding() got row {wrong}, outside 0..{table.shape[0] - 1}: the table has {table.shape[0]} rows"
         )
-    return GET(weight, (indices,))
+    return watched(GET(weight, (indices,)), rows)
 
 
 def _where(name: str, x: Array, dim: int, index: Tensor) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from ..elementwise.complex_numbers import real
 from ..shape.reshaping import reshape
 from ..table.operation import operation, published
 from ..table.views import view_of
+from ..table.watched import watched
 from .array_elements import LinearIndex
 from .elements import FULL, GET, PART, overwrite
 from .elements import accumulate as accumulate_at
@@ -37,7 +38,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     if basic is not None:
         input = part(input, basic)
     try:
-        return GET(input, advanced)
+        return watched(GET(input, advanced), index)
     except IndexError as error:
         raise out_of_range(error, input._array) from None
 
@@ -84,12 +85,12 @@ def setitem(input: Tensor, index: Any, value: Operand) -> None:
     """
     basic, advanced = split_index(index, input._array)
     if basic is None or advanced is None:
-        _assign(input, Ellipsis if basic is advanced else basic if advanced is None else advanced, value)
+        _assign(input, Ellipsis if basic is advanced else basic if advanced is None else advanced, value, index)
     else:
-        _assign(part(input, basic), advanced, value)
+        _assign(part(input, basic), advanced, value, index)
 
 
-def _assign(input: Tensor, where: Any, value: Any) -> None:
+def _assign(input: Tensor, where: Any, value: Any, index: Any) -> None:
     x = input._array
     if isinstance(value, Tensor):
         if value._array.dtype.kind == "c" and x.dtype.kind not in "bc":
@@ -99,7 +100,7 @@ def _assign(input: Tensor, where: Any, value: Any) -> None:
     elif isinstance(value, (bool, int, float, complex)):
         value = number_as(value, x.dtype)
     try:
-        overwrite(input, where, value, True)
+        overwrite(input, where, value, True, index)
     except IndexError as error:
         raise out_of_range(error, x) from None
     except (TypeError, ValueError) as error:
@@ -162,7 +163,7 @@ def _index_put(name: str, input: Tensor, indices: Any, values: Tensor, accumulat
     _, where = split_index(index, input._array)
     write = accumulate_at if accumulate else overwrite
     try:
-        return write(input, Ellipsis if where is None else where, values, in_place)
+        return write(input, Ellipsis if where is None else where, values, in_place, index=indices)
     except IndexError as error:
         raise out_of_range(error, input._array) from None
 
@@ -180,7 +181,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         IndexError: an index is out of range.
         TypeError: ``index`` does not hold integers.
     """
-    return GET(input, _linear_index("take", input._array, index))
+    return watched(GET(input, _linear_index("take", input._array, index)), index)
 
 
 @operation(method=True)
@@ -219,7 +220,7 @@ def _put(name: str, input: Tensor, index: Tensor, source: Tensor, accumulate: bo
         raise ValueError(f"{name}() needs as many values as indices, and you gave {source.numel()} and {index.numel()}")
     where = _linear_index(name, input._array, index)
     write = accumulate_at if accumulate else overwrite
-    return write(input, where, reshape(source, index.shape), in_place)
+    return write(input, where, reshape(source, index.shape), in_place, index=index)
 
 
 def _linear_index(name: str, x: Array, index: Tensor) -> LinearIndex:

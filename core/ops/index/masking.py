@@ -15,6 +15,7 @@ from ..table.array_functions import where as choose
 from ..table.nodes import record, records
 from ..table.operation import operation, published
 from ..table.rows import Row
+from ..table.watched import watched
 from .elements import GET, overwrite
 
 _WHERE = Row(
@@ -54,7 +55,7 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
     result = Tensor(choose(mask, first._array.astype(dtype, copy=False), second._array.astype(dtype, copy=False)))
     if records(first, second):
         shapes = ((first.shape, first.dtype), (second.shape, second.dtype))
-        record(_WHERE, result, (first, second), (), mask, *shapes)
+        watched(record(_WHERE, result, (first, second), (), mask, *shapes), condition)
     return result
 
 
@@ -94,7 +95,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
         value = value.item()
     result = Tensor(np.where(chosen, x.dtype.type(value), x))
     if records(input):
-        record(_FILL, result, (input,), (), chosen, (x.shape, x.dtype))
+        watched(record(_FILL, result, (input,), (), chosen, (x.shape, x.dtype)), mask)
     return result
 
 
@@ -118,7 +119,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     shape = np.broadcast_shapes(chosen.shape, input.shape)
     if input.shape != shape:
         input = input.broadcast_to(shape)
-    return reshape(GET(input, (np.broadcast_to(chosen, shape),)), -1)
+    return reshape(watched(GET(input, (np.broadcast_to(chosen, shape),)), mask), -1)
 
 
 @operation(method=True, in_place="overwrite")
@@ -143,7 +144,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if source.numel() < count:
         raise ValueError(f"masked_scatter() needs {count} elements for the mask, and the source has {source.numel()}")
     wide = input if input.shape == shape else input.broadcast_to(shape)
-    return overwrite(wide, (chosen,), reshape(source, -1)[:count], False)
+    return overwrite(wide, (chosen,), reshape(source, -1)[:count], False, mask)
 
 
 @overload

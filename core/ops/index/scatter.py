@@ -15,6 +15,7 @@ from ...types import Array, Scalar
 from ..table.dims import one_dim
 from ..table.in_place import inplace
 from ..table.operation import operation
+from ..table.watched import watched
 from .array_elements import LinearIndex, gather_index
 from .elements import GET, accumulate, overwrite
 from .scatter_reduce import reduced
@@ -37,7 +38,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
         TypeError: ``index`` does not hold integers.
         ValueError: ``index`` has another number of dimensions, or is too long.
     """
-    return GET(input, _where("gather", input._array, dim, index))
+    return watched(GET(input, _where("gather", input._array, dim, index)), index)
 
 
 @operation(method=True)
@@ -132,7 +133,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
         src: a tensor of at least the shape of ``index`` and the dtype of ``input``.
     """
-    return accumulate(input, *_for_writing("scatter_add", input, dim, index, src), False)
+    return accumulate(input, *_for_writing("scatter_add", input, dim, index, src), False, index=index)
 
 
 @operation(function=False, method=True)
@@ -145,7 +146,7 @@ def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         index: integers from 0, of as many dimensions as ``input`` and not longer in those other than ``dim``.
         src: a tensor of at least the shape of ``index`` and the dtype of ``input``.
     """
-    return accumulate(input, *_for_writing("scatter_add_", input, dim, index, src), True)
+    return accumulate(input, *_for_writing("scatter_add_", input, dim, index, src), True, index=index)
 
 
 @operation(method=True, in_place=True)
@@ -182,9 +183,9 @@ def _scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Any, reduce
         raise TypeError(f"{name}() needs src or value")
     where, source = _for_writing(name, input, dim, index, src)
     if reduce is None:
-        return overwrite(input, where, source, in_place)
+        return overwrite(input, where, source, in_place, index=index)
     if reduce == "add":
-        return accumulate(input, where, source, in_place)
+        return accumulate(input, where, source, in_place, index=index)
     if reduce != "multiply":
         raise ValueError(f'{name}() takes reduce "add" or "multiply", and you gave {reduce!r}; see scatter_reduce()')
     if in_place:

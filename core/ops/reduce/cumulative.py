@@ -22,6 +22,7 @@ from ..table.dims import ValuesIndices, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
 from ..table.rows import ARRAYS, TENSORS, Row
+from .extremes import watched_pair
 
 
 def recurrence(x: Array, factors: Array, dim: int) -> Array:
@@ -302,7 +303,7 @@ def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
     result = Tensor(values)
     if records(input):
         record(_CHOSEN, result, (input,), (), x.shape, axis, indices)
-    return ValuesIndices(result, Tensor(indices))
+    return watched_pair(result, indices)
 
 
 def _last_true(hits: Array, axis: int) -> Array:

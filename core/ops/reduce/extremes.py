@@ -15,6 +15,7 @@ from ..table.dims import MinMax, ValuesIndices, all_dims, kept_shape, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
 from ..table.rows import Row
+from ..table.watched import watched
 
 
 def tied_rule(xp: Any, g: Any, a: Any, out: Any, dims: Any, kept: Any) -> Any:
@@ -220,7 +221,13 @@ def pick(input: Tensor, indices: Array, dim: int, keepdim: bool) -> ValuesIndice
     shown = indices
     if not keepdim and x.ndim:
         values, shown = values.squeeze(dim), indices.squeeze(dim)
-    return ValuesIndices(picked(input, values, indices, dim), Tensor(shown))
+    return watched_pair(picked(input, values, indices, dim), shown)
+
+
+def watched_pair(values: Tensor, indices: Array) -> ValuesIndices:
+    """Return both; the gradient of ``values`` needs the indices, which the caller may change in place."""
+    shown = Tensor(indices)
+    return ValuesIndices(watched(values, shown), shown)
 
 
 def picked(input: Tensor, values: Array, indices: Array, dim: int) -> Tensor:

@@ -18,6 +18,7 @@ from ..index.masking import where
 from ..table.nodes import keep, record, records
 from ..table.operation import operation
 from ..table.rows import ARRAYS, Row
+from ..table.watched import watched
 from .reductions import mean
 from .reductions import sum as total
 from .softmax import along, log_softmax, peak
@@ -144,7 +145,9 @@ def nll_loss(
     chosen = x[index] if complete else np.where(weights == 0, 0, x[index]).astype(x.dtype)
     losses = -chosen * weights
     result = _summed(losses, weights, reduction, complete)
-    return record(_NLL, result, (input,), (), x.shape, index, weights, complete) if records(input) else result
+    if records(input):
+        record(_NLL, result, (input,), (), x.shape, index, weights, complete)
+    return watched(result, target)
 
 
 @operation(function=True)
@@ -209,7 +212,7 @@ def _hard_cross_entropy(
     if records(input):
         given = axis, index, weights, complete, (exponentials, sums)
         record(_CROSS_ENTROPY, result, (input,), (keep(input),), *given)
-    return result
+    return watched(result, target)
 
 
 def _summed(losses: Array, weights: Array, reduction: str, complete: bool) -> Tensor:

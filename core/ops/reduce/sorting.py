@@ -18,7 +18,7 @@ from ..table.dims import ValuesIndices, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
 from ..table.rows import Row
-from .extremes import not_empty, ordered, pick, picked, tied_rule
+from .extremes import not_empty, ordered, pick, picked, tied_rule, watched_pair
 from .reductions import needs_inexact
 
 _CHOSEN = Row("median", tied_rule)
@@ -49,7 +49,7 @@ def sort(
     axis = one_dim(dim, x.ndim)
     order = _order(x, axis, descending)
     values = np.take_along_axis(x, order, axis) if x.ndim else x.copy()
-    return ValuesIndices(picked(input, values, order, axis), Tensor(order))
+    return watched_pair(picked(input, values, order, axis), order)
 
 
 @operation(method=True)
@@ -111,7 +111,7 @@ def topk(
     if not x.ndim:
         return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
     indices = _first(x, k, axis, largest)
-    return ValuesIndices(picked(input, np.take_along_axis(x, indices, axis), indices, axis), Tensor(indices))
+    return watched_pair(picked(input, np.take_along_axis(x, indices, axis), indices, axis), indices)
 
 
 @operation(method=True)

@@ -16,6 +16,7 @@ from ..table.array_functions import chosen as masked
 from ..table.linear_map import LinearMap
 from ..table.nodes import record, records
 from ..table.rows import Row
+from ..table.watched import watched
 from .arguments import batched, in_dims, per_dim, pool_window, unbatched
 from .window import Ints, Window, cropped, overlap_add, padded, reduce_window
 
@@ -232,7 +233,7 @@ def _max_unpool(
     out[where] = x._array.reshape(flat.shape)
     result = Tensor(out)
     if records(x):
-        record(_UNPOOL, result, (x,), (), where, x.shape)
+        watched(record(_UNPOOL, result, (x,), (), where, x.shape), indices)
     return reshape(result, (*input.shape[:-dims], *lengths))
 
 
