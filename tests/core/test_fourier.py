@@ -76,3 +76,11 @@ def test_windows_are_scipys():
     assert tg.signal.windows.gaussian(1).tolist() == [1.0]
     with pytest.raises(TypeError, match="std"):
         tg.signal.windows.gaussian(5, beta=1.0)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft"])
+@pytest.mark.parametrize("length", [4, 5000])
+def test_infinity_gives_nan_without_a_warning(name, length, recwarn):
+    spectrum = getattr(fft, name)(tg.full((length,), float("inf")))
+    assert not recwarn.list
+    assert not tg.isfinite(tg.abs(spectrum)).all()

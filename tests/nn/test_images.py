@@ -445,3 +445,11 @@ def test_grid_sample_adds_many_points_plane_by_plane_to_the_same_gradients(monke
     monkeypatch.setattr(grid_corners, "MANY", 1 << 30)
     for one, other in zip(found, passes()):
         np.testing.assert_array_equal(one.detach(), other.detach())
+
+
+def test_a_depthwise_convolution_of_no_images():
+    images, weight = tg.ones(0, 4, 5, 5, requires_grad=True), tg.ones(4, 1, 3, 3, requires_grad=True)
+    result = nn.functional.conv2d(images, weight, padding=1, groups=4)
+    result.sum().backward()
+    assert result.shape == images.grad.shape == (0, 4, 5, 5)
+    assert weight.grad.shape == weight.shape and not weight.grad.any()

@@ -34,11 +34,13 @@ Lengths = Sequence[int] | None
 _NORMS = ("backward", "ortho", "forward")
 
 
+@np.errstate(invalid="ignore")  # of infinity, as other operations: nan, without a warning
 def _c2c(x: Array, dims: Dims, inverse: bool, scale: float) -> Array:
     spectrum = np.fft.ifftn(x, axes=dims, norm="forward") if inverse else np.fft.fftn(x, axes=dims)
     return spectrum if scale == 1 else spectrum * x.real.dtype.type(scale)
 
 
+@np.errstate(invalid="ignore")
 def _r2c(x: Array, dims: Dims, scale: float) -> Array:
     spectrum = np.fft.rfftn(x, axes=dims)
     return spectrum if scale == 1 else spectrum * x.dtype.type(scale)
@@ -52,6 +54,7 @@ def _r2c_adjoint(g: Array, shape: Dims, dims: Dims, scale: float) -> Array:
     return np.array(_c2c(whole, dims, True, scale).real)
 
 
+@np.errstate(invalid="ignore")
 def _c2r(x: Array, dims: Dims, length: int, scale: float) -> Array:
     lengths = [x.shape[dim] for dim in dims[:-1]] + [length]
     return np.fft.irfftn(x, lengths, dims, norm="forward") * x.real.dtype.type(scale)

@@ -20,6 +20,7 @@ _SMALL = 4096  # elements; up to here, a transform as complex numbers takes less
 _FIRST, _LATER, _LATER_REVERSED = slice(0, 1), slice(1, None), slice(None, 0, -1)
 
 
+@np.errstate(invalid="ignore")  # of infinity, as other operations: nan, without a warning
 def _whole(x: Array, dims: Dims, inverse: bool, scale: float) -> Array:
     if x.size <= _SMALL:
         numbers = _of_complex(x, dims, inverse)
@@ -39,6 +40,7 @@ def _whole(x: Array, dims: Dims, inverse: bool, scale: float) -> Array:
     return np.conj(result) if inverse else result
 
 
+@np.errstate(invalid="ignore")
 def _whole_adjoint(g: Array, shape: Dims, dims: Dims, inverse: bool, scale: float) -> Array:
     if g.size <= _SMALL:
         numbers = _of_complex(g, dims, not inverse)

@@ -58,11 +58,11 @@ def convolve_weight(output: Array, image: Array, window: Window) -> Array:
     room, length = _rows(window)
     rows = np.zeros((count, channels, *room), dtype, like=output)
     rows[_inner(window)] = output
-    rows = rows.reshape(count * channels, -1, 1)[:, :length]
+    rows = rows.reshape(count * channels, math.prod(room), 1)[:, :length]
     result = np.empty((count * channels, math.prod(window.kernel_size), 1), dtype, like=output)
     for part, runs in _runs(image, window, length, dtype):
         np.matmul(runs, rows[part], out=result[part])
-    total = result.reshape(count, -1).sum(axis=0)
+    total = result.reshape(count, channels * math.prod(window.kernel_size)).sum(axis=0)
     return total.reshape(channels, 1, *window.kernel_size).astype(image.dtype, copy=False)
 
 
