@@ -61,13 +61,18 @@ class ReferenceInterceptor(Interceptor):
         message.keep(REFERENCE_EXTRA, transfer)
         message.tell(REFERENCE_EXTRA, encode_transfer(transfer))
 
+    def _owners_lost(self, transfer: ReferenceTransfer) -> list[p.Event]:
+        """Return the losses of owners that are gone; this worker may have heard of none, as it joined later."""
+        peers = self.context.agent.peers
+        return [p.WorkerLost(each.owner) for each in transfer.entries if peers.at(each.owner.number).gone]
+
     def arrived(self, message: Incoming) -> bool:
         """Adopt the references; return False for a message that its sender has cancelled."""
         extra = message.extras.get(REFERENCE_EXTRA)
         if extra is None:
             return True
         transfer = decode_transfer(extra, self.context.key(message.session.number))
-        self.context.handle(p.ReferencesArrived(transfer))
+        self.context.handle(*self._owners_lost(transfer), p.ReferencesArrived(transfer))
         attached = message.attached
         attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]
         if message.method in USES_VALUE:

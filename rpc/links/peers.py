@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.errors import ArgumentKindError, UnknownWorkerError
+from ...proto.rpc_pb2 import WorkerRecord
 from ..wire.python_versions import difference
 from .peer import Peer
 from .worker_info import WorkerInfo, info_of
 from .worker_records import WorkerRecords
 
-if TYPE_CHECKING:
-    from ...proto.rpc_pb2 import WorkerRecord
+GONE_BEFORE = "it was lost before this worker joined"
 
 
 class Peers:
@@ -51,7 +51,7 @@ class Peers:
             peer = self.by_number.setdefault(record.number, self._peer(record))
             self._by_rank.setdefault(record.rank, peer)
             self._by_name.setdefault(record.name, peer)
-            self.mark_gone(peer, "it was lost before this worker joined")
+            self.mark_gone(peer, GONE_BEFORE)
 
     def add(self, record: WorkerRecord) -> Peer:
         """Take a worker, unless it is known."""
@@ -64,12 +64,24 @@ class Peers:
     def _make(self, number: int) -> Peer:
         """Make and return the peer of a record. If several threads do so at the same time, all get the first one's."""
         if not 0 <= number < len(self._records):
-            raise KeyError(number)
+            return self._stranger(number)
         peer = self.by_number.setdefault(number, self._peer(self._records[number]))
         # In a dynamic group another worker may have its name or rank by now.
         self._by_rank.setdefault(peer.info.id, peer)
         self._by_name.setdefault(peer.info.name, peer)
         return peer
+
+    def _stranger(self, number: int) -> Peer:
+        """Return a worker that left the group before this one joined. A reference that this one is given may name it.
+
+        Raises:
+            KeyError: there was none of this number.
+        """
+        if not (self._later and 0 <= number < self.me.number):
+            raise KeyError(number)
+        peer = self._peer(WorkerRecord(number=number, name=f"number {number}"))
+        peer.mark_gone(GONE_BEFORE)
+        return self.by_number.setdefault(number, peer)
 
     def _peer(self, record: WorkerRecord) -> Peer:
         me = self.me

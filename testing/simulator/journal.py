@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 SLACK_SECONDS = 5.0
-NAME = re.compile(r"'w\d+'|the backward of context")  # a backward waits for no worker in particular
+NAME = re.compile(r"'w\d+'|'number \d+'|the backward of context")  # a backward waits for no worker in particular
 # Words of errors that no fault explains: a value was freed although a reference existed, or this package failed.
 NEVER = ("any more; keep a reference", "can be opened once", "already completed", "KeyError", "AssertionError")
 

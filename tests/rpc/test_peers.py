@@ -139,3 +139,16 @@ def test_a_dynamic_group_whose_numbers_have_gaps():
     peers = Peers(record(5, rank=1))
     peers.fill([record(0), record(5, rank=1)])
     assert peers.mine().number == 5 and list(peers.numbers()) == [0, 5] and 1 not in peers
+
+
+def test_a_worker_that_left_before_this_one_joined_is_gone_and_has_a_number_only():
+    """A reference that passes through several workers may name it."""
+    peers = Peers(record(3))
+    with pytest.raises(KeyError):
+        peers.at(0)
+    peers.fill(WorkerRecords.of([record(2), record(3)]))
+    stranger = peers.at(0)
+    assert stranger.gone and stranger.info.name == "number 0" and peers.at(0) is stranger
+    assert [*peers.numbers()] == [2, 3] and peers.names() == {"w2", "w3"}
+    with pytest.raises(KeyError):
+        peers.at(4)
