@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, RpcError, RpcTimeoutError
 from ...core.extend import profiles, record_call
-from ...core.futures import Future
+from ...core.futures import Future, in_thread
 from ..current import current_agent
 from ..functions.calling import event_name, label_parts, request_body, resolve_timeout
 from ..options import check_timeout
@@ -65,7 +65,7 @@ class CallJournal:
         if self._applying.opened.done():
             raise RpcError("the journal of calls is open")
         if checkpoints is not None:
-            saving = Saving(self._applying, checkpoints, every)
+            saving = Saving(self._applying, partial(in_thread, checkpoints.save), every)
             self._applying.on_applied, self._applying.on_ask = saving.look, saving.ask
         self._applying.open()
 

@@ -112,7 +112,7 @@ class KeptCalls:
         """
         if self.oldest == call.number == self.next - 1:  # no other is kept that it may lack
             self._callee = callee
-        return callee == self._callee
+        return self.was_sent_to(callee)
 
     def to_send(self, callee: int, applied: int) -> list[KeptCall]:
         """Return the calls to send to a new incarnation of the callee, in order. Later ones go to it at once.
@@ -123,6 +123,10 @@ class KeptCalls:
         """
         self._callee = callee
         return [call for call in self._kept.values() if call.number >= applied or call.number in self._unanswered]
+
+    def was_sent_to(self, callee: int) -> bool:
+        """Return whether an incarnation of the callee was sent all calls that are kept."""
+        return callee == self._callee
 
     def unreachable(self) -> None:
         """Note that the callee could not be asked how far it is, so it may lack calls."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Protocol
-
-from ...core.futures import attempt, in_thread
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from ...core.futures import Future
     from .applying import Applying
 
 logger = logging.getLogger("telegrad.rpc")
@@ -22,17 +23,17 @@ class SavesSteps(Protocol):
 
 
 class Saving:
-    """Checkpoints of one callee, saved one after the other in a thread beside the calls.
+    """Checkpoints of one callee, saved one after the other beside the calls.
 
     Args:
         applying: counts the calls.
-        checkpoints: saves one.
+        begin: begins to save the checkpoint of a step; its future completes when that is durable.
         every: how many calls there are between two checkpoints, if no caller asks for one earlier; ``None`` is any number.
     """
 
-    def __init__(self, applying: Applying, checkpoints: SavesSteps, every: int | None) -> None:
+    def __init__(self, applying: Applying, begin: Callable[[int], Future[Any]], every: int | None) -> None:
         self._applying = applying
-        self._checkpoints = checkpoints
+        self._begin = begin
         self._every = every
         self._lock = threading.Lock()
         self._asked = False
@@ -52,10 +53,10 @@ class Saving:
             if self._saves or total == self._saved or not (self._asked or due):
                 return
             self._saves, self._asked, self._tried = True, False, total
-        in_thread(self._save, total)
+        self._begin(total).add_done_callback(partial(self._ended, total))
 
-    def _save(self, total: int) -> None:
-        _, error = attempt(self._checkpoints.save, total)
+    def _ended(self, total: int, saved: Future[Any]) -> None:
+        error = saved.exception()
         with self._lock:
             self._saves = False
             if error is None:

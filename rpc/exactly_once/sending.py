@@ -102,6 +102,7 @@ class StreamSender:
         self._lock = threading.Lock()
         self._streams: dict[tuple[str, str, str], _Stream] = {}
         self._goes_back = False  # there are checkpoints of this worker, to which it may go back
+        agent.losses.on_lost.append(self._callee_lost)
 
     def streams(self) -> list[_Stream]:
         """Return the streams that were begun."""
@@ -273,6 +274,12 @@ class StreamSender:
 
     # -- the callee has begun anew
 
+    def _callee_lost(self, peer: Peer) -> None:
+        """Send its successor what it lacks, also if no call waits: it may have answered calls that no checkpoint has."""
+        for stream in self.streams():
+            if stream.callee == peer.info.name and not stream.window.is_empty():
+                self.resume(stream)
+
     def resume(self, stream: _Stream) -> None:
         """Send the calls again that the callee lacks, when it is there."""
         with stream.lock:
@@ -357,8 +364,11 @@ class StreamSender:
         call.future.add_done_callback(partial(self._asked, stream, peer))
 
     def _asked(self, stream: _Stream, peer: Peer, future: Future[tuple[int, int]]) -> None:
-        if future.exception() is None and not peer.gone:
-            self.told_durable(stream, future.value()[1])
+        if future.exception() is not None or peer.gone:
+            return
+        self.told_durable(stream, future.value()[1])
+        if not stream.window.is_empty() and not stream.window.was_sent_to(peer.number):
+            self.resume(stream)
 
     def told_durable(self, stream: _Stream, end: int) -> None:
         """Take the news that a durable checkpoint of the callee has the calls below ``end``."""
