@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,19 @@ def check_closed(simulation: Simulation) -> Iterator[str]:
             yield f"{worker.name} is closed and still holds {rest}"
     if len(simulation.queue):
         yield f"{len(simulation.queue)} events are left after everyone has shut down"
+
+
+def check_names(simulation: Simulation) -> Iterator[str]:
+    """Check that no worker takes two others for live ones of one name, and that a number means one process for all."""
+    identities: dict[int, bytes] = {}
+    for judge in simulation.living():
+        peers = judge.agent.peers
+        names = Counter(each.name for each in peers.live())
+        if twice := [name for name, count in names.items() if count > 1]:
+            yield f"{judge.name} knows two live workers named {', '.join(twice)}"
+        for number in peers.numbers():
+            if identities.setdefault(number, peers.identity(number)) != peers.identity(number):
+                yield f"{judge.name} takes another process for number {number} than others do"
 
 
 def check_verdicts(simulation: Simulation) -> Iterator[str]:

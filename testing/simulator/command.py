@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from .faults import KINDS, FaultPlan
+from .faults import ALL_KINDS, FaultPlan
 from .mixed import Mixed
 from .simulation import LONGEST_FAULT_SECONDS, Result, Simulation
 from .workload import Workload
@@ -16,9 +16,11 @@ from .workload import Workload
 ABOUT = """\
 Run real agents on one thread, with a simulated clock and network, under faults drawn from a seed: frames that are late,
 repeated, reordered or dropped (the last three where the control channel must survive them), connections that break, links
-that are cut one by one or between two groups, processes that are stopped, killed or slow, windows of one message; with
---restarts killed processes are started again, also during shutdown, and calls with retry= wait for them. After
-every run it checks that each call ran at most once and ended by name, that references were neither freed too early nor
+that are cut one by one or between two groups, processes that are stopped, killed or slow, windows of one message. With
+--restarts killed processes are started again, also during shutdown, workers leave and others take their places, calls with
+retry= wait for them, and all go on from checkpoints, with exactly-once calls. After
+every run it checks that each call ran at most once and ended by name, that each exactly-once call was applied once and a
+checkpoint has it, that references were neither freed too early nor
 leaked, that gradients are those of one process, that all workers agree about who is lost and none was that could reach
 the majority, that every table is empty, and that nothing hangs. The exit code is 1 if anything is wrong.
 """
@@ -89,7 +91,7 @@ def _workload(name: str | None) -> Callable[[], Workload]:
 
 
 def _head() -> str:
-    columns = ["seed", "events", "simulated", "took", *KINDS, "violations"]
+    columns = ["seed", "events", "simulated", "took", *ALL_KINDS, "violations"]
     return " ".join(f"{column:>9}" for column in columns)
 
 
@@ -98,7 +100,7 @@ def _row(name: str, results: Sequence[Result], took: float) -> str:
     for result in results:
         faults.update(result.faults)
     events, seconds = sum(result.events for result in results), sum(result.seconds for result in results)
-    columns = [name, f"{events}", f"{seconds:.0f} s", f"{took:.1f} s", *(f"{faults[kind]}" for kind in KINDS)]
+    columns = [name, f"{events}", f"{seconds:.0f} s", f"{took:.1f} s", *(f"{faults[kind]}" for kind in ALL_KINDS)]
     columns.append(f"{sum(len(result.violations) for result in results)}")
     return " ".join(f"{column:>9}" for column in columns)
 

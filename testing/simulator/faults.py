@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 KINDS = ("delay", "reorder", "repeat", "drop", "break", "cut", "split", "stop", "kill", "slow")
 ON_FRAMES = KINDS[:4]
+ALL_KINDS = (*KINDS, "leave")
 LONGEST_SHUTDOWN_SECONDS = 0.2
 CALM = 0.25  # how often a kind of fault is left out of a seed
 
@@ -28,7 +29,7 @@ class FaultPlan:
 
     Attributes:
         rates: probability for one frame: delay, reorder, repeat, drop.
-        pauses: mean seconds between two faults of a kind: break, cut, split, stop, kill, slow.
+        pauses: mean seconds between two faults of a kind: break, cut, split, stop, kill, slow; and leave, if workers come back.
         longest: seconds that a cut, a split, a stop or slowness lasts, at most.
         mortality: share of the workers that may be killed, at most.
     """
@@ -45,6 +46,8 @@ class FaultPlan:
         kinds = [kind for kind in KINDS if rng.random() >= CALM]
         rates = {kind: 0.02 * rng.random() for kind in kinds if kind in ON_FRAMES}
         pauses = {kind: rng.uniform(2.0, 20.0) for kind in kinds if kind not in ON_FRAMES}
+        if (draw := random.Random(f"{seed}/leaves")).random() >= CALM:
+            pauses["leave"] = draw.uniform(5.0, 30.0)
         return cls(rates, pauses, longest)
 
 
@@ -68,12 +71,15 @@ class Faults:
             "kill": self._kill,
             "slow": self._slow,
         }
-        for kind, pause in self._plan.pauses.items():
-            self._next(kind, pause, kinds[kind])
+        if self._simulation.restarts is not None:
+            kinds["leave"] = self._leave
+        for kind, happen in kinds.items():
+            if kind in self._plan.pauses:
+                self._next(kind, self._plan.pauses[kind], happen)
 
     def end(self) -> None:
         """End all faults: heal links, let stopped processes go on. Killed processes stay so."""
-        self._simulation.queue.drop(KINDS)
+        self._simulation.queue.drop(ALL_KINDS)
         self._simulation.network.rates = Rates()
         self._simulation.network.heal_all()
         self._simulation.reach.look()
@@ -136,16 +142,27 @@ class Faults:
             self._simulation.reach.look()
 
     def _kill(self) -> bool:
-        workers = self._simulation.workers
-        dead = sum(worker.state is State.DEAD and not worker.replaced for worker in workers)
-        worker = self._one()
-        if worker is None or dead + 1 > self._plan.mortality * self._simulation.places:
+        worker = self._one_that_may_go()
+        if worker is None:
             return False
         worker.state = State.DEAD
         self._simulation.network.kill(worker)
         self._simulation.reach.look()
         if (restarts := self._simulation.restarts) is not None:
             restarts.begin(worker.place, self._rng.random() * LONGEST_RESTART_SECONDS)
+        return True
+
+    def _one_that_may_go(self) -> Worker | None:
+        workers = self._simulation.workers
+        gone = sum((each.leaves or each.state is State.DEAD) and not each.replaced for each in workers)
+        return self._one() if gone + 1 <= self._plan.mortality * self._simulation.places else None
+
+    def _leave(self) -> bool:
+        """Let a worker leave the job; later another takes its place."""
+        worker, restarts = self._one_that_may_go(), self._simulation.restarts
+        if worker is None or restarts is None:
+            return False
+        restarts.leave(worker)
         return True
 
     def kill_soon(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import AgentClosedError, RpcError
 from ...core.extend import Tensor
-from . import calls, gradients, references
+from . import calls, gradients, once, references
 from .gatherings import gather
 from .journal import Journal, check_error
 from .worker import Worker
@@ -40,7 +40,7 @@ ACTIVITIES: dict[Activity, float] = {
     references.drop: 2,
     gradients.train: 1.5,
 }
-WITH_RESTARTS = {**ACTIVITIES, calls.retried: 3}
+WITH_RESTARTS = {**ACTIVITIES, calls.retried: 3, once.update: 6}
 
 
 class Mixed(Workload):
@@ -51,16 +51,24 @@ class Mixed(Workload):
         self.journal = Journal(self.counts)
         self.shelves: dict[int, list[references.Kept]] = {}
         self.parameters: dict[int, Tensor] = {}
+        self.ledgers = once.Ledgers()
         self.rounds: dict[tuple[str, int], dict[str, tuple[str, int]]] = {}
 
     async def main(self, worker: Worker) -> None:
         self.shelves[worker.rank] = []
         self.parameters[worker.rank] = gradients.weight_of(worker.place)
+        restarts = worker.simulation.restarts is not None
+        if restarts:
+            once.begin(worker)
         await asyncio.gather(self._gather(worker), *(self._act(worker) for _ in range(AT_A_TIME)))
+        if restarts and not worker.simulation.ending:
+            await once.end(worker)
         del self.shelves[worker.rank]
 
     def check(self, simulation: Simulation) -> Iterator[str]:
-        return self.journal.check()
+        yield from self.journal.check()
+        if simulation.restarts is not None:
+            yield from self.ledgers.check(simulation)
 
     async def _gather(self, worker: Worker) -> None:
         for number in itertools.count(worker.rank << 32):  # another incarnation's are others

@@ -72,7 +72,8 @@ class Reach:
 
     def _lost(self, judge: Worker, rank: int) -> None:
         worker, lost = self._simulation.workers[rank], self._simulation.result.lost
-        if judge.state is State.DEAD or judge.agent.state.leaving or worker.agent.state.leaving or worker.label in lost:
+        leaving = judge.agent.state.leaving or worker.agent.state.leaving or worker.leaves
+        if judge.state is State.DEAD or leaving or worker.label in lost:
             return
         lost.append(worker.label)
         if worker.state is not State.DEAD and self.joined(worker):

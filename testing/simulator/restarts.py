@@ -1,4 +1,4 @@
-"""Restarts of simulated workers: one that was killed is started again, and takes its place in the job.
+"""Restarts of simulated workers: one that was killed, expelled or has left is started again, and takes its place in the job.
 
 The log that a file holds in a real job is one object here, which all workers read in the same state. The worker that joins does
 what ``rpc/rendezvous/entering.py`` does; the members run their real ``LoggedGroup``.
@@ -7,6 +7,7 @@ what ``rpc/rendezvous/entering.py`` does; the members run their real ``LoggedGro
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.1
 LONGEST_RESTART_SECONDS = 5.0
+LONGEST_ABSENCE_SECONDS = 10.0  # of a worker that has left
+EXIT_SECONDS = 1.0  # from the end of an agent to that of its process
 
 
 class SimulatedLog:
@@ -52,6 +55,7 @@ class Restarts:
         self.pending = 0
         self.groups: dict[Worker, LoggedGroup] = {}
         self._simulation = simulation
+        self._rng = random.Random(f"{simulation.seed}/restarts")
         self._log = SimulatedLog(simulation.places)
 
     def found(self, workers: list[Worker]) -> None:
@@ -65,6 +69,30 @@ class Restarts:
     def _open(self, worker: Worker) -> None:
         later: Any = lambda function: _later(worker, function)  # noqa: E731
         self.groups[worker] = LoggedGroup(worker.agent, self._log, later)  # type: ignore[arg-type]
+        worker.agent.on_expelled.append(lambda reason: self._exit(worker, LONGEST_RESTART_SECONDS))
+
+    def leave(self, worker: Worker) -> None:
+        """Let a worker leave when its messages have arrived; later another takes its place."""
+        worker.leaves = True
+        worker.spawn(self._leave(worker))
+
+    async def _leave(self, worker: Worker) -> None:
+        await worker.agent.control.drain()
+        if not worker.agent.closed:  # else it was expelled
+            worker.agent.close()
+            self._exit(worker, LONGEST_ABSENCE_SECONDS)
+
+    def _exit(self, worker: Worker, seconds: float) -> None:
+        """End the process of a closed agent soon, and start another after some seconds."""
+        self.pending += 1
+        self._simulation.queue.after(EXIT_SECONDS, None, "exit", lambda: self._end(worker, seconds))
+
+    def _end(self, worker: Worker, seconds: float) -> None:
+        self.pending -= 1
+        worker.state = State.DEAD
+        self._simulation.network.kill(worker)
+        self._simulation.reach.look()
+        self.begin(worker.place, self._rng.random() * seconds)
 
     def begin(self, place: int, seconds: float) -> None:
         """Start the worker of a place again after some seconds."""
@@ -123,6 +151,8 @@ class Restarts:
             return
 
         async def answer() -> None:
+            if member.agent.closed:
+                return
             records = await self.groups[member].admit(worker.agent.record)
             numbers = {each.number for each in records}
             if worker.rank in numbers and not network.is_cut(worker.rank, member.rank):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...core.futures import thread_role
 from ...rpc.extend import GrpcRpcBackendOptions, WorkerRecords
-from .checks import audit, check_closed, check_settled, check_verdicts, unsettled
+from .checks import audit, check_closed, check_names, check_settled, check_verdicts, unsettled
 from .events import EventQueue, State
 from .faults import FaultPlan, Faults
 from .network import Network
@@ -96,7 +96,7 @@ class Simulation:
         self.options = replace(options, replace_within=END_SECONDS / 3) if restarts else options
         self.seed = seed
         self.busy = True  # the workload goes on
-        self._ending = False
+        self.ending = False  # the workers shut down
         self.result = Result(seed)
         self.queue = EventQueue()
         self.network = Network(self.queue, random.Random(f"{seed}/network"), options.keepalive)
@@ -164,7 +164,7 @@ class Simulation:
 
     async def _program(self, worker: Worker) -> None:
         await self.workload.main(worker)
-        if self._ending:  # it was started again when the others had called shutdown
+        if self.ending:  # it was started again when the others had called shutdown
             await worker.shut_down()
 
     def _run(self) -> None:
@@ -185,6 +185,7 @@ class Simulation:
         self._until(self._is_settled, END_SECONDS)
         self._report(check_settled(self))
         self._report(check_verdicts(self))
+        self._report(check_names(self))
         self._report(self.workload.check(self))
         if not self.result.violations:  # else it would hang for the same reason
             self._shut_down()
@@ -197,7 +198,7 @@ class Simulation:
         return all(self._tasks[worker].done() for worker in self.living())
 
     def _shut_down(self) -> None:
-        self._ending = True
+        self.ending = True
         tasks = {worker: worker.spawn(worker.shut_down()) for worker in self.living()}
         if self.restarts is not None:
             self.faults.kill_soon()

@@ -35,7 +35,8 @@ class Worker(Process):
         simulation: the simulation that it belongs to.
         state: whether its process runs, is stopped or is dead.
         joined: it is in the job.
-        replaced: it was lost, and another worker may have its place.
+        leaves: it leaves, and another worker is to take its place.
+        replaced: it was lost or has left, and another worker may have its place.
 
     Args:
         simulation: the simulation.
@@ -59,7 +60,7 @@ class Worker(Process):
         self.name = f"w{self.place}"
         self.label = self.name if place is None else f"{self.name}, number {rank}"
         self.joined = place is None
-        self.replaced = False
+        self.leaves = self.replaced = False
         self.random = random.Random(f"{simulation.seed}/worker {rank}")
         queue = simulation.queue
         self.scheduler = Scheduler(random.Random(f"{simulation.seed}/threads {rank}"))

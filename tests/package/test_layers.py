@@ -144,9 +144,9 @@ CYCLES = {
     "nn": "nn names it for type checkers",
     "testing.simulator.session testing.simulator.network": "the network carries the sessions' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
-    "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.reach "
-    "testing.simulator.references testing.simulator.restarts testing.simulator.simulation testing.simulator.worker "
-    "testing.simulator.workload": "a simulation has workers and faults, whose annotations name it",
+    "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.once "
+    "testing.simulator.reach testing.simulator.references testing.simulator.restarts testing.simulator.simulation "
+    "testing.simulator.worker testing.simulator.workload": "a simulation has workers and faults, whose annotations name it",
 }
 """Groups of modules that may import one another, and their reasons."""
 

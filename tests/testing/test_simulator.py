@@ -14,6 +14,9 @@ from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.calls.dispatch import CallTable
 from telegrad.rpc.calls.serving import ServerCall
+from telegrad.rpc.exactly_once.applied import AppliedCalls, Turn
+from telegrad.rpc.exactly_once.kept import KeptCalls
+from telegrad.rpc.exactly_once.sending import StreamSender
 from telegrad.rpc.flow.credits import Receipts
 from telegrad.rpc.group.gathering import Rounds
 from telegrad.rpc.group.quiescence import Quiescence
@@ -113,7 +116,7 @@ def test_another_seed_gives_another_run():
 
 
 def with_restarts(seed, kill=5.0):
-    plan = replace(HOSTILE, pauses={**HOSTILE.pauses, "kill": kill})
+    plan = replace(HOSTILE, pauses={**HOSTILE.pauses, "kill": kill, "leave": 12.0})
     return Simulation(seed, agents=5, events=4000, plan=plan, restarts=True).run()
 
 
@@ -122,7 +125,40 @@ def with_restarts(seed, kill=5.0):
 def test_every_guarantee_holds_with_workers_that_are_started_again(seed):
     result = with_restarts(seed)
     assert not result.violations, "\n".join([f"seed {seed}:", *result.violations, *result.last])
-    assert result.faults["kill"] > 1 and result.work["retried calls"] > 1 and result.work["gathered"]
+    assert result.faults["kill"] and result.work["retried calls"] and result.work["gathered"]
+    assert result.work["checkpoints"] > 1 and result.work["exactly once"] > 1
+
+
+def forgets_calls_that_no_checkpoint_has(monkeypatch):
+    def saved(self, state):
+        return [(key, stream.applied) for key, stream in self._streams.items()]
+
+    monkeypatch.setattr(AppliedCalls, "saved", saved)
+
+
+def leaves_calls_to_a_lost_callee_alone(monkeypatch):
+    monkeypatch.setattr(StreamSender, "_callee_lost", lambda self, peer: None)
+    monkeypatch.setattr(KeptCalls, "was_sent_to", lambda self, callee: True)
+
+
+def applies_what_comes_again(monkeypatch):
+    monkeypatch.setattr(AppliedCalls, "_repeated", lambda self, stream, number: Turn.NOW)
+    monkeypatch.setattr(AppliedCalls, "add", add_out_of_order)
+
+
+def add_out_of_order(self, key, number, result, problem=""):
+    self._stream(key).applied += 1
+    self.total += 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mutation",
+    [forgets_calls_that_no_checkpoint_has, leaves_calls_to_a_lost_callee_alone, applies_what_comes_again],
+)
+def test_exactly_once_broken_on_purpose_is_found(monkeypatch, mutation):
+    mutation(monkeypatch)
+    assert any(with_restarts(seed).violations for seed in SEEDS)
 
 
 def test_a_restarted_worker_that_does_not_answer_in_shutdown_is_noticed(monkeypatch):
