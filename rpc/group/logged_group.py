@@ -49,15 +49,21 @@ class LoggedGroup:
         Runs on the I/O loop. None are returned if this member leaves, or cannot read the file now: the worker asks again.
         """
         await self._later(self._tend)
+        if self._agent.closed:
+            return []
         self._check_lowest()
-        return [] if self._agent.closed else [peer.record for peer in self._agent.peers if not peer.gone]
+        return [peer.record for peer in self._agent.peers if not peer.gone]
 
     def _lost(self, peer: Peer) -> None:
         self._tend_soon()
 
     def _tend_soon(self) -> None:
-        if not self._agent.closed and self._is_lowest():
+        if self._agent.closed:
+            return
+        if self._is_lowest():
             self._later(self._tend)
+        else:
+            self._check_lowest()
 
     def _is_lowest(self) -> bool:
         return self._agent.number == self._lowest().number
@@ -68,7 +74,7 @@ class LoggedGroup:
 
     def _check_lowest(self) -> None:
         """Connect to the member of the lowest number: if it died before it was connected to all, no other would notice."""
-        if not self._agent.closed and not self._is_lowest():
+        if not self._is_lowest():
             self._agent.sessions.dial_missing(self._lowest())
 
     def _tend(self) -> None:
