@@ -353,22 +353,24 @@ class StreamSender:
     # -- checkpoints
 
     def _ask(self, stream: _Stream) -> None:
-        """Let the callee save a checkpoint soon."""
+        """Let the callee save a checkpoint soon. If it has begun anew, it gets the calls first that it lacks."""
+        peer = find_callee(self._agent, stream.callee)
+        with stream.lock:
+            has_all = peer is not None and not peer.gone and stream.window.was_sent_to(peer.number)
+        if peer is None or not has_all:
+            self.resume(stream)
+            return
         try:
-            peer = self._agent.peers.find(stream.callee)
             call = self._begin(
                 peer, progress, (stream.origin, stream.token, True), f"a request to worker {stream.callee!r}"
             )
         except RpcError:
-            return  # it is lost: its successor is asked
+            return  # this worker has ended
         call.future.add_done_callback(partial(self._asked, stream, peer))
 
     def _asked(self, stream: _Stream, peer: Peer, future: Future[tuple[int, int]]) -> None:
-        if future.exception() is not None or peer.gone:
-            return
-        self.told_durable(stream, future.value()[1])
-        if not stream.window.is_empty() and not stream.window.was_sent_to(peer.number):
-            self.resume(stream)
+        if future.exception() is None and not peer.gone:
+            self.told_durable(stream, future.value()[1])
 
     def told_durable(self, stream: _Stream, end: int) -> None:
         """Take the news that a durable checkpoint of the callee has the calls below ``end``."""

@@ -124,6 +124,14 @@ class World:
         for call in caller.window.to_send(self.server.incarnation, applied):
             self.fly(caller, call)
 
+    def ask(self, caller):
+        """A caller that waits asks for a checkpoint, and gives a server that has begun anew what it lacks first."""
+        if not caller.window.is_empty():
+            if caller.window.was_sent_to(self.server.incarnation):
+                caller.window.made_durable(self.server.calls.progress(caller.key)[1])
+            else:
+                self.resume(caller)
+
     def may_call(self, caller):
         return caller.window.next < self.updates and caller.window.has_room(8)
 
@@ -209,7 +217,7 @@ class World:
                 self.begin_checkpoint()
                 self.end_checkpoint()
                 for caller in self.callers.values():
-                    self.resume(caller)
+                    self.ask(caller)
                 if not self.flying and all(c.window.next == self.updates for c in self.callers.values()):
                     break
         self.check()
