@@ -136,7 +136,8 @@ async def end(worker: Worker) -> None:
         if not streams:
             return
         for _ in range(LOOKS):
-            await asyncio.sleep(LOOK_SECONDS)
+            if not all(stream.window.is_empty() for stream in streams):
+                await asyncio.sleep(LOOK_SECONDS)
         for stream in streams:
             stream.asked = False
 
