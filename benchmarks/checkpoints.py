@@ -49,11 +49,11 @@ class Training:
         self.optimizer = tg.optim.Adam(self.model.parameters())
         self.inputs = tg.rand(64, _WIDTH)
 
-    def step(self) -> None:
-        """Do one step."""
+    def step(self) -> float:
+        """Do one step, and return the seconds that the optimizer took, and waited."""
         self.optimizer.zero_grad()
         self.model(self.inputs).square().mean().backward()
-        self.optimizer.step()
+        return _seconds(self.optimizer.step)
 
     def arrays(self) -> list[np.ndarray]:
         """Return copies of parameters and optimizer's state."""
@@ -69,9 +69,9 @@ class Training:
 def _measure(training: Training, folder: Path) -> None:
     for _ in range(_WARM):
         training.step()
-    usual = statistics.median(_seconds(training.step) for _ in range(_STEPS))
+    usual = [_step(training) for _ in range(_STEPS)]
     with Checkpointer(folder, keep=1, model=training.model, optimizer=training.optimizer) as checkpoints:
-        pauses = [_step_of_saving(training, checkpoints) - usual for _ in range(_SAVES)]
+        saved = [_step(training, checkpoints) for _ in range(_SAVES)]
         saving = min(_seconds(lambda: checkpoints.save(_SAVES)) for _ in range(3))
         before = training.arrays()
         training.step()
@@ -79,21 +79,25 @@ def _measure(training: Training, folder: Path) -> None:
         equal = all(map(np.array_equal, training.arrays(), before))
     size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
     writing, reading = _plain(folder, size)
-    print(f"{size / 1e6:.0f} MB; a step takes {usual * 1e3:.0f} ms")
-    first, later = pauses[0] * 1e3, statistics.median(pauses[1:]) * 1e3
-    print(f"save_async: the first pauses training by {first:.0f} ms, a later one by {later:.0f} ms")
+    step, pause = map(statistics.median, zip(*usual))
+    print(f"{size / 1e6:.0f} MB; a step takes {step * 1e3:.0f} ms")
+    for which, (took, paused) in (("the first", saved[0]), ("a later", map(statistics.median, zip(*saved[1:])))):
+        text = f"pauses training by {(paused - pause) * 1e3:.0f} ms, and the step beside it takes {took * 1e3:.0f} ms"
+        print(f"save_async: {which} one {text}")
     print(f"save: {saving:.2f} s, a plain write that is synced {writing:.2f} s")
     print(f"restore: {restoring:.2f} s, a plain read {reading:.2f} s; the bits are {'equal' if equal else 'NOT equal'}")
 
 
-def _step_of_saving(training: Training, checkpoints: Checkpointer) -> float:
-    """Return the seconds of a call of ``save_async`` and the step after it."""
+def _step(training: Training, checkpoints: Checkpointer | None = None) -> tuple[float, float]:
+    """Return the seconds of a step, and those in ``save_async`` before it and in the optimizer, which waits for copies."""
     begun = time.perf_counter()
-    checkpoints.save_async(0)
-    training.step()
-    seconds = time.perf_counter() - begun
-    checkpoints.wait()
-    return seconds
+    if checkpoints is not None:
+        checkpoints.save_async(0)
+    paused = time.perf_counter() - begun + training.step()
+    took = time.perf_counter() - begun
+    if checkpoints is not None:
+        checkpoints.wait()
+    return took, paused
 
 
 def _plain(folder: Path, size: int) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from .parts import Pausable, RandomNumbers, is_own, is_sharded, load_part, state
 from .reading import newest
 from .remote import open_folder
 from .retention import Measured, ranked, superfluous
-from .snapshot import Buffers, Snapshot
+from .snapshot import Buffers, Snapshot, go_behind_others
 
 
 class Checkpointer:
@@ -208,6 +208,7 @@ class Checkpointer:
             snapshot.finish()
         finally:
             self._go_on()
+        go_behind_others()
         self._job.all_do(snapshot.check)
         self._write(step, metric, snapshot.states)
         for name, part in self._pausable.items():

@@ -8,9 +8,12 @@ parameters in that time is seen by their version counters, and makes the snapsho
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from ..core.errors import CheckpointError
 from ..core.extend import Array
 
 SMALL = 1 << 18  # bytes of an array that is copied at once
+NICENESS = 10  # of a thread that writes: about a tenth of a core's time where training wants the rest
 
 
 class Buffers:
@@ -124,6 +128,13 @@ class Snapshot:
         else:
             np.copyto(copy, array)
         return copy
+
+
+def go_behind_others() -> None:
+    """Lower the priority of this thread, where the system has one for each: its checksums would slow training's threads."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 def _large_arrays(optimizer: Any) -> Iterable[Array]:
