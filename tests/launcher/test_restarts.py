@@ -217,10 +217,13 @@ rpc.init_rpc(rpc_backend_options=rpc.GrpcRpcBackendOptions(replace_within=1000))
 if os.environ["RANK"] == "1":
     sys.exit()
 try:
-    rpc.rpc_sync("worker1", who, timeout=1000, retry=rpc.RetryPolicy(attempts=1000))
-    rpc.wait_for_workers("worker1", timeout=1000)
-except WorkerLostError as error:
-    print("lost", error, flush=True)
+    while True:  # it may answer before it ends
+        rpc.rpc_sync("worker1", who, timeout=1000, retry=rpc.RetryPolicy(attempts=1000))
+except WorkerLostError:
+    try:
+        rpc.wait_for_workers("worker1", timeout=1000)
+    except WorkerLostError as error:
+        print("lost", error, flush=True)
 rpc.shutdown()
 """
 
