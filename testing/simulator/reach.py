@@ -1,14 +1,15 @@
 """Reachability of workers, which decides whether a loss was justified.
 
 Workers find out late that a link is silent, and late that it is not any more. So a link counts as *doubtful* while it is
-silent for long enough to be reported, and for a while after. A worker that a path without doubtful links joined to the
-majority must not be lost. A member that has closed itself behind a doubtful link still counts: it cannot tell. So does one
-that was killed, but it is on no path.
+silent for long enough to be reported, and for a while after; one that is silent when a worker comes, at once. A worker that
+a path without doubtful links joined to the majority must not be lost. A member that has closed itself behind a doubtful
+link still counts: it cannot tell. So does one that was killed, but it is on no path.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING
 
 from .events import State
@@ -28,6 +29,7 @@ class Reach:
         self._simulation = simulation
         self._silent_since: dict[tuple[int, int], float] = {}
         self._doubtful_until: dict[tuple[int, int], float] = {}
+        self._seen: set[tuple[int, int]] = set()
         for worker in simulation.workers:
             self.watch(worker)
 
@@ -38,9 +40,10 @@ class Reach:
             link = (one.rank, other.rank)
             running = one.state is other.state is State.RUNNING
             if not running or self._simulation.network.is_cut(*link):
-                self._silent_since.setdefault(link, now)
+                self._silent_since.setdefault(link, now if link in self._seen else -math.inf)
             elif now - self._silent_since.pop(link, now) >= LONG_SECONDS:
                 self._doubtful_until[link] = now + DOUBT_SECONDS
+            self._seen.add(link)
 
     def joined(self, worker: Worker) -> bool:
         """Return whether a path without doubtful links joins a worker to the majority."""
