@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable
 
@@ -29,7 +30,15 @@ def show_tidy(quiet: bool = False) -> None:
 
 
 def show_all_tidy(others: Iterable[str], quiet: bool = False) -> None:
-    """Let each of the ``others`` print its counts, then this worker, which has no calls left by then."""
+    """Let each of the ``others`` print its counts, then this worker, which has no calls left by then.
+
+    Where a call has failed, its error may keep the frames that it passed through, and their references, in a cycle: so all
+    collect those first.
+    """
+    others = [*others]
+    for worker in others:
+        tg.rpc.rpc_sync(worker, gc.collect)
+    gc.collect()
     for worker in others:
         tg.rpc.rpc_sync(worker, show_tidy, args=(quiet,))
     show_tidy(quiet)
