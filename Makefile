@@ -14,7 +14,7 @@ PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo guests test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
+.PHONY: demo guests docs docs-test test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
 
 # $(call install,EXTRAS): with the optional ones, or with those of them that can be installed.
 define install
@@ -27,6 +27,10 @@ endef
 .venv/installed: pyproject.toml
 	$(call install,test$(comma)examples)
 	@touch $@
+
+.venv/docs: pyproject.toml
+	$(call install,test$(comma)examples$(comma)docs)
+	@touch .venv/installed $@
 
 .venv/dev: pyproject.toml
 	$(call install,test$(comma)examples$(comma)dev)
@@ -89,6 +93,13 @@ bench-docs: .venv/installed ## measure RPC, and write tables and picture into do
 peers: .venv/installed     ## an environment for each library that the benchmarks compare with
 	@$(BIN)/python -m telegrad.benchmarks.environments
 
+docs: .venv/docs           ## the site, in docs/_build/html; warnings are errors
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -j auto docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+docs-test: .venv/installed ## the programs and commands of every page; `make test` runs them too
+	@$(BIN)/python -m pytest $(PARALLEL) tests/package/test_docs_*.py $(TESTS)
+
 proto: .venv/dev           ## regenerate proto/*_pb2.py and their stubs
 	@$(BIN)/python proto/generate.py
 
@@ -96,4 +107,4 @@ signatures: .venv/dev      ## regenerate the stubs in core/signatures/, after ad
 	@$(BIN)/python -m telegrad.core.signatures.write
 
 clean:
-	@rm -rf .venv build dist *.egg-info telegrad_runs
+	@rm -rf .venv build dist docs/_build docs/api *.egg-info telegrad_runs

@@ -1,4 +1,4 @@
-"""Run the examples that ``README.md`` lists, and write into its table what each reached and how much CPU time it took.
+"""Run the examples that ``docs/examples.md`` lists, and write into its table what each reached and how much CPU time it took.
 
 ``python docs/write_examples.py`` runs all; names of examples run those. The time is that of all processes of an example, so
 other work on the machine hardly changes it.
@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[1] / "README.md"
-ROW = re.compile(r"^(\| \[`(\w+)`\]\(examples/\w+\.py\) \| .* \|) .* \| .* \|$", re.MULTILINE)
+PAGE = Path(__file__).with_name("examples.md")
+ROW = re.compile(r"^(\| \[`(\w+)`\]\(\.\./examples/\w+\.py\) \| .* \|) .* \| .* \|$", re.MULTILINE)
 RESULTS = (  # in an example's output, and on the page
     (r"accuracy.*held-out.*: ([\d.]+%)", "{} right"),
     (r"bits per character on held-out text: ([\d.]+)", "{} bits a character"),
@@ -48,15 +48,15 @@ def result(said: str) -> str:
 
 def main(names: list[str]) -> None:
     """Run some examples or all, and write the page after each."""
-    for _, name in ROW.findall(README.read_text()):
+    for _, name in ROW.findall(PAGE.read_text()):
         if not names or name in names:
             reached, seconds = run(name)
             print(name, reached, f"{seconds:.1f} s", flush=True)
             row = f"| {reached} | {seconds:.0f} s |"
             text = ROW.sub(
-                lambda row_, n=name, new=row: f"{row_[1]} {new[2:]}" if row_[2] == n else row_[0], README.read_text()
+                lambda row_, n=name, new=row: f"{row_[1]} {new[2:]}" if row_[2] == n else row_[0], PAGE.read_text()
             )
-            README.write_text(text)
+            PAGE.write_text(text)
 
 
 if __name__ == "__main__":

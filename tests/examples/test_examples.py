@@ -1,4 +1,4 @@
-"""Examples: they run as the README says, with and without the launcher, and leave nothing on any worker."""
+"""Examples: they run as ``docs/examples.md`` says, with and without the launcher, and leave nothing on any worker."""
 
 import os
 import re

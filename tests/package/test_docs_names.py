@@ -63,8 +63,10 @@ def test_modules_and_targets_exist(page):
     assert targets <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def test_the_readme_lists_each_example():
-    rows = re.findall(r"^\| \[`(\w+)`\]\(examples/(\w+)\.py\) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_the_page_lists_each_example():
+    rows = re.findall(
+        r"^\| \[`(\w+)`\]\(\.\./examples/(\w+)\.py\) \|", (ROOT / "docs" / "examples.md").read_text(), re.MULTILINE
+    )
     assert all(name == file for name, file in rows)
     programs = {path.stem for path in (ROOT / "examples").glob("*.py") if "__main__" in path.read_text()}
     assert {name for name, _ in rows} == programs - {"make_digits"}
