@@ -49,7 +49,7 @@ class Cause:
         workers: those that it concerns: in a deadlock all of its cycle.
         text: a sentence.
         at: the place in the program, if it is known.
-        threads: how many threads are there.
+        threads: how many threads are there; of a cause without a place, how many calls.
         waiting: names of the workers that wait for it.
         chain: the steps of one wait that leads there; of a deadlock, its cycle.
     """
@@ -111,7 +111,8 @@ def _cause(cause: Cause) -> str:
 
 
 def _headline(cause: Cause) -> str:
-    times = f" ({cause.threads} threads)" if cause.threads > 1 and cause.kind != "deadlock" else ""
+    unit = "threads" if cause.at else "calls"
+    times = f" ({cause.threads:,} {unit})" if cause.threads > 1 and cause.kind != "deadlock" else ""
     place = "" if cause.kind == "deadlock" else _place(cause.at)
     return printable(cause.text) + place + times
 

@@ -121,11 +121,12 @@ def test_a_slow_link_is_told_with_what_is_on_the_way(monkeypatch):
             return True
 
         monkeypatch.setattr(dialed.small, "send", send_slowly)
-        answer = rpc.rpc_async("b", len, (b"x" * 60_000,))
+        answers = [rpc.rpc_async("b", len, (b"x" * 60_000,)) for _ in range(2)]
         cause, text = cause_of("link", "on the way between 'a' and 'b'")
-        assert cause.worker == "b" and "60," in cause.text and cause.text in text
-        send([late.pop()], 60_000, None)
-        assert answer.wait() == 60_000
+        assert cause.worker == "b" and "120," in cause.text and f"{cause.text} (2 calls)" in text
+        for frame in late:
+            send([frame], 60_000, None)
+        assert [answer.wait() for answer in answers] == [60_000, 60_000]
 
 
 def test_a_rank_that_is_missing_in_init_rpc_is_named(monkeypatch, outside_a_job, port, caplog):
