@@ -94,7 +94,7 @@ peers: .venv/installed     ## an environment for each library that the benchmark
 	@$(BIN)/python -m telegrad.benchmarks.environments
 
 docs: .venv/docs           ## the site, in docs/_build/html; warnings are errors
-	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -j auto docs docs/_build/html
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -j auto -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 docs-test: .venv/installed ## the programs and commands of every page; `make test` runs them too

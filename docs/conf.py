@@ -1,8 +1,24 @@
 """Configuration of the site: ``make docs`` builds it into ``docs/_build/html`` with Sphinx, without a network."""
 
+import builtins
+import re
+import sys
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
 import telegrad
+from docutils.nodes import Element, TextElement, document
 from pygments.lexers import TextLexer
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER))
+
+import reference  # noqa: E402
+import reference_names  # noqa: E402
 
 project = "Telegrad"
 author = "The Telegrad developers"
@@ -11,6 +27,18 @@ version = release = telegrad.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 nitpicky = True
+nitpick_ignore_regex = [("py:(class|exc)", r".*")]  # in signatures: types of other libraries, and aliases
+
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False  # an override without a docstring is documented where it is declared
+autodoc_mock_imports = ["jax"]
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("Array", "DType", "Dims", "Operand", "Scalar", "npt.DTypeLike")}
+python_maximum_signature_line_length = 110
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+add_module_names = False
+toc_object_entries = False  # each page begins with its names; in the side bar they would be copied for every page
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # the anchors are GitHub's, so that links work at both places
@@ -18,12 +46,43 @@ myst_heading_anchors = 4  # the anchors are GitHub's, so that links work at both
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+PATHS = reference_names.public_paths()
+
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_title = f"Telegrad {release}"
 
 
+def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, text: TextElement) -> Element | None:
+    """Return a link for a class that a signature names by the module in which it is written."""
+    path = PATHS.get(node["reftarget"])
+    if node.get("refdomain") != "py" or path is None:
+        return None
+    domain = env.get_domain("py")
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "class", path, node, text)
+
+
+def unlink(app: Sphinx, document: document) -> None:
+    """Take the links from Python's own types: ``float`` in a signature is not the dtype ``telegrad.float``."""
+    for link in list(document.findall(pending_xref)):
+        if link.get("reftype") == "class" and hasattr(builtins, link["reftarget"]):
+            link.replace_self(link.children)
+
+
+def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Escape what people write in docstrings and reST reads in another way: plurals of literals, ``*`` in shapes."""
+    for number, line in enumerate(lines):
+        parts = re.split("(``.+?``)", line)
+        text = [re.sub(r"(?<=[(, ])\*(?=[a-z_.]+[ ,)])", r"\\*", part) for part in parts[::2]]
+        plain = [f"\\ {part}" if part[:1].isalnum() and index else part for index, part in enumerate(text)]
+        lines[number] = "".join(a + b for a, b in zip_longest(plain, parts[1::2], fillvalue=""))
+
+
 def setup(app: Sphinx) -> None:
-    """Show pictures that only GitHub draws as their text: drawing them would need a script from a network."""
+    """Write the pages of the reference, and show pictures that only GitHub draws as their text."""
+    reference.write(FOLDER / "api")
+    app.connect("doctree-read", unlink)
+    app.connect("missing-reference", resolve)
+    app.connect("autodoc-process-docstring", escape, priority=900)  # after napoleon
     app.add_lexer("mermaid", TextLexer)

@@ -274,8 +274,8 @@ class ConvTranspose1d(_ConvTranspose):
     """Transpose of ``Conv1d``, which makes images larger: (N, C, L) or (C, L); see ``functional.conv_transpose1d``.
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, groups, dilation, output_padding, bias, padding_mode,
-            device, dtype: as for ``ConvTranspose2d``.
+        in_channels, out_channels, kernel_size, stride, padding, groups: as for ``ConvTranspose2d``.
+        dilation, output_padding, bias, padding_mode, device, dtype: the same.
 
     Raises:
         ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
@@ -308,8 +308,8 @@ class ConvTranspose3d(_ConvTranspose):
     """Transpose of ``Conv3d``, which makes images larger: (N, C, D, H, W) or (C, D, H, W); see ``functional.conv_transpose3d``.
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, groups, dilation, output_padding, bias, padding_mode,
-            device, dtype: as for ``ConvTranspose2d``.
+        in_channels, out_channels, kernel_size, stride, padding, groups: as for ``ConvTranspose2d``.
+        dilation, output_padding, bias, padding_mode, device, dtype: the same.
 
     Raises:
         ValueError: ``groups`` does not divide the channels, or another argument is out of its range.
