@@ -42,10 +42,12 @@ if TYPE_CHECKING:
     from ..agents import init_rpc, init_rpc_async
     from ..profiler_dist import _server_process_global_profile
     from ..rref import RRef, remote
+    from .buffers.buffer import Buffer
     from .exporting.prometheus import metrics, serve_metrics
     from .exporting.tracing import trace_calls
 else:
     _LATER = {
+        "Buffer": ".buffers.buffer",
         "metrics": ".exporting.prometheus",
         "serve_metrics": ".exporting.prometheus",
         "trace_calls": ".exporting.tracing",
@@ -55,6 +57,7 @@ else:
 
 __all__ = [
     "BackendType",
+    "Buffer",
     "CallJournal",
     "CurrentCall",
     "GrpcRpcBackendOptions",

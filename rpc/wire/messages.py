@@ -34,6 +34,8 @@ class Method:
     EXPLAIN = 4
     OBSERVE = 5
     DEBUG = 6
+    READ = 7
+    WRITE = 8
 
 
 QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE, Method.DEBUG))

@@ -63,6 +63,7 @@ LAYERS_OF_RPC = {
     "group": 12,
     "observing": 13,
     "retries": 13,
+    "buffers": 14,
     "exactly_once": 14,
     "debugging": 14,
     "api": 15,

@@ -1,0 +1,1 @@
+"""Memory of one worker that other workers read and write in ranges."""

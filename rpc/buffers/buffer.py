@@ -1,0 +1,310 @@
+"""``Buffer``: memory of one worker that the others read and write in ranges, while its owner computes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import ArgumentTypeError, ArgumentValueError, RpcError, WorkerLostError
+from ...core.extend import Array, Tensor
+from ...core.futures import Future, complete_once
+from ..current import current_agent
+from ..functions.calling import resolve_timeout
+from ..options import UNSET_RPC_TIMEOUT
+from ..wire.messages import Method
+from .arrays import bytes_of, elements, filled
+from .memory import BufferMemory, Place, map_memory
+from .owned import freed_error, owned_buffers
+from .pieces import Pieces
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..links.worker_info import WorkerInfo
+
+
+class Buffer:
+    """Memory of this worker, which other workers read and write in ranges, also while this one computes.
+
+    Give it as an argument or a result of calls: each worker that gets it can use it. On one machine a read or a write is one
+    copy, made by the worker that asks for it. Between machines it is sent in pieces, and no thread for user functions is
+    taken. Reads and writes are in no order with each other, nor with what the owner does with ``tensor``: let a call say that
+    the values are ready. The memory stays until ``free()``, or until the owner shuts down; ``with`` frees it at the end.
+
+    Args:
+        data: the first values, a dense tensor or an array of numbers, which are copied; or a number of bytes, all zero.
+
+    Raises:
+        ArgumentTypeError: ``data`` is neither.
+        ArgumentValueError: the number of bytes is negative.
+        MemoryError: the machine does not have that much memory.
+        AgentClosedError: RPC does not run here.
+
+    Example:
+        >>> weights = rpc.Buffer(tg.zeros(1000))  # at the owner
+        >>> rpc.rpc_sync("trainer", train, args=(weights,))
+        >>> # in train(weights), at the trainer
+        >>> weights.read_into(mine)
+        >>> weights.write_from(mine[:10])
+    """
+
+    def __init__(self, data: Any) -> None:
+        agent = current_agent()
+        array = None if isinstance(data, int) and not isinstance(data, bool) else elements("data", data)
+        if array is None and data < 0:
+            raise ArgumentValueError(f"data must be a number of bytes, 0 or more, or a tensor; you gave {data}")
+        dtype, shape = (np.dtype(np.uint8), (data,)) if array is None else (array.dtype, array.shape)
+        number, memory = owned_buffers(agent).add(math.prod(shape) * dtype.itemsize)
+        self._set(agent, agent.number, number, dtype, shape, memory.place(), memory)
+        if array is not None:
+            np.copyto(self._array(memory), array)
+
+    def _set(
+        self,
+        agent: Agent,
+        owner: int,
+        number: int,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        place: Place,
+        memory: BufferMemory | None,
+    ) -> None:
+        self._agent, self._owner, self._number = agent, owner, number
+        self._dtype, self._shape, self._place = dtype, shape, place
+        self._memory = memory  # ``None``: it is on another machine, or was freed
+
+    # -- what it is
+
+    @property
+    def owner(self) -> WorkerInfo:
+        """Name and rank of the worker that has the memory."""
+        return self._agent.peers.info(self._owner)
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes."""
+        return math.prod(self._shape) * self._dtype.itemsize
+
+    @property
+    def tensor(self) -> Tensor:
+        """The values at their owner, over the buffer's memory: what is written to it others read, and the reverse.
+
+        Raises:
+            RpcError: this worker is not the owner, or the buffer was freed.
+        """
+        if self._agent.number != self._owner:
+            raise RpcError(f"{self!r} has its tensor at its owner; use read() or read_into(out) here")
+        if self._memory is None or self._memory.freed:
+            raise freed_error(self._number, self._agent.name)
+        return Tensor(self._array(self._memory))
+
+    def __repr__(self) -> str:
+        return f"Buffer({self._number} of {self.owner.name!r}, {self._dtype} {list(self._shape)})"
+
+    def _array(self, memory: BufferMemory) -> Array:
+        array: Array = memory.content.view(self._dtype).reshape(self._shape)
+        return array
+
+    # -- reads and writes
+
+    def read(self, timeout: float = UNSET_RPC_TIMEOUT) -> Tensor:
+        """Return a copy of all values, in a tensor of the dtype and shape that the owner gave. Blocks.
+
+        Args:
+            timeout: as for ``read_into``.
+
+        Raises:
+            as for ``read_into``.
+        """
+        out = Tensor(np.empty(self._shape, self._dtype))
+        self.read_into(out, timeout=timeout)
+        return out
+
+    def read_into(self, out: Any, offset: int = 0, timeout: float = UNSET_RPC_TIMEOUT) -> None:
+        """Fill ``out`` with the bytes from ``offset`` on. Blocks.
+
+        Args:
+            out: a contiguous, writable tensor or array of numbers, of any dtype and shape.
+            offset: where to begin, in bytes.
+            timeout: seconds; 0 for no limit. By default that of all calls of this worker.
+
+        Raises:
+            ArgumentTypeError, ArgumentValueError: the range is not in the buffer, or ``out`` cannot be used.
+            RpcError: the buffer was freed.
+            WorkerLostError: its owner is lost.
+            RpcTimeoutError: it took too long.
+        """
+        row = bytes_of("out", out, written=True)
+        self._move(row, offset, timeout, writes=False)
+        filled(out)
+
+    def read_into_async(self, out: Any, offset: int = 0, timeout: float = UNSET_RPC_TIMEOUT) -> Future[None]:
+        """Do what ``read_into`` does, and return a future at once; ``out`` is for nothing else until that is done.
+
+        Args:
+            out, offset, timeout: as for ``read_into``.
+
+        Raises:
+            ArgumentTypeError, ArgumentValueError: as for ``read_into``; its other errors are in the future.
+        """
+        row = bytes_of("out", out, written=True)
+        return self._move_later(row, offset, timeout, writes=False).then(lambda done: _noted(done, out))
+
+    def write_from(self, data: Any, offset: int = 0, timeout: float = UNSET_RPC_TIMEOUT) -> None:
+        """Write the bytes of ``data`` to the buffer, from ``offset`` on. Blocks until they are there.
+
+        Args:
+            data: a contiguous tensor or array of numbers.
+            offset, timeout: as for ``read_into``.
+
+        Raises:
+            as for ``read_into``. After an error a part of the bytes may have been written.
+        """
+        self._move(bytes_of("data", data, written=False), offset, timeout, writes=True)
+
+    def write_from_async(self, data: Any, offset: int = 0, timeout: float = UNSET_RPC_TIMEOUT) -> Future[None]:
+        """Do what ``write_from`` does, and return a future at once; ``data`` must not change until that is done.
+
+        Args:
+            data, offset, timeout: as for ``write_from``.
+
+        Raises:
+            ArgumentTypeError, ArgumentValueError: as for ``write_from``; its other errors are in the future.
+        """
+        return self._move_later(bytes_of("data", data, written=False), offset, timeout, writes=True)
+
+    def _move(self, row: Array, offset: int, timeout: float, writes: bool) -> None:
+        start = self._start(row, offset)
+        if (memory := self._mapped()) is not None:
+            self._copy(memory, row, start, writes)
+        else:
+            self._send(row, start, timeout, writes).wait()
+
+    def _move_later(self, row: Array, offset: int, timeout: float, writes: bool) -> Future[None]:
+        start = self._start(row, offset)
+        if (memory := self._mapped()) is None:
+            return self._send(row, start, timeout, writes)
+        done: Future[None] = Future()
+        self._agent.threads.run_later(partial(_complete, done, partial(self._copy, memory, row, start, writes)))
+        return done
+
+    def _start(self, row: Array, offset: Any) -> int:
+        try:
+            start = operator.index(offset)
+        except TypeError:
+            raise ArgumentTypeError(f"offset must be a number of bytes; you gave {offset!r}") from None
+        if not 0 <= start <= self.nbytes - row.size:
+            raise ArgumentValueError(
+                f"the range of {row.size} bytes from offset {start} is not in {self!r}, which has {self.nbytes} bytes"
+            )
+        return start
+
+    # -- on one machine
+
+    def _mapped(self) -> BufferMemory | None:
+        """Return the memory, if it is on this machine.
+
+        Raises:
+            RpcError: the buffer was freed.
+        """
+        if self._memory is None and self._owner != self._agent.number and _shares_memory(self._agent):
+            self._memory = map_memory(self._place, self.nbytes)
+        if self._memory is not None:
+            self._check(self._memory)
+        return self._memory
+
+    def _copy(self, memory: BufferMemory, row: Array, start: int, writes: bool) -> None:
+        here = memory.content[start : start + row.size]
+        np.copyto(here, row) if writes else np.copyto(row, here)
+        self._check(memory)  # it may have been freed meanwhile
+
+    def _check(self, memory: BufferMemory) -> None:
+        self._agent.state.check_open()
+        peer = self._agent.peers.at(self._owner)
+        peer.check_present()
+        if memory.owner_ended:
+            raise WorkerLostError(f"worker {peer.info.name!r} has ended, and {self!r} with it", peer.info.name)
+        if memory.freed:
+            raise freed_error(self._number, peer.info.name)
+
+    # -- between machines
+
+    def _send(self, row: Array, start: int, timeout: float, writes: bool) -> Future[None]:
+        agent, what = self._agent, f"the {'write to' if writes else 'read of'} {self!r}"
+        seconds = resolve_timeout(agent, timeout)
+        peer = agent.peers.at(self._owner)
+        ends = agent.timers.program.now() + seconds
+
+        def ask(begin: int, end: int) -> Future[Any]:
+            left = max(ends - agent.timers.program.now(), 1e-3) if seconds else 0.0
+            body: tuple[Any, ...] = (self._number, start + begin, start + end)
+            method, body = (Method.WRITE, (*body, Tensor(row[begin:end]))) if writes else (Method.READ, body)
+            return agent.caller.request(peer, method, body, left, what)
+
+        def take(begin: int, end: int, answer: Any) -> None:
+            if not writes:
+                row[begin:end] = answer.numpy()
+
+        return Pieces(row.size, ask, take).begin()
+
+    # -- its end
+
+    def free(self) -> None:
+        """Free the memory, at the owner. Reads and writes of others fail from now on, by name.
+
+        Raises:
+            RpcError: this worker is not the owner.
+        """
+        if self._agent.number != self._owner:
+            raise RpcError(f"{self!r} is freed by its owner; ask it to, by a call")
+        owned_buffers(self._agent).free(self._number)
+
+    def __enter__(self) -> Buffer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
+
+    # -- as an argument or a result
+
+    def __reduce__(self) -> Any:
+        return arrived, (self._owner, self._number, self._dtype, self._shape, self._place)
+
+
+def arrived(owner: int, number: int, dtype: np.dtype[Any], shape: tuple[int, ...], place: Place) -> Buffer:
+    """Return the buffer that another worker has given to this one.
+
+    Args:
+        owner: the number of its owner.
+        number: its number there.
+        dtype, shape: of its values.
+        place: of its memory.
+    """
+    agent = current_agent()
+    memory = owned_buffers(agent).memory(number) if agent.number == owner else None
+    buffer = Buffer.__new__(Buffer)
+    buffer._set(agent, owner, number, dtype, shape, place, memory)
+    return buffer
+
+
+def _shares_memory(agent: Agent) -> bool:
+    """Return whether a worker may map another's memory: not if its lanes were chosen, and are none of one machine's."""
+    lanes = agent.options.lanes
+    return lanes is None or not {"unix", "inproc"}.isdisjoint(lanes)
+
+
+def _complete(done: Future[None], copy: Any) -> None:
+    try:
+        copy()
+    except Exception as error:
+        complete_once(done, error=error)
+    else:
+        complete_once(done)
+
+
+def _noted(done: Future[None], out: Any) -> None:
+    done.value()
+    filled(out)

@@ -1,0 +1,69 @@
+"""Range of a buffer on its way between two machines: a few pieces at a time, each a request to the owner."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+from ...core.futures import Future, complete_once
+
+PIECE_BYTES = 8 << 20
+AT_A_TIME = 4  # more of them do not make it faster, and each takes memory at both ends
+
+Ask: TypeAlias = Callable[[int, int], "Future[Any]"]
+Take: TypeAlias = Callable[[int, int, Any], object]
+
+
+class Pieces:
+    """Moves a range of bytes. Its future completes when all pieces have arrived, or with the first error.
+
+    Args:
+        size: bytes of the range.
+        ask: ``ask(start, end)`` sends the request for a piece; the future holds its answer.
+        take: ``take(start, end, answer)`` uses the answer.
+    """
+
+    def __init__(self, size: int, ask: Ask, take: Take) -> None:
+        self.over: Future[None] = Future()
+        self._lock = threading.Lock()
+        self._size = size
+        self._ask = ask
+        self._take = take
+        self._asked = self._arrived = 0
+
+    def begin(self) -> Future[None]:
+        """Ask for the first pieces, and return the future."""
+        if not self._size:
+            complete_once(self.over)
+        for _ in range(AT_A_TIME):
+            self._next()
+        return self.over
+
+    def _next(self) -> None:
+        with self._lock:
+            start = self._asked
+            self._asked = end = min(start + PIECE_BYTES, self._size)
+        if start == end or self.over.done():
+            return
+        try:
+            self._ask(start, end).add_done_callback(partial(self._came, start, end))
+        except Exception as error:
+            complete_once(self.over, error=error)
+
+    def _came(self, start: int, end: int, answer: Future[Any]) -> None:
+        try:
+            if self.over.done():
+                return  # an error ended it, or its user gave up: the array is not to be written to any more
+            self._take(start, end, answer.value())
+        except Exception as error:
+            complete_once(self.over, error=error)
+            return
+        with self._lock:
+            self._arrived += end - start
+            whole = self._arrived == self._size
+        if whole:
+            complete_once(self.over)
+        else:
+            self._next()
