@@ -185,4 +185,4 @@ def _serve(rank: int, workers: int, options: GrpcRpcBackendOptions, begun: Passe
     init_rpc(
         f"worker{rank}", rank=rank, world_size=workers + 1, rpc_backend_options=replace(options, init_method=address)
     )
-    shut_down(current_agent(), True, 0.0)
+    shut_down(current_agent(), True, 0.0, tells=False)  # that it waits for the program which started it is no news

@@ -44,11 +44,14 @@ class Buffer:
         AgentClosedError: RPC does not run here.
 
     Example:
-        >>> weights = rpc.Buffer(tg.zeros(1000))  # at the owner
-        >>> rpc.rpc_sync("trainer", train, args=(weights,))
-        >>> # in train(weights), at the trainer
-        >>> weights.read_into(mine)
-        >>> weights.write_from(mine[:10])
+        >>> import telegrad as tg
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
+        ...     weights = rpc.rpc_sync("server", rpc.Buffer, args=(tg.zeros(3),))
+        ...     weights.write_from(tg.ones(1), offset=4)
+        ...     print(weights.read())
+        tensor([0., 1., 0.])
     """
 
     def __init__(self, data: Any) -> None:

@@ -85,16 +85,21 @@ class Shutdown:
         own = f"; it waits for {abridged(calls, SHUTDOWN_NAMES, 'more calls')}" if calls else ""
         return f"{self.missing()}{own}"
 
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float, tells: bool = True) -> bool:
         """Wait for all workers, and return whether all were ready in time; 0 waits for as long as they live.
 
         Now and then it asks which workers are missing, and checks that they still live.
+
+        Args:
+            seconds: how long to wait.
+            tells: whether it tells the user when that takes long.
         """
         began = program_clock.now()
         left = seconds or math.inf
         pause = min(INQUIRY_SECONDS, left / 4)  # several times in a short timeout: its error names the missing workers
         self._waits["shutdown"] = self.agent.timers.now()
-        self._notices.begin()
+        if tells:
+            self._notices.begin()
         try:
             while left > 0:
                 if _completes(self.finished, min(pause, left)):
@@ -196,13 +201,14 @@ class Shutdown:
         return Counts(peers, self.agent.open_work())
 
 
-def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
+def shut_down(agent: Agent, graceful: bool, timeout: float, tells: bool = True) -> None:
     """Shut an agent down: ``rpc.shutdown``.
 
     Args:
         agent: the agent to shut down.
         graceful: wait until every live worker has called ``shutdown``.
         timeout: seconds to wait for the others; 0 for no limit.
+        tells: whether it tells the user when it waits long for the others.
     """
     agent.state.check_open()
     check_timeout("timeout", timeout)
@@ -214,16 +220,16 @@ def shut_down(agent: Agent, graceful: bool, timeout: float) -> None:
     try:
         if graceful:
             if agent.state.ends_together:
-                _wait_for_all(agent, agent.part(Shutdown), timeout)
+                _wait_for_all(agent, agent.part(Shutdown), timeout, tells)
             else:
                 _wait_for_own_work(agent, timeout)
     finally:
         agent.close()
 
 
-def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float) -> None:
+def _wait_for_all(agent: Agent, shutdown: Shutdown, timeout: float, tells: bool) -> None:
     shutdown.begin()
-    if not shutdown.wait(timeout):
+    if not shutdown.wait(timeout, tells):
         raise RpcTimeoutError(
             f"worker {agent.name!r} waited {timeout:g} s in shutdown for {shutdown.missing()}; let every worker call "
             f"rpc.shutdown() when it has no more to do, or give it longer"

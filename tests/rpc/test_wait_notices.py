@@ -75,6 +75,17 @@ def test_shutdown_names_the_workers_and_calls_that_it_waits_for_once(told, reaso
     assert len(told()) == 1, "worker 'c' waits for the same"
 
 
+def test_a_worker_that_serves_until_the_others_end_says_nothing(thread, until):
+    with in_process_cluster("a", "b") as (a, b):
+        shutdowns = [each.part(shutdown.Shutdown) for each in (a, b)]
+        ends = [thread(shutdown.shut_down, b, True, 60, False)]
+        until(lambda: shutdowns[1]._waits)
+        assert not shutdowns[1]._notices.looking
+        ends.append(thread(in_agent, a, rpc.shutdown))
+        for end in ends:
+            end.join()
+
+
 def test_waits_are_told_in_time_and_again_while_they_last():
     loop = ManualLoop()
     timers, waiting, told = Timers(lambda: loop.time), {}, []

@@ -1,0 +1,134 @@
+"""Benchmark of ``rpc.Buffer``: ``python -m telegrad.benchmarks.buffers``.
+
+Reads and writes of a buffer beside a plain copy of as many bytes on this machine, and beside a bare socket over TCP; while
+its owner waits, and while it holds its interpreter. The ways take turns; times are medians, and ratios are of turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import socket
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from telegrad import rpc
+from telegrad.launcher import local_cluster
+
+_kept: dict[str, Any] = {}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the figures, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m telegrad.benchmarks.buffers", description=__doc__)
+    parser.add_argument("--mib", type=int, default=1024, help="size on one machine (default %(default)s)")
+    parser.add_argument("--sent-mib", type=int, default=256, help="size over TCP (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each way (default %(default)s)")
+    options = parser.parse_args(arguments)
+    _one_machine(options.mib << 20, options.rounds)
+    _tcp(options.sent_mib << 20, options.rounds)
+    return 0
+
+
+def _one_machine(size: int, rounds: int) -> None:
+    out, source = np.zeros(size, np.uint8), np.ones(size, np.uint8)
+    with local_cluster(1):
+        buffer = rpc.rpc_sync("worker0", _make, args=(size,), timeout=0)
+        ways: dict[str, Callable[[], object]] = {
+            "read": lambda: buffer.read_into(out),
+            "write": lambda: buffer.write_from(source),
+        }
+        _compare(f"{size >> 20} MiB on one machine", "a copy", lambda: np.copyto(out, source), ways, rounds)
+
+
+def _tcp(size: int, rounds: int) -> None:
+    out, source = np.zeros(size, np.uint8), np.ones(size, np.uint8)
+    with local_cluster(1, rpc_backend_options=rpc.GrpcRpcBackendOptions(lanes=["tcp"])):
+        buffer = rpc.rpc_sync("worker0", _make, args=(size,), timeout=0)
+        port = rpc.rpc_sync("worker0", _serve, args=(size,))
+        ways: dict[str, Callable[[], object]] = {
+            "read": lambda: buffer.read_into(out),
+            "write": lambda: buffer.write_from(source),
+        }
+        _compare(f"{size >> 20} MiB over TCP", "a bare socket", lambda: _receive(port, memoryview(out)), ways, rounds)
+
+
+def _compare(
+    title: str, base: str, plain: Callable[[], object], ways: dict[str, Callable[[], object]], rounds: int
+) -> None:
+    """Time the ways in turns with a plain one, while the owner waits and while it computes."""
+    times: dict[str, list[float]] = {}
+    for number in range(rounds + 1):
+        for computes in (False, True):
+            with _computing() if computes else contextlib.nullcontext():
+                for name, way in {base: plain, **ways}.items():
+                    took = _seconds(way)
+                    if number:  # the first round maps the memory
+                        times.setdefault(f"{name}, the owner {'computes' if computes else 'waits'}", []).append(took)
+    print(title)
+    for name, taken in times.items():
+        plainly = times[f"{base},{name.rpartition(',')[2]}"]
+        ratio = statistics.median(mine / theirs for mine, theirs in zip(taken, plainly))
+        print(f"  {name:32} {statistics.median(taken) * 1e3:8.1f} ms  {1 / ratio:5.2f} of its speed")
+
+
+@contextlib.contextmanager
+def _computing() -> Iterator[None]:
+    """Let the owner hold its interpreter meanwhile, in a loop of Python."""
+    done = rpc.rpc_async("worker0", _compute, timeout=0)
+    yield
+    rpc.rpc_sync("worker0", _stop)
+    done.wait()
+
+
+def _make(size: int) -> rpc.Buffer:
+    buffer = _kept["buffer"] = rpc.Buffer(size)
+    buffer.tensor.fill_(1)
+    return buffer
+
+
+def _compute() -> int:
+    _kept["computes"], passed = True, 0
+    while _kept["computes"]:
+        passed += sum(range(1000))
+    return passed
+
+
+def _stop() -> None:
+    _kept["computes"] = False
+
+
+def _serve(size: int) -> int:
+    """Send as many bytes to each who connects; return the port."""
+    listener, content = socket.create_server(("127.0.0.1", 0)), np.ones(size, np.uint8)
+
+    def serve() -> None:
+        while True:
+            connected, _ = listener.accept()
+            with connected:
+                connected.sendall(content)
+
+    threading.Thread(target=serve, daemon=True).start()
+    port: int = listener.getsockname()[1]
+    return port
+
+
+def _receive(port: int, memory: memoryview) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connected:
+        while memory:
+            memory = memory[connected.recv_into(memory) :]
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    function()
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    sys.exit(main())
