@@ -17,7 +17,7 @@ from ..functions.calling import resolve_timeout
 from ..options import UNSET_RPC_TIMEOUT
 from ..wire.messages import Method
 from .arrays import bytes_of, elements, filled
-from .memory import BufferMemory, Place, map_memory
+from .memory import BufferMemory, BufferPlace, map_memory
 from .owned import freed_error, owned_buffers
 from .pieces import Pieces
 
@@ -72,7 +72,7 @@ class Buffer:
         number: int,
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
-        place: Place,
+        place: BufferPlace,
         memory: BufferMemory | None,
     ) -> None:
         self._agent, self._owner, self._number = agent, owner, number
@@ -247,11 +247,11 @@ class Buffer:
             method, body = (Method.WRITE, (*body, Tensor(row[begin:end]))) if writes else (Method.READ, body)
             return agent.caller.request(peer, method, body, left, what)
 
-        def take(begin: int, end: int, answer: Any) -> None:
+        def accept(begin: int, end: int, answer: Any) -> None:
             if not writes:
                 row[begin:end] = answer.numpy()
 
-        return Pieces(row.size, ask, take).begin()
+        return Pieces(row.size, ask, accept).begin()
 
     # -- its end
 
@@ -277,7 +277,7 @@ class Buffer:
         return arrived, (self._owner, self._number, self._dtype, self._shape, self._place)
 
 
-def arrived(owner: int, number: int, dtype: np.dtype[Any], shape: tuple[int, ...], place: Place) -> Buffer:
+def arrived(owner: int, number: int, dtype: np.dtype[Any], shape: tuple[int, ...], place: BufferPlace) -> Buffer:
     """Return the buffer that another worker has given to this one.
 
     Args:

@@ -17,13 +17,13 @@ import numpy as np
 
 from ...core.shared_memory import Address, Segment, create_segment, open_segment
 
-HEAD_BYTES = 4096  # a page, so that the content begins at one
+BUFFER_HEAD_BYTES = 4096  # a page, so that the content begins at one
 MARK_BYTES = 16
 LIVE, FREED = 1, 2
 
 
-class Place(NamedTuple):
-    """Place of a buffer's memory on its owner's machine.
+class BufferPlace(NamedTuple):
+    """BufferPlace of a buffer's memory on its owner's machine.
 
     Attributes:
         address: the owner's descriptor of the segment.
@@ -46,8 +46,8 @@ class BufferMemory:
     """
 
     def __init__(self, segment: Segment, size: int) -> None:
-        self.content = segment.array(np.uint8, (size,), HEAD_BYTES)
-        self._head = segment.array(np.uint8, (HEAD_BYTES,))
+        self.content = segment.array(np.uint8, (size,), BUFFER_HEAD_BYTES)
+        self._head = segment.array(np.uint8, (BUFFER_HEAD_BYTES,))
         self._segment = segment
         self._owner: int | None = None  # a descriptor of the owner's process
 
@@ -71,10 +71,10 @@ class BufferMemory:
         self._head[MARK_BYTES] = FREED
         self._segment.close_descriptor()
 
-    def place(self) -> Place:
+    def place(self) -> BufferPlace:
         """Return where other processes of this machine find it."""
         segment = self._segment
-        return Place(Address(os.getpid(), segment.fd, segment.identity), self.mark)
+        return BufferPlace(Address(os.getpid(), segment.fd, segment.identity), self.mark)
 
     def watch(self, owner: int) -> None:
         """Watch the owner's process by its descriptor, which this object closes."""
@@ -95,13 +95,13 @@ def new_memory(size: int) -> BufferMemory:
         MemoryError: the machine does not have that much.
         OSError: no descriptor or no space is left.
     """
-    memory = BufferMemory(create_segment(HEAD_BYTES + size), size)
+    memory = BufferMemory(create_segment(BUFFER_HEAD_BYTES + size), size)
     memory._head[:MARK_BYTES] = np.frombuffer(secrets.token_bytes(MARK_BYTES), np.uint8)
     memory._head[MARK_BYTES] = LIVE
     return memory
 
 
-def map_memory(place: Place, size: int) -> BufferMemory | None:
+def map_memory(place: BufferPlace, size: int) -> BufferMemory | None:
     """Return the memory at a place, mapped by this process; ``None`` if it is on another machine or cannot be opened here."""
     memory = _mapped.get(place.mark)
     if memory is None and (memory := _map(place, size)) is not None:
@@ -109,7 +109,7 @@ def map_memory(place: Place, size: int) -> BufferMemory | None:
     return memory
 
 
-def _map(place: Place, size: int) -> BufferMemory | None:
+def _map(place: BufferPlace, size: int) -> BufferMemory | None:
     try:
         owner = os.pidfd_open(place.address.process)  # first: the number may be another process's later
     except OSError:
@@ -119,7 +119,7 @@ def _map(place: Place, size: int) -> BufferMemory | None:
     except (OSError, ValueError):
         os.close(owner)
         return None
-    found = len(segment) == HEAD_BYTES + size and segment[:MARK_BYTES] == place.mark
+    found = len(segment) == BUFFER_HEAD_BYTES + size and segment[:MARK_BYTES] == place.mark
     if not found:
         os.close(owner)
         return None

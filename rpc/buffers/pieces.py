@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from ...core.futures import Future, complete_once
 
-PIECE_BYTES = 8 << 20
+RANGE_PIECE_BYTES = 8 << 20
 AT_A_TIME = 4  # more of them do not make it faster, and each takes memory at both ends
 
 Ask: TypeAlias = Callable[[int, int], "Future[Any]"]
-Take: TypeAlias = Callable[[int, int, Any], object]
+Accept: TypeAlias = Callable[[int, int, Any], object]
 
 
 class Pieces:
@@ -22,15 +22,15 @@ class Pieces:
     Args:
         size: bytes of the range.
         ask: ``ask(start, end)`` sends the request for a piece; the future holds its answer.
-        take: ``take(start, end, answer)`` uses the answer.
+        accept: ``accept(start, end, answer)`` uses the answer.
     """
 
-    def __init__(self, size: int, ask: Ask, take: Take) -> None:
+    def __init__(self, size: int, ask: Ask, accept: Accept) -> None:
         self.over: Future[None] = Future()
         self._lock = threading.Lock()
         self._size = size
         self._ask = ask
-        self._take = take
+        self._accept = accept
         self._asked = self._arrived = 0
 
     def begin(self) -> Future[None]:
@@ -44,7 +44,7 @@ class Pieces:
     def _next(self) -> None:
         with self._lock:
             start = self._asked
-            self._asked = end = min(start + PIECE_BYTES, self._size)
+            self._asked = end = min(start + RANGE_PIECE_BYTES, self._size)
         if start == end or self.over.done():
             return
         try:
@@ -56,7 +56,7 @@ class Pieces:
         try:
             if self.over.done():
                 return  # an error ended it, or its user gave up: the array is not to be written to any more
-            self._take(start, end, answer.value())
+            self._accept(start, end, answer.value())
         except Exception as error:
             complete_once(self.over, error=error)
             return

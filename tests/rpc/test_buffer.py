@@ -42,7 +42,7 @@ def is_its_owners(buffer):
 def cluster(request, tmp_path, monkeypatch):
     """Agents a, b and c; a is the current one. Pieces are small, so that a range has many."""
     make_lane, lanes = request.param
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 100_000)
+    monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 100_000)
     options = rpc.GrpcRpcBackendOptions(lanes=lanes)
     with in_process_cluster("a", "b", "c", make_lane=make_lane(tmp_path), options=options) as agents, agents[0].use():
         yield agents
@@ -169,7 +169,7 @@ def test_memory_of_another_machine_is_not_mapped():
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_pieces_arrive_in_any_order(order, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 10)
+    monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 10)
     asked, taken = [], []
 
     def ask(start, end):
@@ -187,7 +187,7 @@ def test_pieces_arrive_in_any_order(order, monkeypatch):
 
 
 def test_the_first_error_ends_it_and_nothing_is_taken_after_it(monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 10)
+    monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 10)
     asked, taken = [], []
 
     def ask(start, end):
