@@ -276,3 +276,24 @@ def test_logit_keeps_bfloat16():
 def test_bounds_that_a_type_cannot_hold():
     a = tg.tensor([6, 200], dtype=tg.uint8)
     assert a.clamp(-5, 300).tolist() == [6, 200] and a.clamp_max(-1).tolist() == [0, 0]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["fmod", "hypot"])
+def test_large_singles_have_the_bits_of_numpy(name):
+    generator = np.random.default_rng(0)
+    special = np.float32([0.0, -0.0, 1, -6, 2, np.inf, -np.inf, np.nan, 3e38, 1e-45, -1e-38, 2**24, 2.5])
+    for scale in (1e-42, 1e-3, 1.0, 1e5, 1e30):
+        x, y = (generator.standard_normal((2, 1500)) * [[1.0], [scale]]).astype(np.float32)
+        whole = np.rint(x * 9).astype(np.float32)
+        for first, second in ((x, y), (whole, np.float32([3.0]).repeat(1500)), (y[::-1], x)):
+            _same_bits(name, first, second)
+        x[: special.size**2], y[: special.size**2] = (each.ravel() for each in np.meshgrid(special, special))
+        _same_bits(name, x, y)
+
+
+def _same_bits(name, x, y):
+    ours = getattr(tg, name)(tg.tensor(x), tg.tensor(y)).numpy()
+    expected = getattr(np, name)(x, y)
+    np.testing.assert_array_equal(ours, expected)
+    assert (np.signbit(ours) == np.signbit(expected))[~np.isnan(ours)].all()

@@ -12,13 +12,17 @@ from ...types import Array, Scalar
 from ..create.from_data import as_tensor
 from ..table.array_functions import signs
 from ..table.array_functions import where as choose
+from ..table.blockwise import blockwise
 from ..table.factories import binary, comparison, zero_gradient
 from ..table.nodes import keep, keep_result, record, record_fitted, records
 from ..table.operands import check_tensor, real_only
 from ..table.operation import operation
-from ..table.rows import Row
-from . import operators
+from ..table.rows import ARRAYS, Row
+from . import in_double, operators
 from .operators import integers_divide
+
+# Of float32 numbers as integers: all bits but the sign, the largest number below 0.5, 1 and -0.
+_MAGNITUDE, _BELOW_HALF, _ONE, _MINUS_ZERO = map(np.int32, (0x7FFFFFFF, 0x3EFFFFFF, 0x3F800000, -(2**31)))
 
 
 def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
@@ -30,7 +34,7 @@ def _sgn_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
 
 
 def _fmod(x: Any, y: Any) -> Any:
-    return integers_divide(np.fmod, x, y)
+    return integers_divide(in_double.fmod, x, y)
 
 
 def _heaviside(x: Any, y: Any) -> Any:
@@ -163,13 +167,31 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | No
     if end.dtype != input.dtype:
         raise TypeError(f"lerp() needs one dtype, and you gave {input.dtype} and {end.dtype}")
     x, y, w = input._array, end._array, share._array
-    near, step = np.abs(w) < 0.5, y - x
-    if w.ndim:
-        result = Tensor(choose(near, x + w * step, y - step * (1 - w)))
+    step = y - x
+    if w.ndim and x.shape == y.shape == w.shape and x.dtype == w.dtype == np.float32:
+        result = Tensor(_between_singles(x, y, w, step))
+    elif w.ndim:
+        result = Tensor(choose(np.abs(w) < 0.5, x + w * step, y - step * (1 - w)))
     else:
-        result = Tensor(x + w * step if near else y - step * (1 - w))
+        result = Tensor(x + w * step if np.abs(w) < 0.5 else y - step * (1 - w))
     saved = (keep(input), keep(end), keep(share))
-    return record_fitted(_LERP, result, (input, end, share), saved)
+    return record_fitted(_LERP, result, (input, end, share), saved, step)
+
+
+@blockwise
+def _between_singles(x: Array, y: Array, w: Array, step: Array) -> Any:
+    # From x or y on, by masks of bits: a choice between two results costs as much as all of this.
+    far = np.bitwise_and(w.view(np.int32), _MAGNITUDE)
+    np.subtract(_BELOW_HALF, far, out=far)
+    np.right_shift(far, 31, out=far)  # all bits where w is nearer to 1 than to 0, else none
+    base = np.bitwise_xor(x.view(np.int32), y.view(np.int32))
+    base &= far
+    base ^= x.view(np.int32)
+    far &= _ONE | _MINUS_ZERO
+    far ^= _MINUS_ZERO
+    share = np.subtract(far.view(np.float32), w, out=far.view(np.float32))  # 1 - w, or -w, also where that is -0
+    share *= step
+    return np.subtract(base.view(np.float32), share, out=share)
 
 
 @operation(method=True, in_place="overwrite")
@@ -209,11 +231,19 @@ def _replaced(x: Array, nan: float, high: float, low: float) -> Array:
     return np.where(np.isnan(x), nan, np.where(x == np.inf, high, np.where(x == -np.inf, low, x))).astype(x.dtype)
 
 
+def _lerp_rule(xp: Any, g: Any, a: Any, b: Any, w: Any, step: Any) -> Any:
+    if w.shape != g.shape:
+        return g * (1 - w)
+    result = 1 - w
+    result *= g
+    return result
+
+
 _SGN = Row("sgn", _sgn_rule, holomorphic=False)
 _LERP = Row(
     "lerp",
-    lambda xp, g, a, b, w: g * (1 - w),
-    lambda xp, g, a, b, w: g * w,
-    lambda xp, g, a, b, w: g * (b - a),
+    _lerp_rule,
+    lambda xp, g, a, b, w, step: g * w,
+    lambda xp, g, a, b, w, step: g * (step if xp is ARRAYS else b - a),
 )
 _NAN_TO_NUM = Row("nan_to_num", lambda xp, g, mask: xp.chosen(mask, g))

@@ -22,7 +22,7 @@ from ..table.nodes import keep, record
 from ..table.operands import check_tensor, real_only
 from ..table.operation import operation
 from ..table.rows import ARRAYS, Row
-from . import operators
+from . import in_double, operators
 from .comparison import eq
 from .conversion import to
 
@@ -114,6 +114,14 @@ def _xlogy(x: Any, y: Any) -> Any:
     return np.where((np.equal(x, 0)) & ~np.isnan(y), product.dtype.type(0), product)
 
 
+def _hypot_rule(xp: Any, g: Any, a: Any, out: Any) -> Any:
+    share = a / out
+    if xp is not ARRAYS:
+        return g * share
+    share *= g
+    return share
+
+
 def _square(x: Array) -> Any:
     return np.multiply(x, x, dtype=np.int64) if x.dtype.kind == "b" else np.square(x)
 
@@ -189,9 +197,9 @@ square = same_dtype(
 )
 hypot = binary(
     "hypot",
-    real_only(np.hypot),
-    lambda xp, g, a, b, out: g * (a / out),
-    lambda xp, g, a, b, out: g * (b / out),
+    real_only(in_double.hypot),
+    lambda xp, g, a, b, out: _hypot_rule(xp, g, a, out),
+    lambda xp, g, a, b, out: _hypot_rule(xp, g, b, out),
     saves=("ao", "bo"),
     floats=True,
     doc="Return ``sqrt(input**2 + other**2)``, without overflow.",
