@@ -8,12 +8,14 @@ matrix products and one triangular system, and their gradient rules give its gra
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
 from ...errors import AutogradError
 from ...tensors import Tensor
+from ...types import Array, DType
 from ..shape.diagonal import diag_embed, tril, triu
 from ..shape.joining import cat
 from ..table.nodes import keep_result, record, records
@@ -56,10 +58,18 @@ def _qr_rule(xp: Any, grads: Any, q: Any, r: Any) -> Any:
     if gq is not None:
         inside = inside - xp.matmul(xp.adjoint(q), gq)
     upper = xp.triu(inside, 0)
-    symmetric = (upper + xp.adjoint(upper)) * (1 - 0.5 * identity(r)).astype(r.dtype)
+    symmetric = (upper + xp.adjoint(upper)) * _half_diagonal(r.shape[-1], r.dtype)
     left = xp.matmul(q, symmetric)
     left = left if gq is None else left + gq
     return xp.adjoint(xp.solve_triangular(r, xp.adjoint(left), True, False))
+
+
+@lru_cache(maxsize=16)
+def _half_diagonal(length: int, dtype: DType) -> Array:
+    factors = np.ones((length, length), dtype)
+    np.fill_diagonal(factors, 0.5)
+    factors.flags.writeable = False
+    return factors
 
 
 _CHOLESKY = Row("linalg_cholesky", _cholesky_rule, holomorphic=False)

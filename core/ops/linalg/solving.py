@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...autograd.node import Edges
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.complex_numbers import real
@@ -21,8 +23,13 @@ from .triangular import solve_triangular
 SINGULAR = "is singular, so it has no inverse"
 
 
-def _solve_rule_a(xp: Any, g: Any, a: Any, out: Any, shape: Any, other: Any) -> Any:
-    return xp.fit(-xp.matmul(xp.solve(xp.adjoint(a), g), xp.adjoint(out)), shape, g.dtype)
+def _solve_gradients(xp: Any, g: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    a, out, shape, other = arguments
+    right = xp.solve(xp.adjoint(a), g)  # for both
+    return [
+        None if edges[0] is None else xp.fit(-xp.matmul(right, xp.adjoint(out)), shape, g.dtype),
+        None if edges[1] is None else xp.fit(right, other, g.dtype),
+    ]
 
 
 def _inv_rule(xp: Any, g: Any, out: Any) -> Any:
@@ -31,12 +38,7 @@ def _inv_rule(xp: Any, g: Any, out: Any) -> Any:
 
 
 # Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008), 2.2.3.
-_SOLVE = Row(
-    "linalg_solve",
-    _solve_rule_a,
-    lambda xp, g, a, out, shape, other: xp.fit(xp.solve(xp.adjoint(a), g), other, g.dtype),
-    holomorphic=False,
-)
+_SOLVE = Row("linalg_solve", pull=_solve_gradients, holomorphic=False)
 _INV = Row("linalg_inv", _inv_rule, holomorphic=False)
 
 

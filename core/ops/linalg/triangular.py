@@ -7,10 +7,12 @@ decomposition with partial pivoting" (SIAM J. Matrix Anal. Appl. 18, 1997). Each
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...autograd.node import Edges
 from ...tensors import Tensor
 from ...types import Array
 from ..shape.diagonal import lower as lower_part
@@ -25,22 +27,20 @@ from .matrix_products import factors
 _SMALL = 32
 
 
-def _solve_rule_a(xp: Any, g: Any, a: Any, out: Any, upper: bool, unit: bool, shape: Any, other: Any) -> Any:
-    gb = xp.solve_triangular(xp.adjoint(a), g, not upper, unit)
-    product = xp.fit(-xp.matmul(gb, xp.adjoint(out)), shape, g.dtype)
-    # The triangle that the solver does not read has no gradient.
-    return xp.triu(product, int(unit)) if upper else xp.tril(product, -int(unit))
+def _solve_gradients(xp: Any, g: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    # Giles (2008), 2.2.3, with the triangle that is not read left out.
+    a, out, upper, unit, shape, other = arguments
+    right = xp.solve_triangular(xp.adjoint(a), g, not upper, unit)  # for both
+    if edges[0] is None:
+        return [None, xp.fit(right, other, g.dtype)]
+    product = xp.fit(-xp.matmul(right, xp.adjoint(out)), shape, g.dtype)
+    return [
+        xp.triu(product, int(unit)) if upper else xp.tril(product, -int(unit)),
+        None if edges[1] is None else xp.fit(right, other, g.dtype),
+    ]
 
 
-# Giles (2008), 2.2.3, with the part that is not read left out.
-_SOLVE = Row(
-    "linalg_solve_triangular",
-    _solve_rule_a,
-    lambda xp, g, a, out, upper, unit, shape, other: xp.fit(
-        xp.solve_triangular(xp.adjoint(a), g, not upper, unit), other, g.dtype
-    ),
-    holomorphic=False,
-)
+_SOLVE = Row("linalg_solve_triangular", pull=_solve_gradients, holomorphic=False)
 
 
 @operation(function="linalg.solve_triangular")
@@ -136,7 +136,7 @@ def solve_triangle(x: Array, y: Array, upper: bool, unit: bool) -> Array:
     if not unit and (np.diagonal(x, 0, -2, -1) == 0).any():
         raise LinAlgError("linalg.solve_triangular(): a diagonal has a zero, so the matrix is singular")
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    out = np.array(np.broadcast_to(y, (*batch, *y.shape[-2:])))
+    out = np.array(np.broadcast_to(y, (*batch, *y.shape[-2:])), order="C")  # BLAS writes to rows faster
     _substitute(x, out, upper, unit)
     return out
 
