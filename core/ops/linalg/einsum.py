@@ -5,12 +5,14 @@ Operands are first brought to one occurrence of each label (diagonals, sums), th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ...autograd.node import Edges
 from ...dtypes import promote_types
 from ...tensors import Tensor
 from ..elementwise.conversion import to
@@ -19,7 +21,9 @@ from ..shape.diagonal import diagonal
 from ..shape.reshaping import reshape
 from ..shape.transposing import permute
 from ..table.dims import one_dim
+from ..table.nodes import keep, record, records
 from ..table.operation import operation
+from ..table.rows import Row
 from .contraction import Labels, contract, from_lists, parse, resolve
 
 Labelled = tuple[Tensor, tuple[int, ...]]
@@ -196,6 +200,28 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     ndim = max(input.ndim, other.ndim)
     first, second = ((1,) * (ndim - x.ndim) + x.shape for x in (input, other))
     dtype = promote_types(input.dtype, other.dtype)  # here a 0-d tensor decides the dtype as much as others
-    elements = reshape(to(input, dtype), [n for length in first for n in (length, 1)])
-    blocks = elements * reshape(to(other, dtype), [n for length in second for n in (1, length)])
-    return reshape(blocks, [n * m for n, m in zip(first, second)])
+    left, right = to(input, dtype), to(other, dtype)
+    elements = left._array.reshape([n for length in first for n in (length, 1)])
+    blocks = elements * right._array.reshape([n for length in second for n in (1, length)])
+    result = Tensor(blocks.reshape([n * m for n, m in zip(first, second)]))
+    if records(left, right):
+        saved = keep(left) if right._requires_grad else None, keep(right) if left._requires_grad else None
+        record(_KRON, result, (left, right), saved, left.shape, right.shape)
+    return result
+
+
+def _kron_gradients(xp: Any, g: Any, arguments: Sequence[Any], edges: Edges) -> list[Any]:
+    a, b, *shapes = arguments
+    first, second = ((1,) * (g.ndim - len(shape)) + shape for shape in shapes)
+    blocks = xp.reshape(g, tuple(n for pair in zip(first, second) for n in pair))
+    # A row for each element of the first factor, and a column for each of the second.
+    by_factor = xp.transpose(blocks, (*range(0, 2 * g.ndim, 2), *range(1, 2 * g.ndim, 2)))
+    rows, columns = math.prod(first), math.prod(second)
+    matrix = xp.reshape(by_factor, (rows, columns))
+    return [
+        None if edges[0] is None else xp.reshape(xp.matmul(matrix, xp.reshape(b, (columns, 1))), shapes[0]),
+        None if edges[1] is None else xp.reshape(xp.matmul(xp.reshape(a, (1, rows)), matrix), shapes[1]),
+    ]
+
+
+_KRON = Row("kron", pull=_kron_gradients)
