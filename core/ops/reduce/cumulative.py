@@ -99,28 +99,28 @@ def _logcumsumexp_rule(xp: Any, g: Any, a: Any, out: Any, dim: int) -> Any:
     return xp.exp(xp.where(a == out, 0.0, a - out)) * _adjoint(xp, g, factors, dim)
 
 
-def _chosen_rule(xp: Any, g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+def _chosen_rule(xp: Any, g: Any, shape: tuple[int, ...], dim: int, index: Any, hits: Any) -> Any:
     if xp is not ARRAYS or g.itemsize < 4 or not g.size:
         return xp.put_along(shape, dim, index, g)
     result = np.zeros(shape, g.dtype, like=index if isinstance(index, ArrayLike) else g)
     if isinstance(result, ArrayLike):
-        result.written(add_runs, g, index, dim)
+        result.written(add_runs, g, hits, dim)
     else:
-        add_runs(result, g, index, dim)
+        add_runs(result, g, hits, dim)
     return result
 
 
-def add_runs(result: Array, g: Array, index: Array, dim: int) -> None:
+def add_runs(result: Array, g: Array, hits: Array, dim: int) -> None:
     """Write the sums of runs of gradients, in which the index of the extreme is the same, to where the runs begin.
 
     Args:
         result: zeros, of the shape of ``g``.
         g: gradients.
-        index: index of the extreme in the dimension ``dim``, which never decreases.
+        hits: whether a run begins there; the first elements in the dimension ``dim`` begin one.
         dim: the dimension.
     """
-    rows = np.moveaxis(index, dim, -1)
-    starts = np.flatnonzero(rows == np.arange(rows.shape[-1]))
+    rows = np.moveaxis(hits, dim, -1)
+    starts = np.flatnonzero(rows)
     sums = np.zeros(rows.shape, g.dtype)
     sums.reshape(-1)[starts] = np.add.reduceat(np.moveaxis(g, dim, -1).reshape(-1), starts)
     result[...] = np.moveaxis(sums, -1, dim)
@@ -299,10 +299,13 @@ def _running(function: Any, input: Tensor, dim: int) -> ValuesIndices:
     if not x.ndim:
         return ValuesIndices(clone(input), Tensor(np.zeros((), np.int64)))
     values = function.accumulate(x, axis) if x.size else x.copy()
-    indices = _last_true((x == values) | (x != x), axis)
+    hits = x == values
+    if isinstance(x, ArrayLike) or (x.size and np.isnan(values.take(-1, axis)).any()):  # nan stays to the end
+        hits |= x != x
+    indices = _last_true(hits, axis)
     result = Tensor(values)
     if records(input):
-        record(_CHOSEN, result, (input,), (), x.shape, axis, indices)
+        record(_CHOSEN, result, (input,), (), x.shape, axis, indices, hits)
     return watched_pair(result, indices)
 
 
