@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -292,12 +293,14 @@ def _check_classes(x: Array, classes: Array, axis: int, ignore_index: int) -> bo
 
 
 def _class_index(classes: Array, axis: int) -> tuple[Any, ...]:
-    ndim = classes.ndim
-    index: list[Any] = [
-        np.arange(length).reshape(-1, *(1,) * (ndim - place - 1)) for place, length in enumerate(classes.shape)
-    ]
-    index.insert(axis, classes)
-    return tuple(index)
+    others = _numbers(classes.shape)
+    return (*others[:axis], classes, *others[axis:])
+
+
+@lru_cache(maxsize=64)
+def _numbers(shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Return the numbers of the elements in each dimension, to be broadcast to ``shape``."""
+    return tuple(np.indices(shape, sparse=True))
 
 
 def check_broadcast(name: str, input: Tensor, target: Tensor) -> None:

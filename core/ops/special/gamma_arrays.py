@@ -37,7 +37,10 @@ def zeta(s: Any, q: Array) -> Array:
             sign = np.where(np.floor(s) == s, 1.0 - 2.0 * (np.floor(s) % 2), np.nan)
             folded = _of_positive(s, fraction) + sign * (_of_positive(s, 1 - fraction) - _of_positive(s, 1 - q))
             result = np.where(negative, folded, result)
-        result = np.where((q <= 0) & (q == np.floor(q)), np.inf, result)
+        if (q <= 0).any():
+            result = np.where((q <= 0) & (q == np.floor(q)), np.inf, result)
+        if isinstance(s, float) and s > 1:
+            return result
         result = np.where(s == 1, np.inf, np.where(s < 1, np.nan, result))
     return np.where(np.isnan(s) | np.isnan(q), np.nan, result)
 
