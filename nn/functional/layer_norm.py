@@ -46,14 +46,15 @@ def layer_norm(
     """
     shape, dims, by_row = last_dims(input, normalized_shape, weight, bias)
     given = [tensor for tensor in (input, weight, bias) if tensor is not None]
-    alike = input.is_floating_point() and all(tensor.dtype == input.dtype for tensor in given)
-    if not alike or input.dtype.itemsize < 4 or not input.numel():
+    dtypes = {tensor.dtype for tensor in given}
+    if len(dtypes) > 1 or input.dtype.char not in "fd" or not input.numel():
         return affine(standardized(input, by_row, eps)[0], weight, bias, shape)
-    size = math.prod(shape)
+    size = by_row[1]
     rows = input.numpy(force=True).reshape(by_row)
     with RowBuffers(rows):
-        normal = rows - row_sums(rows) / size
-        rate = 1 / np.sqrt(row_dots(normal, normal) / size + rows.dtype.type(eps))
+        normal = rows - row_sums(rows, 1 / size)
+        squares = row_dots(normal, normal)
+        rate = math.sqrt(size) / np.sqrt(squares + size * eps)
         normal *= rate
     out = normal.copy() if weight is None else normal * weight.numpy(force=True).reshape(-1)
     if bias is not None:
@@ -83,10 +84,11 @@ def _gradients(
         inner = rows if weight is None else rows * weight.reshape(-1)
         with RowBuffers(rows):
             projection = row_dots(inner, normal)
-            inner = inner - row_sums(inner) / size
-            inner -= normal * (projection / size)
-            inner *= rate
-        results[0] = inner.reshape(grad.shape)
+            result = normal * (projection / -size)
+            result += inner
+            result -= row_sums(inner, 1 / size)
+            result *= rate
+        results[0] = result.reshape(grad.shape)
     if edges[1] is not None:
         results[1] = _column_sums(rows * normal).reshape(shape)
     if edges[2] is not None:

@@ -63,7 +63,7 @@ def _array_rule(g: Array, out: Array, size: int, centred: bool, rate: Array) -> 
         result: Array = out * (row_dots(g, out) / -size)
         result += g
         if centred:
-            result -= row_sums(g) / size
+            result -= row_sums(g, 1 / size)
         result *= rate
     return result
 
@@ -377,8 +377,9 @@ def last_dims(
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and parameter.shape != shape:
             raise ValueError(f"the {name} must have the shape {shape}, not {parameter.shape}")
-    first = input.ndim - len(shape)
-    return shape, tuple(range(first, input.ndim)), (math.prod(input.shape[:first]), math.prod(shape))
+    whole = input.shape
+    first = len(whole) - len(shape)
+    return shape, tuple(range(first, len(whole))), (math.prod(whole[:first]), math.prod(shape))
 
 
 def check_channels(input: Tensor, **parameters: Tensor | None) -> None:

@@ -21,24 +21,40 @@ from ..table.operation import operation
 from ..table.row_buffers import RowBuffers
 from ..table.rows import ARRAYS, Row
 
+_SHORT, _LONG = 32, 512  # lengths of rows between which it is faster to repeat the number of a row
+
 
 def _softmax_rule(xp: Any, g: Any, out: Any, dim: Any) -> Any:
     if xp is not ARRAYS:
         return (g - xp.sum_dims(g * out, dim, True)) * out
     result = as_array(g * out)
-    with RowBuffers(out, dim):
-        result = np.subtract(g, along(result, dim), out=result)
+    result = by_line(np.subtract, g, along(result, dim), dim, out=result)
     result *= out
     return result
 
 
-def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: Any) -> Any:
+def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: Any, exponentials: Any, sums: Any) -> Any:
     if xp is not ARRAYS:
         return g - xp.exp(out) * xp.sum_dims(g, dim, True)
-    result = as_array(np.exp(out))
-    with RowBuffers(out, dim):
-        result *= along(g, dim)
-    return np.subtract(g, result, out=result)
+    if not g.size:
+        return g
+    wide_grad = wide(g)
+    result = by_line(np.multiply, exponentials, along(wide_grad, dim) / sums, dim)
+    result = np.subtract(wide_grad, result, out=result)
+    return result.astype(g.dtype, copy=False)
+
+
+def by_line(function: Any, x: Array, numbers: Any, axis: int | None, out: Array | None = None) -> Array:
+    """Return a ufunc of ``x`` and a number for each line along ``axis``.
+
+    For shorter rows the numbers are repeated first: NumPy does the same, but in buffers that it fills row by row.
+    """
+    if axis is None or axis != x.ndim - 1 or not _SHORT <= x.shape[-1] < _LONG:
+        with RowBuffers(x, axis):
+            return as_array(function(x, numbers, out=out))
+    out = np.empty(x.shape, x.dtype, like=x) if out is None else out
+    np.copyto(out, numbers)
+    return as_array(function(x, out, out=out))
 
 
 def along(x: Array, axis: int | None) -> Any:
@@ -65,9 +81,9 @@ def softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | None =
         TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("softmax", input, dim, dtype)
+    out = by_line(np.subtract, x, _largest(x, axis), axis)
+    np.exp(out, out=out)
     with RowBuffers(x, axis):
-        out = as_array(x - _largest(x, axis))
-        np.exp(out, out=out)
         out *= 1 / along(out, axis)  # a division of each element takes twice the time
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
@@ -88,15 +104,15 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: npt.DTypeLike | No
         TypeError: ``dim`` is ``None``.
     """
     input, x, axis = _prepared("log_softmax", input, dim, dtype)
-    with RowBuffers(x, axis):
-        out = x - _largest(x, axis)
-        # NumPy would warn about the logarithm of 0 if there are no elements.
-        if x.size:
-            out = as_array(out)
-            np.subtract(out, np.log(along(np.exp(out), axis)), out=out)
+    out = by_line(np.subtract, x, _largest(x, axis), axis)
+    exponentials = as_array(np.exp(out))
+    sums = along(exponentials, axis)
+    if x.size:  # NumPy would warn about the logarithm of 0
+        with RowBuffers(x, axis):
+            np.subtract(out, np.log(sums), out=out)
     result = Tensor(out if x is input._array else out.astype(input._array.dtype, copy=False))
     if input._requires_grad and is_grad_enabled():
-        record(_LOG_SOFTMAX, result, (input,), (keep_result(result),), axis)
+        record(_LOG_SOFTMAX, result, (input,), (keep_result(result),), axis, exponentials, sums)
     return result
 
 

@@ -117,27 +117,29 @@ def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
     return pairwise_sum(parts, dims, keepdims)
 
 
-def row_sums(x: Array) -> Array:
-    """Return the sums over the last dimension, which stays with length 1.
+def row_sums(x: Array, factor: float = 1.0) -> Array:
+    """Return the sums over the last dimension, which stays with length 1, times ``factor``.
 
-    A product with ones takes a third of the time of a sum over short rows, and is as precise.
+    A product with a vector takes a third of the time of a sum over short rows, and is as precise.
 
     Args:
         x: any shape, float32 or float64 for this.
+        factor: of each sum; one over the length for means.
     """
     length = x.shape[-1]
     if length > 2 * BLOCK or x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
-        return as_array(add_reduce(x, -1, keepdims=True))
+        sums = add_reduce(x, -1, keepdims=True)
+        return as_array(sums if factor == 1 else sums * factor)
     rows = x.reshape(-1, length) if x.flags.c_contiguous else x  # one product instead of many
-    sums = np.matmul(rows, _ones(length, x.dtype))
+    sums = np.matmul(rows, _filled(length, x.dtype, factor))
     return (sums if type(sums) is _ndarray else as_array(sums)).reshape(*x.shape[:-1], 1)
 
 
 @lru_cache(maxsize=64)
-def _ones(length: int, dtype: DType) -> Array:
-    ones = np.ones(length, dtype)
-    ones.flags.writeable = False
-    return ones
+def _filled(length: int, dtype: DType, value: float) -> Array:
+    filled = np.full(length, value, dtype)
+    filled.flags.writeable = False
+    return filled
 
 
 def row_dots(x: Array, y: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 _LARGE = 1 << 14  # elements: below that, the block itself costs more than it saves
-_SHORT, _LONG = 128, 8192  # lengths of rows between which it saves time
+_SHORT, _LONG = 512, 8192  # lengths of rows between which it saves time
 
 
 class RowBuffers:
