@@ -105,6 +105,7 @@ add_names(
         "init_rpc_async": "..agents",
         "RRef": "..rref",
         "remote": "..rref",
+        "value": "..rref",
         "start_grpc": "..agents",
         "_server_process_global_profile": "..profiler_dist",
     },

@@ -41,7 +41,15 @@ from ..rpc.extend import (
     serve_calls,
 )
 from ..rref import RRef
-from ..rref.extend import ReferenceInterceptor, RRefContext, places_wanted, serve_methods, serve_references
+from ..rref.extend import (
+    PromiseInterceptor,
+    ReferenceInterceptor,
+    RRefContext,
+    ValueOf,
+    places_wanted,
+    serve_methods,
+    serve_references,
+)
 
 
 def make_agent(
@@ -105,7 +113,7 @@ def add_parts(agent: Agent) -> None:
         agent, backward_from, agent.options.ignore_rref_leaks, places_wanted(agent.options.rref_places)
     )
     agent.add_part(references)
-    agent.codec.reference_types = (RRef,)
+    agent.codec.reference_types = (RRef, ValueOf)
     serve_references(references)
     serve_methods(references)
     # autograd_dist: contexts, backward passes, steps of optimizers
@@ -124,5 +132,11 @@ def add_parts(agent: Agent) -> None:
     agent.add_part(profiler)
     remote_warnings = RemoteWarnings(agent.peers)
     collect_warnings()
-    agent.codec.intercept(ReferenceInterceptor(references), AutogradInterceptor(contexts), profiler, remote_warnings)
+    agent.codec.intercept(
+        ReferenceInterceptor(references),
+        PromiseInterceptor(),
+        AutogradInterceptor(contexts),
+        profiler,
+        remote_warnings,
+    )
     agent.codec.on_tensors = OutsideContext(agent.name)

@@ -56,6 +56,11 @@ class AutogradInterceptor(Interceptor):
         if context is not None:
             context.graph.forget_send(message_id)
 
+    def entering(self, message: Incoming) -> None:
+        """Enter the context of a request, for requests that are made for it before it is opened."""
+        context_id, _ = MESSAGE_EXTRA.unpack_from(message.extras[GRADIENT_EXTRA])
+        current_context.set(self.contexts.join(context_id, message.session.number))
+
     def opening(self, message: Incoming) -> None:
         """Enter the context, and make the tensors that require grad outputs of a receive node."""
         extra = message.extras.get(GRADIENT_EXTRA)

@@ -41,7 +41,7 @@ from .security.tls import TlsFiles
 if TYPE_CHECKING:
     from ..agents import init_rpc, init_rpc_async
     from ..profiler_dist import _server_process_global_profile
-    from ..rref import RRef, remote
+    from ..rref import RRef, remote, value
     from .buffers.buffer import Buffer
     from .exporting.prometheus import metrics, serve_metrics
     from .exporting.tracing import trace_calls
@@ -101,6 +101,7 @@ __all__ = [
     "shutdown_async",
     "stream",
     "trace_calls",
+    "value",
     "wait_for_workers",
     "wait_for_workers_async",
 ]

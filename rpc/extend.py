@@ -105,3 +105,4 @@ from .wire.messages import Incoming as Incoming
 from .wire.messages import Interceptor as Interceptor
 from .wire.messages import Method as Method
 from .wire.messages import Outgoing as Outgoing
+from .wire.promises import Promise as Promise

@@ -1,9 +1,9 @@
-"""Remote references: ``RRef``, ``remote``, ``RemoteModule``."""
+"""Remote references: ``RRef``, ``remote``, ``value``, ``RemoteModule``."""
 
 from typing import TYPE_CHECKING
 
 from ..core.late_imports import late_imports
-from .rref import RRef, remote
+from .rref import RRef, remote, value
 
 if TYPE_CHECKING:
     from .remote_module import RemoteModule
@@ -13,4 +13,4 @@ else:
     __getattr__ = late_imports(__name__, {"RemoteModule": ".remote_module", "parameter_rrefs": ".remote_parameters"})
 
 
-__all__ = ["RRef", "RemoteModule", "parameter_rrefs", "remote"]
+__all__ = ["RRef", "RemoteModule", "parameter_rrefs", "remote", "value"]

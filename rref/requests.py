@@ -30,6 +30,7 @@ from .context import REFERENCE_EXTRA, RRefContext
 from .ids import GlobalId
 from .numbers import ReferenceMethod
 from .plain import is_plain
+from .promises import PromisedValue, mark_promises, promised_places
 from .rref import RRef
 from .transfers import ReferenceTransfer, decode_transfer, encode_transfer
 
@@ -48,9 +49,11 @@ class ReferenceInterceptor(Interceptor):
     def sending(self, message: Outgoing) -> None:
         """Fork every reference in the message, and add the transfer. Creating calls and calls of methods bring their own."""
         transfer: ReferenceTransfer | None = message.attached.notes.get(REFERENCE_EXTRA)
+        if message.attached.references:
+            mark_promises(message)
+        elif transfer is None:
+            return
         if transfer is None:
-            if not message.attached.references:
-                return
             transfer = ReferenceTransfer(self.context.key(message.to), answered=message.kind == FrameKind.REQUEST)
         transfer.answer_by = message.session  # of an answer; a request has none yet
         transfer.forks = [reference.sendable_fork(self.context) for reference in message.attached.references]
@@ -83,6 +86,11 @@ class ReferenceInterceptor(Interceptor):
         attached.waits_for = [
             fork.settled for fork in transfer.forks if fork.owner != self.context.me and not fork.settled.done()
         ]
+        if transfer.adopted and (places := promised_places(message)):
+            attached.awaited = [PromisedValue(self.context, attached.references[place]) for place in places]
+            for place, promised in zip(places, attached.awaited):
+                attached.references[place] = promised
+            attached.waits_for += [promised.future for promised in attached.awaited]
         return transfer.adopted
 
     def delivered(self, message: Outgoing) -> None:

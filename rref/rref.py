@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from ..core.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future, in_thread
@@ -25,6 +25,7 @@ from .context import RRefContext
 from .forks import Fork, State
 from .methods import call_method
 from .proxy import MethodOf, Proxy, refuse_attribute
+from .value_of import ValueOf
 from .values import Fetching, create, fetch, own_value, text_of, type_of_value, wait_for_value
 
 if TYPE_CHECKING:
@@ -158,6 +159,13 @@ class RRef(Generic[T]):
         value = own_value(self._context, self._fork)
         here: T = wait_for_value(self._context, value, Fetching(self._fork, self._context.agent))
         return here
+
+    def value_here(self) -> Future[Any] | None:
+        """Return the future of the value, complete, if this worker owns the value and it is made; else ``None``."""
+        if self._released or not self.is_owner() or self._fork.error is not None:
+            return None
+        owned = self._context.ownership.owned.get(self._fork.rref_id)
+        return owned.value if owned is not None and owned.made else None
 
     def _get_future(self) -> Future[Any]:
         """Return the future of the value at its owner; on other workers, the future of its creation."""
@@ -425,6 +433,34 @@ def remote(
     context = current_agent().part(RRefContext)
     made_by = func if isinstance(func, type) else None
     return RRef._of(context, create(context, to, func, args, kwargs, timeout), made_by)
+
+
+def value(reference: RRef[T]) -> T:
+    """Stand for the value of a reference in the arguments of a call, at any depth: the function gets the value.
+
+    The value may not exist yet. The call waits for it at its callee, without a thread, and fails with its error if there will
+    be none. If the callee owns the value, the function gets that object itself, as from ``local_value()``. Else the callee
+    fetches a copy from the owner, as ``to_here()`` does, and nothing of it passes through the caller.
+
+    Args:
+        reference: the reference.
+
+    Raises:
+        TypeError: ``reference`` is no ``RRef``.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import in_process_cluster
+        >>> with in_process_cluster("a", "b", "c") as agents, agents[0].use():
+        ...     numbers = rpc.remote("b", range, (4,))
+        ...     print(rpc.rpc_sync("b", sum, (rpc.value(numbers),)), rpc.rpc_sync("c", max, (rpc.value(numbers),)))
+        6 3
+    """
+    if not isinstance(reference, RRef):
+        raise TypeError(
+            f"rpc.value takes an RRef, whose value it stands for; you gave {reference!r}: send that as it is"
+        )
+    return cast("T", ValueOf(reference))
 
 
 def owner_of(reference: RRef[Any]) -> Peer:

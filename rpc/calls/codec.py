@@ -75,6 +75,7 @@ class Codec:
         self._sending = [each for each in self.interceptors if type(each).sending is not Interceptor.sending]
         self._asked = [each.needs.get if each.needs else _always for each in self._sending if not each.needs_references]
         self._arrived = self._overridden("arrived")
+        self._entering = self._overridden("entering")
         self._opening = self._overridden("opening")
         self._served = self._overridden("served")
         self._delivered = self._overridden("delivered")
@@ -188,6 +189,12 @@ class Codec:
             if arrived := self._arrived.get(number):
                 valid = arrived(message) and valid
         return valid
+
+    def enter(self, message: Incoming) -> None:
+        """Let this context be that of a request, for requests that are made for it before it is opened."""
+        for number in message.extras:
+            if entering := self._entering.get(number):
+                entering(message)
 
     def served(self, message: Incoming) -> None:
         """Tell its interceptors that a request was answered, or dropped."""

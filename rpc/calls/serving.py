@@ -42,6 +42,8 @@ WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's cl
 CallKey = tuple[int, int]  # number of the caller, id of the call there
 Handler = Callable[["ServerCall"], None]
 Refused = Callable[["ServerCall", BaseException], None]
+MOST_AWAITING = 4096  # requests that wait for values without room in their windows; further ones keep their room
+LARGEST_AWAITING = 16_384  # bytes of such a request
 REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake its call
 
 
@@ -387,11 +389,26 @@ class Server:
             call.drop()
             return
         if call.attached.waits_for:
-            collect_all(call.attached.waits_for).add_done_callback(lambda _: self.resume(call))
+            self._wait(call)
         elif call.method in self._quick:
             call.run()
         else:
             self.resume(call)
+
+    def _wait(self, call: ServerCall) -> None:
+        """Let a request start when what it waits for is there. Until then it holds no thread.
+
+        Nor does it hold room in its window: what makes a value that it waits for may have to come by the same session. If many
+        or large requests wait, the others keep their room, so that the memory of all has a bound.
+        """
+        attached = call.attached
+        if attached.awaited and call.size <= LARGEST_AWAITING and len(self.waiting) <= MOST_AWAITING:
+            call.session.flow.used(call.size)
+            call.size = 0
+        for awaited in attached.awaited:
+            awaited.begin(call)
+            awaited.future.add_done_callback(lambda done: self.resume(call) if done.exception() is not None else None)
+        collect_all(attached.waits_for).add_done_callback(lambda _: self.resume(call))
 
     def resume(self, call: ServerCall) -> None:
         """Let a request start as soon as a thread is free."""

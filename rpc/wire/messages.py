@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..call_states import NEW
 from ..lanes.frame import FrameHandle
@@ -54,6 +54,20 @@ class Topic:
     HELD = 6
 
 
+class Awaited(Protocol):
+    """Value that a request waits for at its callee, before it takes a thread.
+
+    Attributes:
+        future: completes when the value is there, or is known not to come.
+    """
+
+    future: Future[Any]
+
+    def begin(self, call: Any) -> None:
+        """Ask for the value, for a ``ServerCall``. In a reader's thread: quick, runs no user code, cannot fail."""
+        ...
+
+
 class Attachments:
     """Attachments of a message, beside its pickle. Most messages have none: they share ``NO_ATTACHMENTS``.
 
@@ -68,6 +82,7 @@ class Attachments:
         arrays: at the receiver, the tensors' arrays.
         requires_grad: at the receiver, the tensors' flags.
         waits_for: at the receiver, futures that must complete before the handler of a request starts.
+        awaited: at the receiver, values that are asked for when the request is accepted. Their futures are in ``waits_for``.
         value: at the receiver, what an interceptor has found for the handler of a request.
         problem: at the receiver, why the body cannot be opened; empty if it can.
     """
@@ -80,6 +95,7 @@ class Attachments:
     arrays: list[Any] = NOTHING
     requires_grad: list[bool] = NOTHING
     waits_for: Sequence[Future[Any]] = NOTHING
+    awaited: Sequence[Awaited] = NOTHING
     value: Any = None
     problem: str = ""
 
@@ -256,6 +272,9 @@ class Interceptor:
         In the reader's thread, before anything is unpickled: quick, runs no user code, cannot fail.
         """
         return True
+
+    def entering(self, message: Incoming) -> None:
+        """Enter, in this context, what requests shall carry that are made for a request before it is opened."""
 
     def opening(self, message: Incoming) -> None:
         """Handle a message whose body is opened, after its tensors are made and before it is unpickled.

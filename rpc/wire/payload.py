@@ -29,6 +29,7 @@ from .libraries.array_library import LibraryTensor
 from .libraries.dlpack import reduce_by_dlpack
 from .libraries.registry import library_named, library_of
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
+from .promises import Promise
 from .python_versions import ADVICE, OtherVersionError
 from .unpicklable import find_unpicklable
 
@@ -59,6 +60,11 @@ def array_at(index: int) -> Any:
 def reference_at(index: int) -> Any:
     """Stand for a reference in a pickle, like ``tensor_at``."""
     raise SerializationError(f"reference {index} of a message was unpickled outside that message")
+
+
+def known_value(value: Any) -> Any:
+    """Return a value that was promised, and is there: it is in the pickle in the place of the promise."""
+    return value
 
 
 def subclass_at(kind: type[Tensor], index: int) -> Any:
@@ -145,6 +151,8 @@ class PickleOutput:
             self.tensors.append(Tensor(obj if 0 not in obj.strides else np.ascontiguousarray(obj)))
             return array_at, (len(self.tensors) - 1,)
         if isinstance(obj, self.reference_types):
+            if isinstance(obj, Promise) and (known := obj.known()) is not None:
+                return known_value, known
             self.references.append(obj)
             return reference_at, (len(self.references) - 1,)
         if not isinstance(obj, NAMEABLE) and (reduced := self._of_library(obj)) is not None:
@@ -311,6 +319,7 @@ class Opener(Unpickler):
             "array_at": tables.arrays.__getitem__,
             "tensor_at": tables.tensors.__getitem__,
             "reference_at": tables.references.__getitem__,
+            "known_value": known_value,
             "subclass_at": partial(_rebuild, tables.tensors),
             "library_array_at": partial(_of_library, tables.tensors),
             "set_attributes": set_attributes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import AgentClosedError, RpcError
 from ...core.extend import Tensor
-from . import calls, gradients, once, references
+from . import calls, gradients, once, promises, references
 from .gatherings import gather
 from .journal import Journal, check_error
 from .worker import Worker
@@ -38,6 +38,9 @@ ACTIVITIES: dict[Activity, float] = {
     references.give: 4,
     references.borrow: 2,
     references.drop: 2,
+    promises.use: 2,
+    promises.chain: 2,
+    promises.use_failing: 0.5,
     gradients.train: 1.5,
 }
 WITH_RESTARTS = {**ACTIVITIES, calls.retried: 3, once.update: 6}

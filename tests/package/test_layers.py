@@ -130,6 +130,7 @@ PUBLIC_MODULES = {
 UPWARD = {
     ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there",
     ("rpc/__init__.py", "rref", "remote"): "the same",
+    ("rpc/__init__.py", "rref", "value"): "it stands beside remote",
     ("rpc/__init__.py", "profiler_dist", "_server_process_global_profile"): "the same",
     ("rpc/__init__.py", "agents", "init_rpc"): "the same; an agent consists of parts of all layers",
     ("rpc/__init__.py", "agents", "init_rpc_async"): "the same",
@@ -146,8 +147,9 @@ CYCLES = {
     "testing.simulator.session testing.simulator.network": "the network carries the sessions' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
     "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.once "
-    "testing.simulator.reach testing.simulator.references testing.simulator.restarts testing.simulator.simulation "
-    "testing.simulator.worker testing.simulator.workload": "a simulation has workers and faults, whose annotations name it",
+    "testing.simulator.promises testing.simulator.reach testing.simulator.references testing.simulator.restarts "
+    "testing.simulator.simulation testing.simulator.worker "
+    "testing.simulator.workload": "a simulation has workers and faults, whose annotations name it",
 }
 """Groups of modules that may import one another, and their reasons."""
 

@@ -1,0 +1,18 @@
+"""Promises: what stands in the arguments of a request for a value that the sender may not have.
+
+The pickle has an index in the place of each, as for a reference. The receiver finds the value before its function starts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Promise:
+    """Stand-in for a value in the arguments of a request."""
+
+    __slots__ = ()
+
+    def known(self) -> tuple[Any] | None:
+        """Return the value in a tuple, if this worker has it: then it is sent as it is. ``None`` if it has not."""
+        return None

@@ -1,0 +1,42 @@
+"""``ValueOf``: what stands for the value of a reference in the arguments of a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import SerializationError
+from ..rpc.extend import Promise
+
+if TYPE_CHECKING:
+    from ..core.futures import Future
+    from .context import RRefContext
+    from .forks import Fork
+
+
+class ValueOf(Promise):
+    """Stand-in for the value of a reference, in the arguments of a call (``rpc.value``).
+
+    Args:
+        reference: the ``RRef``.
+    """
+
+    __slots__ = ("reference",)
+
+    def __init__(self, reference: Any) -> None:
+        self.reference = reference
+
+    def known(self) -> tuple[Any] | None:
+        """Return the value in a tuple, if it is on this worker, and there."""
+        value: Future[Any] | None = self.reference.value_here()
+        return None if value is None or value.exception() is not None else (value.value(),)
+
+    def sendable_fork(self, context: RRefContext) -> Fork:
+        """Return the fork of the reference, as ``RRef.sendable_fork`` does."""
+        fork: Fork = self.reference.sendable_fork(context)
+        return fork
+
+    def __reduce__(self) -> Any:
+        raise SerializationError("rpc.value(reference) can be sent in the arguments of calls only")
+
+    def __repr__(self) -> str:
+        return f"the value of {self.reference!r}"
