@@ -29,6 +29,7 @@ from ..rpc.extend import (
     IdeSessions,
     Lane,
     MembershipEvents,
+    MeshCalls,
     Observer,
     Producers,
     RemoteWarnings,
@@ -99,6 +100,7 @@ def add_parts(agent: Agent) -> None:
     # rpc: calls of functions, item streams, gatherings, workers that join later, shutdown
     serve_calls(agent)
     agent.add_part(Producers(agent))
+    agent.add_part(MeshCalls(agent))
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
     agent.add_part(Vacancies(agent))

@@ -33,6 +33,9 @@ from .group.membership import (
     wait_for_workers_async,
 )
 from .links.worker_info import WorkerInfo
+from .meshes.mesh import Mesh, mesh
+from .meshes.scattering import scattered, sharded
+from .meshes.value_mesh import ValueMesh
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
 from .retries.marks import idempotent
 from .retries.policy import RetryPolicy
@@ -61,11 +64,13 @@ __all__ = [
     "CallJournal",
     "CurrentCall",
     "GrpcRpcBackendOptions",
+    "Mesh",
     "RRef",
     "RetryPolicy",
     "RpcBackendOptions",
     "Stream",
     "TlsFiles",
+    "ValueMesh",
     "WorkerInfo",
     "_all_gather",
     "_all_gather_async",
@@ -88,6 +93,7 @@ __all__ = [
     "init_rpc_async",
     "metrics",
     "leave_requested",
+    "mesh",
     "observe",
     "on_worker_joined",
     "on_worker_lost",
@@ -95,8 +101,10 @@ __all__ = [
     "remote",
     "rpc_async",
     "rpc_sync",
+    "scattered",
     "serve_metrics",
     "set_trace",
+    "sharded",
     "shutdown",
     "shutdown_async",
     "stream",

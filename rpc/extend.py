@@ -58,6 +58,7 @@ from .links.worker_info import WorkerInfo as WorkerInfo
 from .links.worker_info import check_name as check_name
 from .links.worker_records import WorkerRecords as WorkerRecords
 from .losses.expulsion import record_expulsion as record_expulsion
+from .meshes.mesh_calls import MeshCalls as MeshCalls
 from .observing.command_socket import CommandSocket as CommandSocket
 from .observing.completions import ids_of_waits as ids_of_waits
 from .observing.completions import keys_of_requests as keys_of_requests

@@ -125,15 +125,19 @@ class Caller:
         what: object,
         labels: Labels = no_labels,
         notes: dict[int, Any] | None = None,
+        future: Future[Any] | None = None,
     ) -> PendingCall:
         """Send a request, as ``request`` does, and return the call.
 
         Args:
             peer, method, body, timeout, what, labels, notes: as for ``request``.
+            future: holds the answer, in the place of a new one.
         """
         if self._state.closed:
             self._state.check_open()  # raises
         call = self.table.new_call(method, timeout, peer.number, what)
+        if future is not None:
+            call.future = future
         call.future.canceller = self
         link = peer.link
         if link.state is GONE:
@@ -280,7 +284,7 @@ class Caller:
                 if call.attached.extras:
                     self._codec.delivered(call)
             if callbacks:
-                self._call_back(callbacks)
+                self.call_back(callbacks)
 
     def _on_done(self, peer: Peer, payload: bytes) -> None:
         """Complete calls that were answered with ``None`` in a control message (``ServerCall.done_soon``)."""
@@ -306,15 +310,15 @@ class Caller:
             if not opened:  # Ctrl-C in the user's code, or a signal handler has raised something
                 self._not_read(call)
         if callbacks := call.future.try_finish(value, error):  # ``_finish``, without a call
-            self._call_back(callbacks)
+            self.call_back(callbacks)
         if error is not None and raised_by_handler(error):
             raise error
 
     def _finish(self, call: PendingCall, value: Any = None, error: BaseException | None = None) -> None:
         if callbacks := call.future.try_finish(value, error):  # ``None`` if its user has completed it
-            self._call_back(callbacks)
+            self.call_back(callbacks)
 
-    def _call_back(self, callbacks: list[Callable[[], object]]) -> None:
+    def call_back(self, callbacks: list[Callable[[], object]]) -> None:
         """Run callbacks in a thread made for them."""
         self._threads.run_later(partial(run_callbacks, callbacks))
 

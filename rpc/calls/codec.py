@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.errors import SerializationError
 from ...core.extend import Tensor
+from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.failures import describe_failure
 from ..wire.header import Flag
 from ..wire.libraries.registry import MissingLibraryError
-from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Interceptor, Outgoing
+from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Interceptor, Method, Outgoing
 from ..wire.payload import Labels, Opener, pack_pickled
 from ..wire.users_code import users_error
 
@@ -30,7 +31,7 @@ BARE_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
 LONGEST_BARE = 4096  # characters or bytes of a plain value; longer ones are not copied
 MOST_BARE = 64  # parts of a body or of a list in it; one with more is left to the pickler
 PICKLE = 0x80  # first byte of a pickle, and of no name
-Content: TypeAlias = tuple[bytes, "tuple[Any, ...] | None"]
+BareContent: TypeAlias = tuple[bytes, "tuple[Any, ...] | None"]
 
 
 def _too_large(kind: str) -> SerializationError:
@@ -100,9 +101,40 @@ class Codec:
             SerializationError: it cannot be sent, or is too large.
         """
         if not pack_bare(message, body, self.limit):
-            known = self.reference_types
-            pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions)
+            if type(body) is Bundle:
+                body.put_into(message, self.limit)
+            else:
+                known = self.reference_types
+                pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions)
         self._show(message)
+
+    def pack_content(self, body: Any, same_main: bool, versions: str, labels: Labels) -> Content:
+        """Return ``body`` as a content of bundles, which interceptors see when these are sent.
+
+        Args:
+            body: not captured: its arrays are the user's.
+            same_main: all receivers run the same main script.
+            versions: not empty if code cannot travel by value to one of them.
+            labels: names the parts of the body in error messages.
+
+        Raises:
+            SerializationError: it cannot be sent, or is too large.
+        """
+        message = Outgoing(Method.MESH, 0, 0.0, -1)
+        if not pack_bare(message, body, self.limit):
+            pack_pickled(message, body, self.reference_types, same_main, labels, self.limit, versions)
+        return Content.of(message)
+
+    def pack_failed(self, error: BaseException, by_value: bool = False) -> Content:
+        """Return an exception as a content of bundles.
+
+        Args:
+            error: the exception.
+            by_value: its class may travel by value, if it has no name that can be imported.
+        """
+        message = Outgoing(Method.MESH, 0, 0.0, -1)
+        self._pack_failure(message, error, by_value)
+        return Content.of(message)
 
     def pack_failure(self, reply: Outgoing, error: BaseException, peer: Peer) -> None:
         """Put an exception into an answer, and show it to the interceptors; a small one in the place of one that is too large.
@@ -112,15 +144,18 @@ class Codec:
             error: the exception. Its class travels by value only to a worker with the same Python version.
             peer: the receiver.
         """
+        self._pack_failure(reply, error, not peer.versions)
+        self._show(reply)
+
+    def _pack_failure(self, reply: Outgoing, error: BaseException, by_value: bool) -> None:
         reply.flags |= Flag.ERROR
-        description = describe_failure(error, self._worker, not peer.versions)
+        description = describe_failure(error, self._worker, by_value)
         if sum(len(part) for part in description if part) > self.limit:
             description = describe_failure(_too_large(description[1]), self._worker)
         # Without a limit, because an exception that is too large was replaced above.
         if not pack_bare(reply, description, sys.maxsize):
             pack_pickled(reply, description, (), True, lambda body: [("the exception", body)], sys.maxsize)
         reply.flags &= ~Flag.PLAIN
-        self._show(reply)
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""
@@ -143,6 +178,8 @@ class Codec:
         try:
             if flags & Flag.BARE:
                 return open_bare(message)
+            if flags & Flag.BUNDLE:
+                return open_bundle(message)
             if flags & Flag.PLAIN and not (attached.tensors or attached.references or attached.buffers):
                 return pickle.loads(message.pickled)
             return Opener(message).load()
@@ -230,7 +267,7 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
         False if the body needs the pickler, or may be too large.
     """
     if body is None:
-        content: Content | None = (b"", ())
+        content: BareContent | None = (b"", ())
     elif type(body) is Tensor:
         content = (b"", (body,))
     elif type(body) is tuple and len(body) == 3 and type(body[0]) is str:
@@ -260,7 +297,7 @@ def open_bare(message: Incoming) -> Any:
     return name, tuple(arguments), named
 
 
-def _call(name: str, arguments: Any, named: Any) -> Content | None:
+def _call(name: str, arguments: Any, named: Any) -> BareContent | None:
     """Return the content of a call, if it has one: its name or pickle, and its tensors (``None`` if it is a plain body)."""
     if type(arguments) is not tuple or type(named) is not dict:
         return None

@@ -42,6 +42,7 @@ WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's cl
 CallKey = tuple[int, int]  # number of the caller, id of the call there
 Handler = Callable[["ServerCall"], None]
 Refused = Callable[["ServerCall", BaseException], None]
+Early = Callable[["ServerCall"], object]
 MOST_AWAITING = 4096  # requests that wait for values without room in their windows; further ones keep their room
 LARGEST_AWAITING = 16_384  # bytes of such a request
 REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake its call
@@ -137,6 +138,13 @@ class ServerCall(Incoming):
         if self._server.waiting.pop((session.number, self.call_id), None) is not self:
             return False
         session.flow.used(self.size)
+        return True
+
+    def start(self) -> bool:
+        """Start it in a reader's thread, which parks it: it still counts as in flight. Return False if it was dropped."""
+        if self._server.waiting.pop(self.key, None) is not self:
+            return False
+        self.state = self.state.start
         return True
 
     def drop(self) -> None:
@@ -332,7 +340,7 @@ class Server:
         self.threads = threads
         self.handlers: dict[int, Handler] = {}
         self.refused: dict[int, Refused] = {}
-        self._quick: set[int] = set()
+        self._early: dict[int, Early] = {}
         self.serving: dict[CallKey, ServerCall] = {}  # accepted and not answered
         self.failed: Callable[[BaseException], object] | None = (
             None  # a debugger holds the thread of a function that raised
@@ -350,10 +358,17 @@ class Server:
     def caller_lost(self, peer: Peer) -> None:
         """Cancel the calls of a worker that is gone."""
         for call in list(self.serving.values()):
-            if call.sender == peer.number:
+            if call.sender == peer.number and call.method != Method.MESH:  # another worker may ask for its answer
                 call.cancel()
 
-    def serve(self, method: int, handler: Handler, refused: Refused | None = None, quick: bool = False) -> None:
+    def serve(
+        self,
+        method: int,
+        handler: Handler,
+        refused: Refused | None = None,
+        quick: bool = False,
+        early: Early | None = None,
+    ) -> None:
         """Answer requests of ``method`` with ``handler(call)``.
 
         Args:
@@ -361,9 +376,12 @@ class Server:
             handler: answers, in a thread for user functions.
             refused: ``refused(call, error)`` is called for a request that arrived and fails before ``handler`` is called.
             quick: ``handler`` runs in the reader's thread: it does not block and runs no user code.
+            early: called in the reader's thread, too, with a request that has arrived; it starts the request, or resumes it.
         """
         if quick:
-            self._quick.add(method)
+            early = ServerCall.run
+        if early is not None:
+            self._early[method] = early
         self.handlers[method] = handler
         if refused is not None:
             self.refused[method] = refused
@@ -390,8 +408,8 @@ class Server:
             return
         if call.attached.waits_for:
             self._wait(call)
-        elif call.method in self._quick:
-            call.run()
+        elif call.method in self._early:
+            self._early[call.method](call)
         else:
             self.resume(call)
 

@@ -28,6 +28,7 @@ class Flag:
     ERROR = 1  # a reply that holds an exception
     PLAIN = 2  # unpickling runs no code but ours and NumPy's, so a reader thread may do it
     TABLES = 4  # tensors, references, buffers or extras follow the header
+    BUNDLE = 8  # the body is several bodies, each packed by itself (``bundle.py``)
     KEEP = 16  # a request that runs even if its caller has given up, because other workers rely on it
     AGREED = 32  # a goodbye of a worker that leaves because all do
     BARE = (

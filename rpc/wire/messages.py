@@ -36,6 +36,7 @@ class Method:
     DEBUG = 6
     READ = 7
     WRITE = 8
+    MESH = 9
 
 
 QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE, Method.DEBUG))
@@ -52,6 +53,7 @@ class Topic:
     DONE = 4
     GROUP = 5
     HELD = 6
+    MESH = 7
 
 
 class Awaited(Protocol):

@@ -60,6 +60,7 @@ LAYERS_OF_RPC = {
     "agent": 9,
     "current": 10,
     "functions": 11,
+    "meshes": 12,
     "group": 12,
     "observing": 13,
     "retries": 13,

@@ -1,0 +1,1 @@
+"""Calls to many workers at once, over a tree of workers."""

@@ -1,0 +1,94 @@
+"""Heads of the bundles of a mesh call: what a request tells a worker of its subtree, and an answer of its results."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .tree import Member, Subtree
+
+REQUEST = struct.Struct(
+    "<QQQIIBBH"
+)  # caller, id, ids below are over; position, members; fold, parts; bytes of the name
+MEMBER = struct.Struct("<II")
+ANSWER_HEAD = struct.Struct("<?I")  # whether there are more, number of results
+MESSAGE = struct.Struct("<BQQ")  # kind, caller, id
+
+END, RELEASE = 1, 2  # kinds of control messages: one call is given up; all calls below an id are over
+
+
+class RequestHead(NamedTuple):
+    """Head of the request of one hop.
+
+    Attributes:
+        caller: number of the worker that made the call.
+        id: number of the call there, counting up.
+        over: calls of lower numbers are over.
+        held: how many of the receiver's results the sender has.
+        fold: how results are added up; 0 for not at all.
+        parts: whether the bodies after the first are parts of scattered arguments, one for each member.
+        name: of the function, for people.
+        subtree: the receiver and the members below it.
+    """
+
+    caller: int
+    id: int
+    over: int
+    held: int
+    fold: int
+    parts: bool
+    name: str
+    subtree: Subtree
+
+    def encode(self) -> bytes:
+        """Return it as bytes."""
+        name = self.name.encode()[:1000]
+        first = REQUEST.pack(
+            self.caller, self.id, self.over, self.held, len(self.subtree), self.fold, self.parts, len(name)
+        )
+        return b"".join((first, name, *[MEMBER.pack(*member) for member in self.subtree]))
+
+    @classmethod
+    def decode(cls, data: bytes) -> RequestHead:
+        """Return the head that ``encode`` encoded."""
+        caller, number, over, held, count, fold, parts, length = REQUEST.unpack_from(data)
+        start = REQUEST.size + length
+        members = [Member(*row) for row in MEMBER.iter_unpack(data[start:])]
+        if len(members) != count or not members:
+            raise ValueError(f"a mesh call has {len(members)} members, its head says {count}")
+        name = data[REQUEST.size : start].decode(errors="replace")
+        return cls(caller, number, over, held, fold, bool(parts), name, tuple(members))
+
+
+def encode_answer(indexes: Sequence[int], more: bool) -> bytes:
+    """Return the head of an answer: the places in the mesh of its results, and whether there are more."""
+    return ANSWER_HEAD.pack(more, len(indexes)) + struct.pack(f"<{len(indexes)}I", *indexes)
+
+
+def decode_answer(data: bytes) -> tuple[tuple[int, ...], bool]:
+    """Return the places and whether there are more."""
+    more, count = ANSWER_HEAD.unpack_from(data)
+    return struct.unpack_from(f"<{count}I", data, ANSWER_HEAD.size), more
+
+
+def encode_release(caller: int, over: int, numbers: Sequence[int]) -> bytes:
+    """Return the control message that ends calls.
+
+    Args:
+        caller: number of the worker that made them.
+        over: all its calls below this id are over.
+        numbers: the receiver, and the workers that it tells.
+    """
+    return MESSAGE.pack(RELEASE, caller, over) + struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def encode_end(caller: int, number: int) -> bytes:
+    """Return the control message by which one call is given up."""
+    return MESSAGE.pack(END, caller, number)
+
+
+def decode_message(data: bytes) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return kind, caller, id and workers of a control message."""
+    kind, caller, number = MESSAGE.unpack_from(data)
+    return kind, caller, number, struct.unpack(f"<{(len(data) - MESSAGE.size) // 4}I", data[MESSAGE.size :])

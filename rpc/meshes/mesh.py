@@ -1,0 +1,192 @@
+"""``Mesh``: workers that are called together; ``rpc.mesh`` makes it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...core.errors import ArgumentKindError, ArgumentValueError
+from ..current import current_agent
+from ..functions.calling import label_parts, request_body, resolve_timeout
+from ..lanes.addresses import host_of
+from ..links.worker_info import WorkerInfo
+from ..options import UNSET_RPC_TIMEOUT
+from .mesh_calls import MeshCalls
+from .scattering import take_parts
+from .shapes import check_shape, places
+from .tree import plant
+from .value_mesh import ValueMesh
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..links.peer import Peer
+
+T = TypeVar("T")
+DIGITS = "0123456789"
+
+
+def mesh(
+    workers: Iterable[str | int | WorkerInfo] | None = None,
+    *,
+    role: str | None = None,
+    shape: Mapping[str, int] | None = None,
+) -> Mesh:
+    """Return a mesh: workers that are called together, over a tree of them.
+
+    Args:
+        workers: names, ranks or ``WorkerInfo``s, in the order of the mesh; by default all that have not left and are not
+            lost, this one included, by rank.
+        role: only workers whose names are the role and a number: ``"trainer"`` is ``trainer0``, ``trainer1``, …
+        shape: dimensions by name, the last one changes fastest; by default one, ``"worker"``.
+
+    Raises:
+        UnknownWorkerError: there is no such worker.
+        ArgumentValueError: there are no workers, a worker is named twice, or ``shape`` has another number of places.
+        ArgumentKindError: ``workers`` is a single name, or no list.
+
+    Example:
+        >>> from telegrad import rpc
+        >>> from telegrad.testing import cluster
+        >>> with cluster(4):
+        ...     mesh = rpc.mesh(shape={"host": 2, "rank": 2})
+        ...     print(mesh.at(host=1), mesh.at(host=1).call(abs, (-1,)).values())
+        mesh(rank=['worker2', 'worker3']) [1, 1]
+    """
+    agent = current_agent()
+    if workers is None:
+        peers = [agent.peers.find(info) for info in sorted(agent.peers.live(), key=lambda info: info.id)]
+    elif isinstance(workers, (str, WorkerInfo)) or not isinstance(workers, Iterable):
+        raise ArgumentKindError(f"workers is a list; write [{workers!r}]")
+    else:
+        peers = [agent.peers.find(worker) for worker in workers]
+    if role is not None:
+        peers = [peer for peer in peers if peer.info.name.rstrip(DIGITS) == role or peer.info.name == role]
+    if not peers:
+        told = "" if role is None else f" of role {role!r}"
+        raise ArgumentValueError(f"a mesh has at least one worker; there are none{told}")
+    ((number, times),) = Counter(peer.number for peer in peers).most_common(1)
+    if times > 1:
+        raise ArgumentValueError(f"worker {agent.peers.name(number)!r} is in the mesh twice; name each worker once")
+    return Mesh(agent, peers, {"worker": len(peers)} if shape is None else check_shape(shape, len(peers)))
+
+
+class Mesh:
+    """Workers that are called together. ``rpc.mesh`` makes one; ``len``, ``in`` and iteration give its workers.
+
+    Args:
+        agent: the agent that calls.
+        peers: the workers.
+        shape: their dimensions.
+
+    Attributes:
+        shape: length of each dimension by its name.
+        workers: the workers, in the order of the mesh.
+    """
+
+    def __init__(self, agent: Agent, peers: Sequence[Peer], shape: dict[str, int]) -> None:
+        self._agent = agent
+        self._peers = tuple(peers)
+        self.shape = shape
+        self.workers = tuple(peer.info for peer in peers)
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def __iter__(self) -> Iterator[WorkerInfo]:
+        return iter(self.workers)
+
+    def __contains__(self, worker: object) -> bool:
+        return any(worker in (info, info.name) for info in self.workers)
+
+    def __repr__(self) -> str:
+        names = [info.name for info in self.workers]
+        shown = repr(names) if len(names) <= 8 else f"[{names[0]!r}, ..., {names[-1]!r}]"
+        return f"mesh({'*'.join(self.shape) if len(self.shape) < 2 else self.shape}={shown})"
+
+    def at(self, **coordinates: int | slice) -> Mesh:
+        """Return the mesh of the workers with these coordinates.
+
+        Args:
+            coordinates: for a dimension a place, which leaves the dimension out, or a slice: ``at(host=0, rank=slice(2))``.
+
+        Raises:
+            ArgumentValueError: there is no such dimension, or no worker is left.
+            ArgumentIndexError: a place is not in the mesh.
+        """
+        found, left = places(self.shape, coordinates)
+        return Mesh(self._agent, [self._peers[place] for place in found], left or {"worker": 1})
+
+    def choose(self) -> WorkerInfo:
+        """Return one of the workers that are not lost, at random, for a call that any of them can answer.
+
+        Raises:
+            WorkerLostError: all are lost.
+        """
+        live = [peer for peer in self._peers if not peer.gone]
+        if not live:
+            raise self._peers[0].lost_error()
+        return random.choice(live).info
+
+    def call(
+        self,
+        func: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        timeout: float = UNSET_RPC_TIMEOUT,
+    ) -> ValueMesh[Any]:
+        """Run ``func(*args, **kwargs)`` on every worker, and return the results when all are there.
+
+        Arguments are pickled once, and at most four messages with them leave this worker; the others are sent by workers of
+        the mesh. The loss of one costs its own result only.
+
+        Args:
+            func: as for ``rpc_async``.
+            args: positional arguments; each worker gets the same, or its part of one that ``rpc.scattered`` or
+                ``rpc.sharded`` made.
+            kwargs: keyword arguments, likewise.
+            timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever. A worker that has not answered then
+                has an ``RpcTimeoutError`` in the place of its result; results that came in time are kept.
+
+        Raises:
+            SerializationError: an argument cannot be sent; the message names it. Nothing was sent.
+            ArgumentValueError: a scattered argument has not as many parts as the mesh has workers.
+        """
+        return self.call_async(func, args, kwargs, timeout).wait()
+
+    def call_async(
+        self,
+        func: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        timeout: float = UNSET_RPC_TIMEOUT,
+    ) -> ValueMesh[Any]:
+        """Do what ``call`` does, and return at once: each use of the ``ValueMesh`` waits for the results that it needs.
+
+        Args:
+            func, args, kwargs, timeout: as for ``call``.
+        """
+        agent, peers = self._agent, self._peers
+        # The function travels by name only if every worker can find it, and by value only if every worker can read that.
+        strict = next((peer for peer in peers if not peer.same_main), peers[0])
+        (function, given, named), name = request_body(strict, func, args, kwargs)
+        given, named, rows = take_parts(given, named, len(peers))
+        seconds = resolve_timeout(agent, timeout)
+        versions = next((peer.versions for peer in peers if peer.versions), "")
+        codec, same = agent.codec, strict.same_main
+        content = codec.pack_content((function, given, named), same, versions, label_parts)
+        parts = {place: codec.pack_content(row, same, versions, _label_part) for place, row in enumerate(rows)}
+        values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, codec, agent.caller.call_back)
+        subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number)
+        values.future.canceller = agent.part(MeshCalls).begin(subtrees, content, parts, seconds, name, values)
+        return values
+
+
+def _label_part(row: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [("a part of a scattered argument", value) for value in row]
+
+
+def _host(peer: Peer) -> str:
+    addresses = peer.record.addresses
+    return host_of(addresses[0].partition("://")[2]) if addresses else ""

@@ -1,0 +1,338 @@
+"""``MeshCall``: one mesh call at one worker. It drives the state machine: asks children, and answers the parent."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
+from ...core.futures import Future
+from ..call_states import ANSWERED_CALL
+from ..calls.serving import ServerCall
+from ..functions.calling import text_of
+from ..wire.bundle import Bundle, Content
+from ..wire.messages import Method
+from .heads import RequestHead, decode_answer
+from .relaying import AnswerParent, AskChild, ForgetCall, Instruction, LeaveParent, RefuseParent, Relaying
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.dispatch import PendingCall
+    from .tree import Member, Subtree
+
+Key = tuple[int, int]  # number of the caller, id of the call there
+NEXT_REQUEST_SECONDS = 0.1  # after a request to a child found no connection, until the next
+NO_ADOPTION = (RpcTimeoutError, RpcCancelledError, AgentClosedError)  # errors that the rest of the subtree has, too
+
+
+class Sink(Protocol):
+    """Takes the results of a call at its caller."""
+
+    def add(self, results: Sequence[tuple[int, Content]]) -> None:
+        """Add results with their places in the mesh; one may come twice."""
+        ...
+
+
+class Owner(Protocol):
+    """Mesh calls of the agent (``MeshCalls``), as one of them sees them."""
+
+    agent: Agent
+
+    def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+        """Give a parent results.
+
+        Args:
+            call: the call.
+            parent: the request of the worker that asked.
+            results: with their places in the mesh.
+            more: there will be others.
+        """
+        ...
+
+    def hurry_later(self) -> None:
+        """Give parents what is here, if they still wait for the rest in a while."""
+        ...
+
+    def over(self, head: RequestHead) -> int:
+        """Return the id below which all calls of a call's caller are over."""
+        ...
+
+    def cancel(self, call: MeshCall) -> bool:
+        """Give up a call that is made here; return False if it was over."""
+        ...
+
+    def tell_end(self, number: int, key: Key) -> None:
+        """Tell a worker that a call is given up."""
+        ...
+
+    def pack_failed(self, error: BaseException) -> Content:
+        """Return an error as the result of a worker."""
+        ...
+
+    def pack_result(self, call: MeshCall, value: Any) -> Content:
+        """Return the result of this worker's part, captured; an error in its place if it cannot be sent."""
+        ...
+
+
+class Hop(Future[Any]):
+    """Request to a child. Its call gets the answer in the thread that completes it, because no user code runs then.
+
+    Args:
+        call: the mesh call.
+        head: number of the child.
+
+    Attributes:
+        request: the request; ``None`` until it is sent.
+    """
+
+    __slots__ = ("_call", "head", "request")
+
+    def __init__(self, call: MeshCall, head: int) -> None:
+        super().__init__()
+        self._call = call
+        self.head = head
+        self.request: PendingCall | None = None
+
+    def try_finish(self, value: Any = None, error: BaseException | None = None) -> list[Callable[[], object]] | None:
+        """Complete it, once, and give the answer to the call."""
+        callbacks = super().try_finish(value, error)
+        if callbacks is not None:
+            self._call.answered(self, value, error)
+        return callbacks
+
+
+class MeshCall:
+    """A mesh call at one worker.
+
+    Args:
+        calls: the mesh calls of the agent.
+        head: of the request that brought it, or that a caller makes of it.
+        relay: its state machine.
+        call: the call, packed.
+        parts: parts of scattered arguments, by the place in the mesh of the worker that gets them.
+        deadline: time after which no worker waits for it, by the clock of the program; 0 for never.
+        context: context variables of the code that the call runs for.
+
+    Attributes:
+        request: the request for which its own part runs.
+        sink: takes the results at the caller, as they come.
+    """
+
+    def __init__(
+        self,
+        calls: Owner,
+        head: RequestHead,
+        relay: Relaying[Content],
+        call: Content,
+        parts: Mapping[int, Content],
+        deadline: float,
+        context: contextvars.Context,
+    ) -> None:
+        self._calls = calls
+        self._agent = calls.agent
+        self.head = head
+        self.relay = relay
+        self._call = call
+        self._opened: Content | None = None  # what this worker's part gets, if ``_call`` is a copy
+        self._parts = parts
+        self.deadline = deadline
+        self.context = context
+        self.request: ServerCall | None = None
+        self.sink: Sink | None = None
+        self._given = 0  # results that the sink has
+        self._hops: dict[int, Hop] = {}
+        self._lock = threading.Lock()  # guards the machine and the requests; never held while a message is sent
+
+    @property
+    def key(self) -> Key:
+        """Number of its caller, and its id there."""
+        return self.head.caller, self.head.id
+
+    @property
+    def left(self) -> float:
+        """Seconds until its deadline, 0 for none."""
+        return max(self.deadline - self._agent.timers.program.now(), 1e-6) if self.deadline else 0.0
+
+    def feed(self, event: Callable[[], list[Instruction]]) -> None:
+        """Give an event to the machine, and carry out its instructions."""
+        with self._lock:
+            instructions = event()
+            sink, news = self.sink, self.relay.results[self._given :]
+            self._given += len(news)
+        if sink is not None and news:
+            sink.add(news)
+        if instructions:
+            # A copy, because other threads may use the context at the same time.
+            self.context.copy().run(self._carry_out, instructions)
+        if self.relay.hurries:
+            self._calls.hurry_later()
+
+    def end(self, tell: bool = True) -> None:
+        """Forget the call: its caller gave up, or has all results. ``tell`` the children for whose results it waits."""
+        if self.request is not None and self.relay.missing:
+            self.request.cancel()
+        with self._lock:
+            instructions = self.relay.end()
+        for instruction in instructions:
+            if isinstance(instruction, ForgetCall):
+                self._forget(instruction.heads, tell)
+
+    def _carry_out(self, instructions: list[Instruction]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case AskChild(subtree, held):
+                    self._ask(subtree, held)
+                case AnswerParent(parent, results, more):
+                    self._calls.answer(self, parent, results, more)
+                case LeaveParent(parent):
+                    if isinstance(parent, ServerCall):
+                        parent.finish()
+                case RefuseParent(parent):
+                    parent.fail(RpcCancelledError(f"the call of {self.head.name} is over"))
+                case ForgetCall(heads):
+                    self._forget(heads, True)
+
+    # -- children
+
+    def _ask(self, subtree: Subtree, held: int) -> None:
+        head, agent = subtree[0].number, self._agent
+        if self.deadline and agent.timers.program.now() >= self.deadline:
+            self._child_failed(head, RpcTimeoutError("its deadline has passed"))
+            return
+        hop, problem = Hop(self, head), None
+        with self._lock:
+            self._hops[head] = hop
+        peer, body, text = agent.peers.at(head), self._body(subtree, held), self._text(subtree)
+        try:
+            sent = hop.request = agent.caller.begin(peer, Method.MESH, body, self.left, text, future=hop)
+        except Exception as error:
+            problem = error
+        if problem is not None:
+            hop.try_finish(None, problem)
+        elif not hop.done() and peer.linked and (now := peer.link.dialed) is not sent.session:
+            self.redialed(head, now)  # its session broke before the request was noted
+
+    def _body(self, subtree: Subtree, held: int) -> Bundle:
+        head = self.head._replace(held=held, subtree=subtree, over=self._calls.over(self.head))
+        parts = [self._parts[member.place] for member in subtree] if self.head.parts else []
+        return Bundle(head.encode(), [self._call, *parts], keep=True)
+
+    def _text(self, subtree: Subtree) -> str:
+        text = text_of(self.head.name, self._agent.peers.name(subtree[0].number))
+        return f"{text} and {len(subtree) - 1} below it" if len(subtree) > 1 else text
+
+    def answered(self, hop: Hop, bundle: Bundle, error: BaseException | None) -> None:
+        """Take the answer to a request to a child. Any thread; runs no user code.
+
+        Args:
+            hop: the request.
+            bundle: the answer, if there is no error.
+            error: why there is no answer.
+        """
+        with self._lock:
+            if self._hops.get(hop.head) is not hop:
+                return  # it was asked again, or given up
+            del self._hops[hop.head]
+        if error is not None:
+            unanswered = hop.request is None or hop.request.state is not ANSWERED_CALL
+            if unanswered and type(error) is RpcError:  # no connection: the child may be lost, which is known soon
+                self._agent.timers.after(NEXT_REQUEST_SECONDS, self.feed, partial(self.relay.broken, hop.head))
+            else:
+                self._child_failed(hop.head, error)
+            return
+        indexes, more = decode_answer(bundle.head)
+        results = list(zip(indexes, bundle.contents))
+        self.feed(lambda: self.relay.answered(hop.head, results, more))
+
+    def _child_failed(self, head: int, error: BaseException) -> None:
+        whole = isinstance(error, NO_ADOPTION)
+        make = partial(self._member_failed, error) if whole else lambda member: self._calls.pack_failed(error)
+        self.feed(lambda: self.relay.failed(head, make, adopts=not whole))
+
+    def _member_failed(self, error: BaseException, member: Member) -> Content:
+        """Return the error that a member has because a worker between has failed."""
+        text = text_of(self.head.name, self._agent.peers.name(member.number))
+        if isinstance(error, RpcTimeoutError):
+            error = RpcTimeoutError(f"{text} got no answer in time; give it longer with timeout=")
+        elif isinstance(error, RpcCancelledError):
+            error = RpcCancelledError(f"{text} was cancelled")
+        return self._calls.pack_failed(error)
+
+    def redialed(self, number: int, session: object) -> None:
+        """Ask a child again whose request went by a former session."""
+        with self._lock:
+            hop = self._hops.get(number)
+            if hop is None or hop.request is None or hop.request.session in (None, session):
+                return
+            del self._hops[number]
+        self._give_up(hop, f"the connection broke during {hop.request.what}")
+        self.feed(lambda: self.relay.broken(number))
+
+    def _forget(self, heads: Sequence[int], tell: bool) -> None:
+        with self._lock:
+            hops = [self._hops.pop(head, None) for head in heads]
+        for hop in hops:
+            if hop is not None:
+                self._give_up(hop, f"the call of {self.head.name} is over")
+        for head in heads if tell else ():
+            self._calls.tell_end(head, self.key)
+
+    def _give_up(self, hop: Hop, reason: str) -> None:
+        if hop.request is not None:
+            self._agent.caller.give_up(hop.request, RpcCancelledError(reason))
+
+    # -- this worker's part
+
+    @property
+    def worker(self) -> str:
+        """Name of this worker."""
+        return self._agent.name
+
+    def capture(self) -> None:
+        """Copy what may be sent again, to children that are adopted: its arrays may change from now on."""
+        self._opened, self._call = self._call, self._call.captured()
+        if self._parts:
+            own = self.head.subtree[0].place if self.head.subtree else -1
+            self._parts = {index: part if index == own else part.captured() for index, part in self._parts.items()}
+
+    def open(self) -> tuple[Any, list[Any]]:
+        """Return the call, unpickled, and this worker's parts of scattered arguments."""
+        codec = self._agent.codec
+        parts = codec.open(self._parts[self.head.subtree[0].place].message()) if self.head.parts else []
+        opened, self._opened = self._opened or self._call, None
+        return codec.open(opened.message()), parts
+
+    def own(self, value: Any) -> None:
+        """Take the result of this worker's part. In the thread and context of the code that made it."""
+        result = self._calls.pack_result(self, value)
+        self.feed(lambda: self.relay.own(result))
+
+    def own_failed(self, error: BaseException) -> None:
+        """Take an exception as the result of this worker's part."""
+        result = self._calls.pack_failed(error)
+        self.feed(lambda: self.relay.own(result))
+
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
+        """Run a coroutine of this worker's part on the agent's loop."""
+        return self._agent.threads.run_coroutine(coroutine, context)
+
+    # -- parents
+
+    def asked(self, parent: Any, held: int) -> None:
+        """Take a request of a parent for results."""
+        self.feed(lambda: self.relay.ask(parent, held))
+
+    def worker_lost(self, number: int) -> None:
+        """Note that a worker is lost; it may be the parent."""
+        parent = self.relay.parent
+        if isinstance(parent, ServerCall) and parent.peer.number == number:
+            self.feed(lambda: self.relay.parent_lost(parent))
+
+    # -- the caller's future (``core.futures.Canceller``)
+
+    def cancel(self, future: Any) -> bool:
+        """Give the call up at its caller."""
+        return self._calls.cancel(self)

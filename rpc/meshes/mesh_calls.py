@@ -1,0 +1,323 @@
+"""``MeshCalls``: the mesh calls in which one agent has a part, from their requests to their ends."""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import RpcCancelledError, RpcError, SerializationError
+from ..wire.bundle import Bundle, Content
+from ..wire.messages import Method, Topic
+from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release
+from .mesh_call import Key, MeshCall, Sink
+from .own_part import run_part
+from .relaying import Relaying
+from .tree import Subtree, children, split
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..calls.serving import ServerCall
+    from ..lanes.session import Session
+    from ..links.peer import Peer
+
+HURRY_SECONDS = 0.05  # a parent that waits longer gets the results that are here
+RELEASE_SECONDS = 1.0  # after a call that no other follows, until its workers may forget its results
+REMEMBERED_ENDS = 4096  # of calls that were given up: the news may overtake the request
+
+
+class MeshCalls:
+    """Part of one agent in mesh calls.
+
+    Args:
+        agent: the agent.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._lock = threading.Lock()
+        self._served: dict[int, dict[int, MeshCall]] = {}  # by the caller and the id, with a part here
+        self._over: dict[int, int] = {}  # by the caller: all ids below are over
+        self._given_up: OrderedDict[Key, None] = OrderedDict()
+        self._made: dict[int, MeshCall] = {}  # made here and under way, the oldest first
+        self._ids = itertools.count()
+        self._next = 0
+        self._told: dict[int, None] = {}  # workers that may keep results of calls made here
+        self._hurries = self._releases = False  # whether a timer is set
+        agent.server.serve(Method.MESH, self._serve, early=self._arrived)
+        agent.control.on(Topic.MESH, self._on_message)
+        agent.losses.on_lost.append(self._worker_lost)
+        agent.sessions.on_dialed.append(self._redialed)
+
+    # -- calls that this worker makes
+
+    def begin(
+        self,
+        subtrees: Sequence[Subtree],
+        call: Content,
+        parts: dict[int, Content],
+        seconds: float,
+        name: str,
+        sink: Sink,
+    ) -> MeshCall:
+        """Send a call to the workers of some subtrees.
+
+        Args:
+            subtrees: the workers.
+            call: the call, packed. What is sent later, to workers that are adopted, is a copy that is made now.
+            parts: parts of scattered arguments, by the place in the mesh.
+            seconds: its time-out; 0 for none.
+            name: of the function, for people.
+            sink: takes the results.
+        """
+        self.agent.state.check_open()
+        clock = self.agent.timers.program
+        with self._lock:
+            number = next(self._ids)
+            self._next = number + 1
+            head = RequestHead(self.agent.number, number, 0, 0, 0, bool(parts), name, ())
+            made = MeshCall(
+                self,
+                head,
+                Relaying(None, subtrees),
+                call,
+                parts,
+                clock.now() + seconds if seconds else 0.0,
+                contextvars.copy_context(),
+            )
+            self._made[number] = made
+            self._told.update(dict.fromkeys(member.number for subtree in subtrees for member in subtree))
+        made.sink = sink
+        made.feed(lambda: made.relay.ask(sink, 0))
+        made.feed(made.relay.begin)
+        made.capture()
+        return made
+
+    def over(self, head: RequestHead) -> int:
+        """Return the id below which all calls of a call's caller are over, for a request of it."""
+        if head.caller != self.agent.number:
+            return self._over.get(head.caller, 0)
+        with self._lock:
+            return next(iter(self._made), self._next)
+
+    def cancel(self, call: MeshCall) -> bool:
+        """Give up a call that is made here; return False if it was over."""
+        if self._made.get(call.head.id) is not call:
+            return False
+        fail = self.pack_failed(RpcCancelledError(f"the call of {call.head.name} on a mesh was cancelled"))
+        missing = sorted(call.relay.missing)
+        self._finish(call)
+        if call.sink is not None:
+            call.sink.add([(place, fail) for place in missing])
+        return True
+
+    def _finish(self, call: MeshCall) -> None:
+        """Note that a call that was made here is over; let its workers forget the results."""
+        with self._lock:
+            self._made.pop(call.head.id, None)
+            begins, self._releases = not self._releases, True
+        call.end()
+        if begins:
+            self.agent.timers.after(RELEASE_SECONDS, self._release_all)
+
+    def _release_all(self) -> None:
+        with self._lock:
+            over = next(iter(self._made), self._next)
+            numbers = list(self._told)
+            self._releases = bool(self._made)
+            if not self._releases:
+                self._told.clear()
+        if self._releases:
+            self.agent.timers.after(RELEASE_SECONDS, self._release_all)
+        self._tell_over(self.agent.number, over, numbers)
+
+    def _tell_over(self, caller: int, over: int, numbers: Sequence[int]) -> None:
+        """Tell workers, over a tree, which calls are over."""
+        live = [number for number in numbers if not self.agent.peers.at(number).gone]
+        for part in split(live):
+            peer = self.agent.peers.at(part[0])
+            self.agent.control.post(peer, Topic.MESH, encode_release(caller, over, part))
+
+    # -- requests of other workers
+
+    def _arrived(self, request: ServerCall) -> None:
+        """Start a request in the reader's thread, if no interceptor has to see it in a thread of its own."""
+        if request.extras or request.attached.waits_for or request.attached.problem:
+            self.agent.server.resume(request)
+        elif request.start():
+            made = None
+            try:
+                made = self.agent.threads.new_context().run(self._take, request)
+            except Exception as error:
+                request.fail(error)
+            if made is None:
+                request.session.flow.used(request.size)
+                return
+            try:
+                self.agent.threads.functions.submit(partial(self._run, made, request))
+            except RpcError as error:
+                request.session.flow.used(request.size)
+                made.own_failed(error)
+
+    def _serve(self, request: ServerCall) -> None:
+        """Serve a request in a thread of the pool: pass it on, and run the part of this worker."""
+        if (made := self._take(request)) is not None:
+            run_part(made, request)
+
+    def _run(self, made: MeshCall, request: ServerCall) -> Any:
+        request.session.flow.used(request.size)
+        made.context.copy().run(run_part, made, request)
+        return None if (reading := request.session.reading) is None else reading.linger
+
+    def _take(self, request: ServerCall) -> MeshCall | None:
+        """Take a request, and pass it on if it is the first; return the call if its part is to run now."""
+        bundle: Bundle = request.open()
+        context = contextvars.copy_context()  # as interceptors have left it
+        head = RequestHead.decode(bundle.head)
+        self._release(head.caller, head.over)
+        request.what, request_key = head.name, (head.caller, head.id)
+        request.park()
+        with self._lock:
+            calls = self._served.setdefault(head.caller, {})
+            made = calls.get(head.id)
+            over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up
+            first = made is None and not over
+            if made is None and first:
+                made = calls[head.id] = self._new(head, bundle, request, context)
+        if made is None:
+            request.fail(RpcCancelledError(f"the call of {head.name} is over"))
+            return None
+        made.asked(request, head.held)
+        if not first:
+            return None
+        made.feed(made.relay.begin)
+        if len(head.subtree) > 1:
+            made.capture()
+        return made
+
+    def _new(self, head: RequestHead, bundle: Bundle, request: ServerCall, context: contextvars.Context) -> MeshCall:
+        relay: Relaying[Content] = Relaying(head.subtree[0].place, children(head.subtree))
+        indexes = [member.place for member in head.subtree] if head.parts else []
+        parts = dict(zip(indexes, bundle.contents[1:]))
+        made = MeshCall(self, head, relay, bundle.contents[0], parts, request.deadline, context)
+        made.request = request
+        return made
+
+    def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+        """Give a parent results. A call that was made here is over.
+
+        Args:
+            call: the call.
+            parent: the request of the worker that asked.
+            results: with their places in the mesh.
+            more: there will be others.
+        """
+        if call.sink is not None:
+            self._finish(call)
+            return
+        fitting = self._fitting(results)
+        head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
+        bundle = Bundle(head, [content for _, content in fitting])
+        try:
+            parent.reply(bundle)
+        except Exception as error:
+            parent.fail(error)
+
+    def _fitting(self, results: Sequence[tuple[int, Content]]) -> Sequence[tuple[int, Content]]:
+        """Return the first results that fit into a message, and at least one."""
+        size = 0
+        for place, (_, content) in enumerate(results):
+            size += content.size()
+            if size > self.agent.codec.limit and place:
+                return results[:place]
+        return results
+
+    def hurry_later(self) -> None:
+        """Give parents what is here, if they still wait for the rest in a while."""
+        if not self._hurries:
+            self._hurries = True
+            self.agent.timers.after(HURRY_SECONDS, self._hurry)
+
+    def _hurry(self) -> None:
+        self._hurries = False
+        with self._lock:
+            calls = [call for served in self._served.values() for call in served.values()]
+        for call in calls:
+            if call.relay.hurries:
+                call.feed(call.relay.hurry)
+
+    # -- ends
+
+    def tell_end(self, number: int, key: Key) -> None:
+        """Tell a worker that a call is given up."""
+        if self.agent.state.closed:
+            return
+        peer = self.agent.peers.at(number)
+        if not peer.gone:
+            self.agent.control.post(peer, Topic.MESH, encode_end(*key))
+
+    def _on_message(self, peer: Peer, payload: bytes) -> None:
+        kind, caller, number, numbers = decode_message(payload)
+        if kind == END:
+            self._end(caller, number)
+            return
+        self._release(caller, number)
+        self._tell_over(caller, number, numbers[1:])
+
+    def _end(self, caller: int, number: int) -> None:
+        with self._lock:
+            made = self._served.get(caller, {}).get(number)
+            self._given_up[caller, number] = None
+            while len(self._given_up) > REMEMBERED_ENDS:
+                self._given_up.popitem(last=False)
+        if made is not None:
+            made.end()
+
+    def _release(self, caller: int, over: int) -> None:
+        """Forget all calls of a caller below an id."""
+        if self._over.get(caller, 0) >= over:
+            return
+        with self._lock:
+            self._over[caller] = max(over, self._over.get(caller, 0))
+            calls = self._served.get(caller, {})
+            ended = [calls.pop(number) for number in [number for number in calls if number < over]]
+        for call in ended:
+            call.end(tell=False)
+
+    def _worker_lost(self, peer: Peer) -> None:
+        with self._lock:
+            ended = self._served.pop(peer.number, {})
+            others = [call for calls in self._served.values() for call in calls.values()]
+        for call in ended.values():
+            call.end(tell=False)
+        for call in others:
+            call.worker_lost(peer.number)
+
+    def _redialed(self, peer: Peer, session: Session) -> None:
+        with self._lock:
+            calls = [call for served in self._served.values() for call in served.values()] + list(self._made.values())
+        for call in calls:
+            call.redialed(peer.number, session)
+
+    # -- errors
+
+    def pack_failed(self, error: BaseException) -> Content:
+        """Return an error as the result of a worker."""
+        return self.agent.codec.pack_failed(error)
+
+    def pack_result(self, call: MeshCall, value: Any) -> Content:
+        """Return the result of this worker's part, captured; an error in its place if it cannot be sent."""
+        caller = self.agent.peers.at(call.head.caller)
+        try:
+            packed = self.agent.codec.pack_content(value, caller.same_main, caller.versions, _label_result)
+        except SerializationError as error:
+            return self.pack_failed(error)
+        return packed.captured()
+
+
+def _label_result(value: Any) -> list[tuple[str, Any]]:
+    return [("the result", value)]

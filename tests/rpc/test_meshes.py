@@ -1,0 +1,328 @@
+"""Calls on meshes: every worker runs the function once, arguments are pickled once, failed workers are errors by name."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+import telegrad as tg
+from helpers.gates import GATE, hold
+from helpers.lanes import grpc, in_process, unix
+from helpers.threads import until
+from telegrad import rpc
+from telegrad.core.errors import (
+    ArgumentIndexError,
+    ArgumentKindError,
+    ArgumentValueError,
+    RpcCancelledError,
+    RpcTimeoutError,
+    SerializationError,
+    UnknownWorkerError,
+    WorkerLostError,
+)
+from telegrad.rpc.extend import MeshCalls
+from telegrad.testing import in_process_cluster
+
+NAMES = [f"w{rank}" for rank in range(23)]
+
+
+@pytest.fixture
+def workers():
+    with in_process_cluster(*NAMES) as agents, agents[0].use():
+        yield agents
+
+
+@pytest.fixture(params=[in_process, unix, grpc])
+def lanes(request, tmp_path):
+    return request.param(tmp_path)
+
+
+class Counted:
+    """Object that counts how often it is pickled."""
+
+    pickled = 0
+
+    def __reduce__(self):
+        type(self).pickled += 1
+        return Counted, ()
+
+
+def where(*ignored):
+    return rpc.get_worker_info().name
+
+
+def rank():
+    return rpc.get_worker_info().id
+
+
+def fail_at(name):
+    if where() == name:
+        raise KeyError(name)
+    return name
+
+
+def hold_at(names):
+    return hold() if where() in names else where()
+
+
+async def later(value):
+    await asyncio.sleep(0)
+    return value
+
+
+@rpc.functions.async_execution
+def from_next(value):
+    return rpc.rpc_async(f"w{(rank() + 1) % len(NAMES)}", str, (value,))
+
+
+def add_in_place(array):
+    array += 1
+    return array
+
+
+def caller():
+    return rpc.current_call().caller.name
+
+
+def test_every_worker_answers_on_every_lane(lanes):
+    with in_process_cluster(*NAMES[:7], make_lane=lanes) as agents, agents[2].use():
+        for _ in range(3):
+            values = rpc.mesh().call(where)
+            assert list(values) == NAMES[:7]
+        big = np.arange(100_000.0)  # a large frame
+        for array in rpc.mesh().call(add_in_place, (big,)):
+            np.testing.assert_array_equal(array, np.arange(1.0, 100_001.0))
+        assert big[0] == 0.0
+
+
+def test_arguments_are_pickled_once_and_at_most_four_requests_leave(workers):
+    Counted.pickled = 0
+    before = workers[0].caller.table.sent
+    assert list(rpc.mesh(NAMES[1:]).call(where, (Counted(),))) == NAMES[1:]
+    assert Counted.pickled == 1
+    assert workers[0].caller.table.sent - before == 4
+    sent = [worker.caller.table.sent for worker in workers]
+    assert max(sent) <= 4 and sum(sent) == len(NAMES) - 1
+
+
+def test_results_are_found_by_worker_place_and_coordinates(workers):
+    mesh = rpc.mesh(NAMES[:6], shape={"host": 2, "rank": 3})
+    values = mesh.call(where)
+    assert values["w4"] == values[rpc.get_worker_info("w4")] == values[4] == values[1, 1] == "w4"
+    assert values.at(host=1, rank=-1) == "w5"
+    assert [info.name for info, value in values.items() if value == info.name] == NAMES[:6]
+    assert len(values) == 6 and values.done() and values.ready() == list(mesh)
+    for wrong, error in [("w7", UnknownWorkerError), (6, ArgumentIndexError), (1.5, ArgumentKindError)]:
+        with pytest.raises(error):
+            values[wrong]
+
+
+def test_a_mesh_is_sliced_by_the_names_of_its_dimensions(workers):
+    mesh = rpc.mesh(NAMES[:8], shape={"host": 2, "rank": 4})
+    assert [info.name for info in mesh.at(host=1)] == ["w4", "w5", "w6", "w7"]
+    assert [info.name for info in mesh.at(rank=2)] == ["w2", "w6"]
+    part = mesh.at(rank=slice(1, 3))
+    assert part.shape == {"host": 2, "rank": 2}
+    assert [info.name for info in part] == ["w1", "w2", "w5", "w6"]
+    assert list(mesh.at(host=0, rank=3).call(where)) == ["w3"]
+    assert "w3" in mesh and "w9" not in mesh and mesh.choose() in list(mesh)
+
+
+def test_a_role_is_a_name_and_a_number():
+    with in_process_cluster("ps", "trainer0", "trainer1", "trainers0") as agents, agents[0].use():
+        assert [info.name for info in rpc.mesh(role="trainer")] == ["trainer0", "trainer1"]
+        assert [info.name for info in rpc.mesh(role="ps")] == ["ps"]
+        with pytest.raises(ArgumentValueError, match="'evaluator'"):
+            rpc.mesh(role="evaluator")
+
+
+def test_errors_of_functions_are_by_name_and_the_others_are_values(workers):
+    values = rpc.mesh().call(fail_at, ("w7",))
+    assert {name: type(error) for name, error in values.errors().items()} == {"w7": KeyError}
+    assert "w7" in str(values["w7"].__cause__)
+    assert sum(value == "w7" for value in values) == len(NAMES) - 1
+    with pytest.raises(KeyError):
+        values.values()
+
+
+def test_coroutines_futures_and_lambdas(workers):
+    mesh = rpc.mesh()
+    assert mesh.call(later, (3,)).values() == [3] * len(NAMES)
+    assert mesh.call(from_next, (4,)).values() == ["4"] * len(NAMES)
+    assert mesh.call(lambda number: number + 1, kwargs={"number": 1}).values() == [2] * len(NAMES)
+    assert rpc.mesh(["w3"]).call(caller).values() == ["w0"]
+
+
+def test_tensors_numbers_and_objects_arrive_whole(workers):
+    given = {"tensor": tg.arange(4), "list": [1, "two", None], "array": np.eye(2)}
+    for value in rpc.mesh().call(dict, (given,)):
+        assert value["list"] == given["list"]
+        np.testing.assert_array_equal(value["array"], np.eye(2))
+        assert value["tensor"].tolist() == [0, 1, 2, 3]
+
+
+def test_each_worker_gets_its_part(workers):
+    mesh = rpc.mesh()
+    assert mesh.call(pow, (rpc.scattered(range(23)), 2)).values() == [number**2 for number in range(23)]
+    parts = mesh.call(tg.clone, (rpc.sharded(tg.arange(50).reshape(2, 25), dim=1),)).values()
+    assert [part.shape[1] for part in parts] == [2, 2] + [1] * 21
+    assert tg.cat(parts, dim=1).tolist() == tg.arange(50).reshape(2, 25).tolist()
+    names = mesh.call("{}{first}".format, ("a",), {"first": rpc.scattered(NAMES)}).values()
+    assert names == ["a" + name for name in NAMES]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: rpc.mesh([]), ArgumentValueError, "at least one"),
+        (lambda: rpc.mesh(["w1", "w2", 1]), ArgumentValueError, "'w1' is in the mesh twice"),
+        (lambda: rpc.mesh("w1"), ArgumentKindError, r"\['w1'\]"),
+        (lambda: rpc.mesh(["nobody"]), UnknownWorkerError, "nobody"),
+        (lambda: rpc.mesh(shape={"a": 5}), ArgumentValueError, "5 places, and the mesh 23"),
+        (lambda: rpc.mesh(shape={"a": 23.0}), ArgumentKindError, "23.0"),
+        (lambda: rpc.mesh(shape=[23]), ArgumentKindError, "names the dimensions"),
+        (lambda: rpc.mesh().at(host=0), ArgumentValueError, "no dimension 'host'"),
+        (lambda: rpc.mesh().at(worker=23), ArgumentIndexError, "23 places"),
+        (lambda: rpc.mesh().at(worker=slice(3, 3)), ArgumentValueError, "no worker"),
+        (lambda: rpc.mesh().at(worker="w1"), ArgumentKindError, "'w1'"),
+        (lambda: rpc.mesh().call(3), TypeError, "something to call"),
+        (lambda: rpc.mesh().call(abs, 3), TypeError, "args must be a tuple"),
+        (lambda: rpc.mesh().call(abs, (rpc.scattered([1, 2]),)), ArgumentValueError, "2 values, and the mesh 23"),
+        (lambda: rpc.mesh().call(abs, (rpc.sharded(tg.ones(22)),)), ArgumentValueError, "length 22"),
+        (lambda: rpc.sharded(3), ArgumentKindError, "one dimension"),
+        (lambda: rpc.sharded(tg.ones(3), dim=1), ArgumentValueError, "dim=1"),
+        (lambda: rpc.mesh().call(abs, (1,), timeout=-2), ValueError, "timeout"),
+        (
+            lambda: rpc.mesh().call(len, ([rpc.scattered(range(23))],)),
+            SerializationError,
+            "arguments of calls on a mesh",
+        ),
+        (lambda: rpc.mesh().call_async(hold).wait(any=24), ArgumentValueError, "1 to 23"),
+    ],
+)
+def test_bad_input_is_told_at_the_caller(workers, make, error, text):
+    GATE.set()
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_what_cannot_be_pickled_is_told_once_and_nothing_is_sent(workers):
+    before = workers[0].caller.table.sent
+    with pytest.raises(SerializationError, match="argument 0"):
+        rpc.mesh().call(where, (threading.Lock(),))
+    assert workers[0].caller.table.sent == before
+
+
+def test_a_result_that_cannot_be_sent_is_an_error_of_its_worker(workers):
+    values = rpc.mesh(NAMES[:3]).call(threading.Lock)
+    assert {type(error) for error in values} == {SerializationError}
+
+
+def test_lost_workers_lose_their_own_results_only(workers):
+    for number in (1, 2, 8, 22):  # heads, an inner worker, a leaf
+        workers[number].close("it is lost")
+    values = rpc.mesh(NAMES).call(where)
+    assert {name: type(error) for name, error in values.errors().items()} == dict.fromkeys(
+        ["w1", "w2", "w8", "w22"], WorkerLostError
+    )
+    assert all(name in str(error) for name, error in values.errors().items())
+    assert [value for value in values if isinstance(value, str)] == [
+        name for name in NAMES if name not in values.errors()
+    ]
+
+
+ran = []
+
+
+def note_and_hold():
+    ran.append(where())
+    hold()
+    return where()
+
+
+def test_a_worker_lost_during_the_call_has_its_children_adopted(workers, closed_gate):
+    ran.clear()
+    values = rpc.mesh(NAMES).call_async(note_and_hold)
+    until(lambda: len(ran) == len(NAMES))
+    for number in (1, 3):
+        workers[number].close("it is lost")
+    GATE.set()
+    values.wait(timeout=30)
+    assert values.errors().keys() == {"w1", "w3"}
+    assert sorted(ran) == sorted(NAMES), "a function ran twice, or not at all"
+
+
+def test_results_come_before_slow_workers_answer(workers, closed_gate):
+    values = rpc.mesh(NAMES).call_async(hold_at, (["w1", "w12"],))
+    values.wait(any=len(NAMES) - 2, timeout=20)
+    assert not values.done()
+    assert values["w2"] == "w2" and values["w13"] == "w13"
+    with pytest.raises(TimeoutError):
+        values.wait(timeout=0.01)
+    GATE.set()
+    assert values.wait(timeout=20)["w1"] == 1
+
+
+def test_a_timeout_costs_the_results_that_are_missing_only(workers, closed_gate):
+    values = rpc.mesh(NAMES).call(hold_at, (["w1", "w12"],), timeout=1.0)
+    assert {name: type(error) for name, error in values.errors().items()} == dict.fromkeys(
+        ["w1", "w12"], RpcTimeoutError
+    )
+    assert "'w12'" in str(values["w12"])
+
+
+def hold_until_cancelled():
+    ran.append(where())
+    call = rpc.current_call()
+    call.cancellation.wait(20)
+    ran.remove(where())
+    return call.cancelled
+
+
+def test_a_cancel_reaches_every_worker(workers):
+    ran.clear()
+    values = rpc.mesh(NAMES).call_async(hold_until_cancelled)
+    until(lambda: len(ran) == len(NAMES))
+    assert values.cancel() and not values.cancel()
+    assert {type(error) for error in values} == {RpcCancelledError}
+    until(lambda: not ran)
+
+
+def test_results_are_forgotten_when_the_call_is_over(workers):
+    values = rpc.mesh(NAMES).call(where)
+    assert list(values) == NAMES
+    kept = [worker.part(MeshCalls)._served for worker in workers]
+    assert sum(len(calls) for each in kept for calls in each.values()) == len(NAMES)
+    until(lambda: not any(calls for each in kept for calls in each.values()))
+    assert not workers[0].part(MeshCalls)._made
+
+
+def nested():
+    return sum(value == "w5" for value in rpc.mesh(NAMES[5:]).call(where))
+
+
+def test_calls_inside_calls(workers):
+    assert rpc.mesh(NAMES[:6]).call(nested).values() == [1] * 6
+
+
+def test_a_value_mesh_is_awaited(workers):
+    async def main():
+        return list(await rpc.mesh().call_async(where))
+
+    assert asyncio.run(main()) == NAMES
+
+
+def test_references_travel_through_the_tree(workers):
+    reference = rpc.RRef(41)
+    assert rpc.mesh().call(rpc.RRef.to_here, (reference,)).values() == [41] * len(NAMES)
+    references = rpc.mesh().call(rpc.RRef, (rpc.scattered(range(len(NAMES))),)).values()
+    assert [each.owner_name() for each in references] == NAMES
+    assert [each.to_here() for each in references] == list(range(len(NAMES)))
+
+
+def test_gradients_are_added_up_on_the_way_back(workers):
+    weight = tg.ones(3, requires_grad=True)
+    with tg.autograd_dist.context() as context:
+        losses = rpc.mesh().call(tg.mul, (weight, rpc.scattered([float(number) for number in range(23)]))).values()
+        tg.autograd_dist.backward(context, [sum(loss.sum() for loss in losses)])
+        assert tg.autograd_dist.get_gradients(context)[weight].tolist() == [253.0] * 3
