@@ -10,7 +10,7 @@ from .tree import Member, Subtree
 
 REQUEST = struct.Struct(
     "<QQQIIBBH"
-)  # caller, id, ids below are over; position, members; fold, parts; bytes of the name
+)  # caller, id, ids below are over; position, members; folds, parts; bytes of the name
 MEMBER = struct.Struct("<II")
 ANSWER_HEAD = struct.Struct("<?I")  # whether there are more, number of results
 MESSAGE = struct.Struct("<BQQ")  # kind, caller, id
@@ -26,7 +26,7 @@ class RequestHead(NamedTuple):
         id: number of the call there, counting up.
         over: calls of lower numbers are over.
         held: how many of the receiver's results the sender has.
-        fold: how results are added up; 0 for not at all.
+        folds: whether results are added up on the way.
         parts: whether the bodies after the first are parts of scattered arguments, one for each member.
         name: of the function, for people.
         subtree: the receiver and the members below it.
@@ -36,7 +36,7 @@ class RequestHead(NamedTuple):
     id: int
     over: int
     held: int
-    fold: int
+    folds: bool
     parts: bool
     name: str
     subtree: Subtree
@@ -45,20 +45,20 @@ class RequestHead(NamedTuple):
         """Return it as bytes."""
         name = self.name.encode()[:1000]
         first = REQUEST.pack(
-            self.caller, self.id, self.over, self.held, len(self.subtree), self.fold, self.parts, len(name)
+            self.caller, self.id, self.over, self.held, len(self.subtree), self.folds, self.parts, len(name)
         )
         return b"".join((first, name, *[MEMBER.pack(*member) for member in self.subtree]))
 
     @classmethod
     def decode(cls, data: bytes) -> RequestHead:
         """Return the head that ``encode`` encoded."""
-        caller, number, over, held, count, fold, parts, length = REQUEST.unpack_from(data)
+        caller, number, over, held, count, folds, parts, length = REQUEST.unpack_from(data)
         start = REQUEST.size + length
         members = [Member(*row) for row in MEMBER.iter_unpack(data[start:])]
         if len(members) != count or not members:
             raise ValueError(f"a mesh call has {len(members)} members, its head says {count}")
         name = data[REQUEST.size : start].decode(errors="replace")
-        return cls(caller, number, over, held, fold, bool(parts), name, tuple(members))
+        return cls(caller, number, over, held, bool(folds), bool(parts), name, tuple(members))
 
 
 def encode_answer(indexes: Sequence[int], more: bool) -> bytes:

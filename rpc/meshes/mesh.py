@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import ArgumentKindError, ArgumentValueError
@@ -14,6 +15,8 @@ from ..lanes.addresses import host_of
 from ..links.worker_info import WorkerInfo
 from ..options import UNSET_RPC_TIMEOUT
 from .mesh_calls import MeshCalls
+from .reduced_value import ReducedValue
+from .reducing import check_reduction
 from .scattering import take_parts
 from .shapes import check_shape, places
 from .tree import plant
@@ -135,7 +138,8 @@ class Mesh:
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
         timeout: float = UNSET_RPC_TIMEOUT,
-    ) -> ValueMesh[Any]:
+        reduce: str | None = None,
+    ) -> Any:
         """Run ``func(*args, **kwargs)`` on every worker, and return the results when all are there.
 
         Arguments are pickled once, and at most four messages with them leave this worker; the others are sent by workers of
@@ -148,12 +152,16 @@ class Mesh:
             kwargs: keyword arguments, likewise.
             timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever. A worker that has not answered then
                 has an ``RpcTimeoutError`` in the place of its result; results that came in time are kept.
+            reduce: ``"sum"``, ``"mean"`` or ``"cat"``: return one value instead of a ``ValueMesh``. Sums of tensors, arrays
+                and numbers, or of lists, tuples and dictionaries of them, are added up on the way, always in the same order:
+                the same workers give the same bits. ``"cat"`` concatenates tensors and arrays along their first dimension,
+                or lists. All are differentiable. If a worker fails, its error is raised.
 
         Raises:
             SerializationError: an argument cannot be sent; the message names it. Nothing was sent.
             ArgumentValueError: a scattered argument has not as many parts as the mesh has workers.
         """
-        return self.call_async(func, args, kwargs, timeout).wait()
+        return self.call_async(func, args, kwargs, timeout, reduce).wait()
 
     def call_async(
         self,
@@ -161,12 +169,16 @@ class Mesh:
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
         timeout: float = UNSET_RPC_TIMEOUT,
-    ) -> ValueMesh[Any]:
+        reduce: str | None = None,
+    ) -> Any:
         """Do what ``call`` does, and return at once: each use of the ``ValueMesh`` waits for the results that it needs.
 
+        With ``reduce`` this returns a ``Future`` of the one value.
+
         Args:
-            func, args, kwargs, timeout: as for ``call``.
+            func, args, kwargs, timeout, reduce: as for ``call``.
         """
+        fold = check_reduction(reduce)
         agent, peers = self._agent, self._peers
         # The function travels by name only if every worker can find it, and by value only if every worker can read that.
         strict = next((peer for peer in peers if not peer.same_main), peers[0])
@@ -177,9 +189,14 @@ class Mesh:
         codec, same = agent.codec, strict.same_main
         content = codec.pack_content((function, given, named), same, versions, label_parts)
         parts = {place: codec.pack_content(row, same, versions, _label_part) for place, row in enumerate(rows)}
-        values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, codec, agent.caller.call_back)
         subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number)
-        values.future.canceller = agent.part(MeshCalls).begin(subtrees, content, parts, seconds, name, values)
+        begin = partial(agent.part(MeshCalls).begin, subtrees, content, parts, seconds, name)
+        if fold:
+            reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)
+            reduced.future.canceller = begin(reduced, reduced.folds)
+            return reduced.future
+        values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, codec, agent.caller.call_back)
+        values.future.canceller = begin(values)
         return values
 
 

@@ -35,6 +35,15 @@ class Sink(Protocol):
         """Add results with their places in the mesh; one may come twice."""
         ...
 
+    def complete(self, results: Sequence[tuple[int, Content]], context: contextvars.Context) -> None:
+        """Note that the call is complete: with all results, or those of subtrees if they were added up.
+
+        Args:
+            results: with their places in the mesh.
+            context: of the code that made the call.
+        """
+        ...
+
 
 class Owner(Protocol):
     """Mesh calls of the agent (``MeshCalls``), as one of them sees them."""
@@ -176,11 +185,9 @@ class MeshCall:
             self.request.cancel()
         with self._lock:
             instructions = self.relay.end()
-        for instruction in instructions:
-            if isinstance(instruction, ForgetCall):
-                self._forget(instruction.heads, tell)
+        self._carry_out(instructions, tell)
 
-    def _carry_out(self, instructions: list[Instruction]) -> None:
+    def _carry_out(self, instructions: list[Instruction], tell: bool = True) -> None:
         for instruction in instructions:
             match instruction:
                 case AskChild(subtree, held):
@@ -193,7 +200,7 @@ class MeshCall:
                 case RefuseParent(parent):
                     parent.fail(RpcCancelledError(f"the call of {self.head.name} is over"))
                 case ForgetCall(heads):
-                    self._forget(heads, True)
+                    self._forget(heads, tell)
 
     # -- children
 

@@ -11,11 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcCancelledError, RpcError, SerializationError
+from ...core.futures import attempt
 from ..wire.bundle import Bundle, Content
 from ..wire.messages import Method, Topic
 from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release
 from .mesh_call import Key, MeshCall, Sink
 from .own_part import run_part
+from .reducing import summed
 from .relaying import Relaying
 from .tree import Subtree, children, split
 
@@ -63,6 +65,7 @@ class MeshCalls:
         seconds: float,
         name: str,
         sink: Sink,
+        folds: bool = False,
     ) -> MeshCall:
         """Send a call to the workers of some subtrees.
 
@@ -73,17 +76,18 @@ class MeshCalls:
             seconds: its time-out; 0 for none.
             name: of the function, for people.
             sink: takes the results.
+            folds: results are added up on the way.
         """
         self.agent.state.check_open()
         clock = self.agent.timers.program
         with self._lock:
             number = next(self._ids)
             self._next = number + 1
-            head = RequestHead(self.agent.number, number, 0, 0, 0, bool(parts), name, ())
+            head = RequestHead(self.agent.number, number, 0, 0, folds, bool(parts), name, ())
             made = MeshCall(
                 self,
                 head,
-                Relaying(None, subtrees),
+                Relaying(None, subtrees, folds),
                 call,
                 parts,
                 clock.now() + seconds if seconds else 0.0,
@@ -200,7 +204,7 @@ class MeshCalls:
         return made
 
     def _new(self, head: RequestHead, bundle: Bundle, request: ServerCall, context: contextvars.Context) -> MeshCall:
-        relay: Relaying[Content] = Relaying(head.subtree[0].place, children(head.subtree))
+        relay: Relaying[Content] = Relaying(head.subtree[0].place, children(head.subtree), head.folds)
         indexes = [member.place for member in head.subtree] if head.parts else []
         parts = dict(zip(indexes, bundle.contents[1:]))
         made = MeshCall(self, head, relay, bundle.contents[0], parts, request.deadline, context)
@@ -217,8 +221,23 @@ class MeshCalls:
             more: there will be others.
         """
         if call.sink is not None:
+            call.sink.complete(results, call.context)
             self._finish(call)
-            return
+        elif call.head.folds and len(results) > 1:
+            self.agent.threads.run_later(partial(call.context.copy().run, self._answer_folded, call, parent, results))
+        else:
+            self._answer(parent, results, more)
+
+    def _answer_folded(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]]) -> None:
+        """Answer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
+        codec, place = self.agent.codec, call.head.subtree[0].place
+        total, problem = attempt(
+            lambda: summed([codec.open(content.message()) for _, content in sorted(results, key=lambda each: each[0])])
+        )
+        content = self.pack_result(call, total) if problem is None else self.pack_failed(problem)
+        self._answer(parent, [(place, content)], False)
+
+    def _answer(self, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
         fitting = self._fitting(results)
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
         bundle = Bundle(head, [content for _, content in fitting])

@@ -52,7 +52,7 @@ RELAY_TRANSITIONS: dict[tuple[RelayState, RelayEvent], tuple[RelayState, tuple[R
     (WORKING, RelayEvent.HURRY): (UNASKED, (_ANSWER,)),
     (WORKING, RelayEvent.LAST): (COMPLETE, (_ANSWER,)),
     (WORKING, RelayEvent.PARENT_LOST): (UNASKED, (_LEAVE,)),
-    (WORKING, RelayEvent.END): (ENDED, (_FORGET,)),
+    (WORKING, RelayEvent.END): (ENDED, (_LEAVE, _FORGET)),
     (UNASKED, RelayEvent.ASK): (WORKING, (_TAKE,)),
     (UNASKED, RelayEvent.HURRY): (UNASKED, ()),
     (UNASKED, RelayEvent.LAST): (COMPLETE, ()),
@@ -263,7 +263,7 @@ class Relaying(Generic[R]):
 
     def _instruction(self, action: RelayAction) -> Instruction:
         if action is _FORGET:
-            heads, self._branches, self._parent = list(self._branches), {}, None
+            heads, self._branches = list(self._branches), {}
             self.results.clear()
             return ForgetCall(heads)
         parent, self._parent = self._parent, None

@@ -13,6 +13,8 @@ from ..wire.failures import rebuild_failure
 from .shapes import place_of
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
     from ..calls.codec import Codec
     from ..wire.bundle import Content
 
@@ -72,6 +74,14 @@ class ValueMesh(Generic[T]):
             complete_once(future)
         if complete and (callbacks := self.future.try_finish(self)):
             self._call_back(callbacks)
+
+    def complete(self, results: Sequence[tuple[int, Content]], context: Context) -> None:
+        """Do nothing: ``add`` has all results; for the call.
+
+        Args:
+            results: all results.
+            context: of the code that made the call.
+        """
 
     def _has(self, place: int, count: int) -> bool:
         return self._count >= count if place < 0 else self._contents[place] is not None

@@ -326,3 +326,84 @@ def test_gradients_are_added_up_on_the_way_back(workers):
         losses = rpc.mesh().call(tg.mul, (weight, rpc.scattered([float(number) for number in range(23)]))).values()
         tg.autograd_dist.backward(context, [sum(loss.sum() for loss in losses)])
         assert tg.autograd_dist.get_gradients(context)[weight].tolist() == [253.0] * 3
+
+
+def rank_of(scale, make):
+    return make(scale * rank())
+
+
+def rank_held(names):
+    return hold() if where() in names else rank()
+
+
+def at_rank(rank, value):
+    if rpc.get_worker_info().id == rank:
+        raise KeyError(rank)
+    return value
+
+
+def test_sums_and_means_come_back_as_one_value(workers):
+    mesh, total = rpc.mesh(), sum(range(23))
+    assert mesh.call(rank, reduce="sum") == total
+    assert mesh.call(rank, reduce="mean") == total / 23
+    assert mesh.call(rank_of, (2.0, np.float64), reduce="sum") == 2 * total
+    assert rpc.mesh(["w5"]).call(rank, reduce="sum") == 5
+    pair = mesh.call(lambda: {"rank": tg.full((2,), float(rank())), "one": (1, [np.ones(3)])}, reduce="sum")
+    assert pair["rank"].tolist() == [total, total] and pair["one"][0] == 23
+    np.testing.assert_array_equal(pair["one"][1][0], np.full(3, 23.0))
+    assert mesh.call_async(rank, reduce="sum").wait() == total
+
+
+def test_concatenation_is_in_the_order_of_the_mesh(workers):
+    mesh = rpc.mesh(NAMES[::-1])
+    assert mesh.call(lambda: [where()], reduce="cat") == NAMES[::-1]
+    assert mesh.call(lambda: tg.full((1,), rank()), reduce="cat").tolist() == list(range(23))[::-1]
+    np.testing.assert_array_equal(mesh.call(lambda: np.full(1, rank()), reduce="cat"), np.arange(23)[::-1])
+
+
+def test_the_bits_of_a_sum_repeat(workers):
+    values = np.random.default_rng(1).standard_normal((23, 100)).astype(np.float32)
+    sums = [rpc.mesh().call(np.copy, (rpc.scattered(values),), reduce="sum").tobytes() for _ in range(10)]
+    assert len(set(sums)) == 1
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "cat"])
+def test_a_failed_worker_fails_a_reduction_by_name(workers, reduce):
+    for failing in (0, 1, 12, 22):
+        with pytest.raises(KeyError, match=str(failing)):
+            rpc.mesh().call(at_rank, (failing, [1.0] if reduce == "cat" else 1.0), reduce=reduce)
+    workers[13].close("it is lost")
+    with pytest.raises(WorkerLostError, match="'w13'"):
+        rpc.mesh(NAMES).call(rank, reduce=reduce)
+
+
+def test_wrong_reductions_are_told(workers):
+    with pytest.raises(ArgumentValueError, match="'max'"):
+        rpc.mesh().call(rank, reduce="max")
+    with pytest.raises(RuntimeError, match="type int cannot be concatenated"):
+        rpc.mesh().call(abs, (1,), reduce="cat")  # numbers are not concatenated
+    with pytest.raises(RuntimeError, match="cannot be added up"):
+        rpc.mesh().call(where, reduce="sum")
+
+
+def test_a_reduction_is_given_up(workers, closed_gate):
+    future = rpc.mesh(NAMES).call_async(rank_held, (["w1", "w12"],), reduce="sum")
+    assert future.cancel()
+    with pytest.raises(RpcCancelledError):
+        future.wait(timeout=20)
+    GATE.set()
+    with pytest.raises(RpcTimeoutError):
+        GATE.clear()
+        rpc.mesh(NAMES).call(rank_held, (["w7"],), reduce="sum", timeout=0.5)
+    GATE.set()
+    until(lambda: not any(worker.server.serving for worker in workers))
+
+
+@pytest.mark.parametrize(("reduce", "scale"), [("sum", 1.0), ("mean", 1 / 23), ("cat", 1.0)])
+def test_reductions_are_differentiable(workers, reduce, scale):
+    weight = tg.ones(3, requires_grad=True)
+    with tg.autograd_dist.context() as context:
+        loss = rpc.mesh().call(tg.mul, (weight, rpc.scattered([float(number) for number in range(23)])), reduce=reduce)
+        tg.autograd_dist.backward(context, [loss.sum()])
+        gradient = tg.autograd_dist.get_gradients(context)[weight]
+        np.testing.assert_allclose(gradient.numpy(), np.full(3, 253.0 * scale), rtol=1e-6)
