@@ -63,6 +63,12 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, text: TextEl
     return domain.resolve_xref(env, node["refdoc"], app.builder, "class", path, node, text)
 
 
+def shorten(app: Sphinx, what: str, name: str, value: Any, options: Any, *signature: str | None) -> Any:
+    """Write the names of aliases in a signature, not the objects by which autodoc keeps them; ``None`` changes nothing."""
+    texts = [re.sub(r"TypeAliasForwardRef\('(.+?)'\)", r"\1", text or "") for text in signature]
+    return tuple(texts) if texts != [text or "" for text in signature] else None
+
+
 def unlink(app: Sphinx, document: document) -> None:
     """Take the links from Python's own types: ``float`` in a signature is not the dtype ``telegrad.float``."""
     for link in list(document.findall(pending_xref)):
@@ -82,6 +88,7 @@ def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: l
 def setup(app: Sphinx) -> None:
     """Write the pages of the reference, and show pictures that only GitHub draws as their text."""
     reference.write(FOLDER / "api")
+    app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-read", unlink)
     app.connect("missing-reference", resolve)
     app.connect("autodoc-process-docstring", escape, priority=900)  # after napoleon
