@@ -14,7 +14,7 @@ PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo guests docs docs-test test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
+.PHONY: demo guests dist docs docs-test test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
 
 # $(call install,EXTRAS): with the optional ones, or with those of them that can be installed.
 define install
@@ -30,6 +30,10 @@ endef
 
 .venv/docs: pyproject.toml
 	$(call install,test$(comma)examples$(comma)docs)
+	@touch .venv/installed $@
+
+.venv/release: pyproject.toml
+	$(call install,test$(comma)examples$(comma)release)
 	@touch .venv/installed $@
 
 .venv/dev: pyproject.toml
@@ -99,6 +103,11 @@ docs: .venv/docs           ## the site, in docs/_build/html; warnings are errors
 
 docs-test: .venv/installed ## the programs and commands of every page; `make test` runs them too
 	@$(BIN)/python -m pytest $(PARALLEL) tests/package/test_docs_*.py $(TESTS)
+
+PYTHONS ?=# interpreters; without, each python3.10 to python3.14 on the path
+
+dist: .venv/release        ## wheel, source archive and list of components of the last commit, checked, in dist/
+	@$(BIN)/python -m telegrad.tools.release $(if $(PYTHONS),--python $(PYTHONS))
 
 proto: .venv/dev           ## regenerate proto/*_pb2.py and their stubs
 	@$(BIN)/python proto/generate.py
