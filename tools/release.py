@@ -28,9 +28,7 @@ MINORS = range(10, 15)  # of Python 3
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build and check a release; the exit code is 1 if two builds differ or a check fails."""
     parser = argparse.ArgumentParser(prog="python -m telegrad.tools.release", description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--python", nargs="*", help="interpreters to install with (default: python3.10 to python3.14)"
-    )
+    parser.add_argument("--python", nargs="*", help="interpreters to install with (default: python3.10 to python3.14)")
     options = parser.parse_args(arguments)
     found = options.python or [path for minor in MINORS if (path := shutil.which(f"python3.{minor}"))]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """Link to a worker: its states, the table of its transitions, and all retries of sessions.
 
-``LINK_TRANSITIONS`` is the whole behaviour of a link. ``docs/design/rpc.md`` has the same table, and a test compares the two.
+``LINK_TRANSITIONS`` is the whole behaviour of a link. ``docs/design/rpc_connections.md`` has the same table; a test compares
+them.
 Three things are tried again, and nothing else is:
 
 * A session that ended is dialed again: at once, then after pauses that grow with each failure (``Link.redial_at``).

@@ -36,8 +36,9 @@ def test_links_lead_somewhere(page):
 
 @PAGES
 def test_files_exist(page, tracked):
-    """A path is relative to the repository, to the page, or to the package that the page is about; a name is some file's."""
-    places = [ROOT, (ROOT / page).parent, ROOT / Path(page).stem]
+    """A path is relative to the repository, to the page, or to the package that the page is about (rpc_members.md: rpc)."""
+    stem = Path(page).stem
+    places = [ROOT, (ROOT / page).parent, ROOT / stem, ROOT / stem.partition("_")[0]]
     named = {name for name in re.findall(r"`([^`\n]+)`", prose(page)) if PATH.fullmatch(name)} - MADE
     assert {
         name for name in named if name not in tracked and not any((place / name).exists() for place in places)

@@ -16,7 +16,7 @@ from telegrad.rpc.links.link import (
     LinkState,
 )
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc_connections.md"
 LENGTH = 5  # of the sequences of events: some 4,000
 
 
@@ -32,7 +32,7 @@ def test_the_page_has_the_table_of_the_code():
     rows = [["state", *(event.value for event in LinkEvent)], ["---"] * (1 + len(LinkEvent))]
     lines = [f"| {' | '.join(rows[0])} |", f"|{'|'.join(rows[1])}|"]
     lines += [f"| {state.value} |{'|'.join(cell(state, event) for event in LinkEvent)}|" for state in LinkState]
-    assert "\n".join(lines) in PAGE.read_text(), "the table in rpc.md must be:\n" + "\n".join(lines)
+    assert "\n".join(lines) in PAGE.read_text(), "the table in rpc_connections.md must be:\n" + "\n".join(lines)
 
 
 def test_the_page_has_the_arrows_of_the_code():
@@ -41,7 +41,7 @@ def test_the_page_has_the_arrows_of_the_code():
         if state is not then:
             arrows.setdefault((state, then), []).append(event.value)
     lines = [f"    {one.name} --> {other.name}: {', '.join(events)}" for (one, other), events in arrows.items()]
-    assert "\n".join(lines) in PAGE.read_text(), "the picture in rpc.md must be:\n" + "\n".join(lines)
+    assert "\n".join(lines) in PAGE.read_text(), "the picture in rpc_connections.md must be:\n" + "\n".join(lines)
 
 
 @pytest.mark.parametrize(
