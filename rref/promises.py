@@ -46,8 +46,7 @@ def mark_promises(message: Outgoing) -> None:
 
 def promised_places(message: Incoming) -> list[int]:
     """Return the places of the references that stand for their values, in the table of a message that arrived."""
-    extra = message.extras.get(PROMISE_EXTRA)
-    return [] if extra is None else [place for (place,) in PLACE.iter_unpack(extra)]
+    return [place for (place,) in PLACE.iter_unpack(message.extras[PROMISE_EXTRA])]
 
 
 class PromiseInterceptor(Interceptor):

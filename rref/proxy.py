@@ -45,20 +45,23 @@ def refuse_attribute(reference: Any, name: str) -> NoReturn:
 
 
 class MethodOf:
-    """Method of the value of a reference, looked up at the owner. It can be sent, and the value stays at its owner."""
+    """Method of the value of a reference. It can be sent to the owner, where the value takes the place of the reference.
 
-    def __init__(self, reference: Any, name: str) -> None:
-        self.reference = reference
+    Args:
+        value: stands for the value at the sender, and is the value at the owner.
+        name: name of the method.
+        text: what errors call the value.
+    """
+
+    def __init__(self, value: Any, name: str, text: str) -> None:
+        self.value = value
         self.name = name
         self.profiled_as = name
-        self.__qualname__ = f"{reference}.{name}"  # name in errors
+        self.__qualname__ = f"{text}.{name}"  # name in errors
 
     @property
     def _telegrad_async_execution(self) -> bool:
-        return is_async_execution(self._find())
+        return is_async_execution(getattr(self.value, self.name))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._find()(*args, **kwargs)
-
-    def _find(self) -> Any:
-        return getattr(self.reference.local_value(), self.name)
+        return getattr(self.value, self.name)(*args, **kwargs)

@@ -30,7 +30,7 @@ from .context import REFERENCE_EXTRA, RRefContext
 from .ids import GlobalId
 from .numbers import ReferenceMethod
 from .plain import is_plain
-from .promises import PromisedValue, mark_promises, promised_places
+from .promises import PROMISE_EXTRA, PromisedValue, mark_promises, promised_places
 from .rref import RRef
 from .transfers import ReferenceTransfer, decode_transfer, encode_transfer
 
@@ -86,12 +86,18 @@ class ReferenceInterceptor(Interceptor):
         attached.waits_for = [
             fork.settled for fork in transfer.forks if fork.owner != self.context.me and not fork.settled.done()
         ]
-        if transfer.adopted and (places := promised_places(message)):
+        if not transfer.adopted:
+            return False
+        if message.method == ReferenceMethod.METHOD and (value := transfer.value) is not None and not value.done():
+            attached.values = [value]
+        if PROMISE_EXTRA in message.extras:
+            places = promised_places(message)
             attached.awaited = [PromisedValue(self.context, attached.references[place]) for place in places]
             for place, promised in zip(places, attached.awaited):
                 attached.references[place] = promised
-            attached.waits_for += [promised.future for promised in attached.awaited]
-        return transfer.adopted
+            attached.values = [*attached.values, *(promised.future for promised in attached.awaited)]
+        attached.waits_for += attached.values
+        return True
 
     def delivered(self, message: Outgoing) -> None:
         """Note that the receiver has adopted the references."""

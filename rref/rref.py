@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
@@ -62,7 +61,7 @@ class RRef(Generic[T]):
         trainer 6
     """
 
-    __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_made_by", "_profiling", "_released", "_type")
+    __slots__ = ("__weakref__", "_context", "_drop", "_fork", "_profiling", "_released", "_type")
 
     def __init__(self, value: T, type_hint: Any = None) -> None:
         context = current_agent().part(RRefContext)
@@ -70,15 +69,14 @@ class RRef(Generic[T]):
         self._attach(context, context.own(value))
 
     @classmethod
-    def _of(cls, context: RRefContext, fork: Fork, made_by: Any = None) -> RRef[Any]:
+    def _of(cls, context: RRefContext, fork: Fork) -> RRef[Any]:
         reference = cls.__new__(cls)
-        reference._attach(context, fork, made_by)
+        reference._attach(context, fork)
         return reference
 
-    def _attach(self, context: RRefContext, fork: Fork, made_by: Any = None) -> None:
+    def _attach(self, context: RRefContext, fork: Fork) -> None:
         self._context = context
         self._fork = fork
-        self._made_by = made_by  # the class that was called to make the value, if it was one
         self._type: type | None = None  # type of the value, once it is known
         self._profiling: Future[Any] | None = None
         self._drop = context.dropped.add
@@ -160,9 +158,10 @@ class RRef(Generic[T]):
         here: T = wait_for_value(self._context, value, Fetching(self._fork, self._context.agent))
         return here
 
-    def value_here(self) -> Future[Any] | None:
-        """Return the future of the value, complete, if this worker owns the value and it is made; else ``None``."""
-        if self._released or not self.is_owner() or self._fork.error is not None:
+    def value_here(self, to: int) -> Future[Any] | None:
+        """Return the future of a value that is made, and here; ``None`` for others, or if ``to`` is this worker's number."""
+        mine = self.is_owner() and to != self._context.me.number
+        if not mine or self._released or self._fork.error is not None:
             return None
         owned = self._context.ownership.owned.get(self._fork.rref_id)
         return owned.value if owned is not None and owned.made else None
@@ -233,13 +232,14 @@ class RRef(Generic[T]):
     def remote(self, timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
         """Return a proxy: ``rref.remote().method(...)`` runs the value's method at its owner and returns an ``RRef``.
 
-        The first such call asks the owner for the value's type, if that is not known. So it can raise ``AttributeError`` for a
-        method that the value does not have. In an event loop, which must not wait, a use of the result raises it.
+        The value may not exist yet, and nothing is asked of it: the call waits for it at the owner. So calls can be chained,
+        as in ``rref.remote().f().remote().g()``, and are all sent at once. If the value has no such method, a use of the
+        result raises ``AttributeError``.
 
         Args:
             timeout: seconds within which the method must have returned, as in ``rpc.remote``.
         """
-        return Proxy(lambda name, args, kwargs: self._remote(MethodOf(self, name), args, kwargs, timeout))
+        return Proxy(lambda name, args, kwargs: self._remote(self._method(name), args, kwargs, timeout))
 
     def stream(self, timeout: float = UNSET_RPC_TIMEOUT, *, ahead: int = STREAM_AHEAD) -> Proxy:
         """Return a proxy: ``for item in rref.stream().method(...)`` runs a generator of the value at its owner.
@@ -248,7 +248,10 @@ class RRef(Generic[T]):
             timeout: seconds that a consumer waits for each item, as in ``rpc.stream``.
             ahead: how many items may be made before they are taken, as in ``rpc.stream``.
         """
-        return Proxy(lambda name, args, kwargs: self._stream(MethodOf(self, name), args, kwargs, timeout, ahead))
+        return Proxy(lambda name, args, kwargs: self._stream(self._method(name), args, kwargs, timeout, ahead))
+
+    def _method(self, name: str) -> MethodOf:
+        return MethodOf(ValueOf(self), name, str(self))
 
     def _stream(self, method: Any, args: Any, kwargs: Any, timeout: float, ahead: int) -> Stream[Any]:
         agent = self._context.agent
@@ -256,22 +259,14 @@ class RRef(Generic[T]):
 
     def _remote(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float) -> RRef[Any]:
         self._check()
-        if not hasattr(self._type or self._made_by, method.name) and not _in_event_loop():
-            self._check_attribute(method.name, timeout)
         owner = self._context.agent.peers.at(self._fork.owner.number)
         return RRef._of(self._context, create(self._context, owner, method, args, kwargs, timeout))
-
-    def _check_attribute(self, name: str, timeout: float) -> None:
-        kind = self._get_type(timeout)
-        # An instance may have attributes that its type does not have.
-        if not hasattr(kind, name) and not self._call(_has, (self, name), {}, timeout).wait():
-            raise AttributeError(f"the value of {self}, a {kind.__qualname__}, has no attribute {name!r}")
 
     def _call_method(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float, api: str
     ) -> Future[Any]:
         if self.is_owner():
-            return self._call(MethodOf(self, name), args, kwargs, timeout, api)
+            return self._call(self._method(name), args, kwargs, timeout, api)
         self._check()
         self._fork.check()
         return call_method(self._context, self._fork, name, args, kwargs, timeout, api)
@@ -361,18 +356,6 @@ def _type_at_owner(reference: RRef[Any]) -> type:
     return type(reference.local_value())
 
 
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _has(reference: RRef[Any], name: str) -> bool:
-    return hasattr(reference.local_value(), name)
-
-
 @overload
 def remote(
     to: str | int | WorkerInfo,
@@ -431,8 +414,7 @@ def remote(
         server (3, 1)
     """
     context = current_agent().part(RRefContext)
-    made_by = func if isinstance(func, type) else None
-    return RRef._of(context, create(context, to, func, args, kwargs, timeout), made_by)
+    return RRef._of(context, create(context, to, func, args, kwargs, timeout))
 
 
 def value(reference: RRef[T]) -> T:

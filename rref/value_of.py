@@ -25,9 +25,9 @@ class ValueOf(Promise):
     def __init__(self, reference: Any) -> None:
         self.reference = reference
 
-    def known(self) -> tuple[Any] | None:
-        """Return the value in a tuple, if it is on this worker, and there."""
-        value: Future[Any] | None = self.reference.value_here()
+    def known(self, to: int) -> tuple[Any] | None:
+        """Return the value in a tuple, if it is here; not for this worker itself, whose functions get the very object."""
+        value: Future[Any] | None = self.reference.value_here(to)
         return None if value is None or value.exception() is not None else (value.value(),)
 
     def sendable_fork(self, context: RRefContext) -> Fork:

@@ -179,9 +179,9 @@ def _call(agent: Agent, call: PendingCall, futures: Ids) -> ObservedCall:
 
 def _request(agent: Agent, sender: int, call: ServerCall, calls: dict[CallKey, list[int]]) -> ObservedRequest:
     what, name = call.what[:MOST_CHARACTERS], agent.peers.name(sender)
-    promised = [each.future for each in call.attached.awaited]
-    open_ones = [each for each in call.attached.waits_for if not each.done()]
-    unconfirmed = call.state is WAITING and bool(open_ones) and not any(each in promised for each in open_ones)
+    attached = call.attached
+    unconfirmed = call.state is WAITING and any(not each.done() for each in attached.waits_for)
+    unconfirmed = unconfirmed and all(each.done() for each in attached.values)
     waits_for = calls.get((sender, call.call_id), [])
     return ObservedRequest(name, sender, call.call_id, what, call.state.name, call.cancelled, waits_for, unconfirmed)
 

@@ -84,7 +84,8 @@ class Attachments:
         arrays: at the receiver, the tensors' arrays.
         requires_grad: at the receiver, the tensors' flags.
         waits_for: at the receiver, futures that must complete before the handler of a request starts.
-        awaited: at the receiver, values that are asked for when the request is accepted. Their futures are in ``waits_for``.
+        values: at the receiver, those of ``waits_for`` that are futures of values.
+        awaited: at the receiver, values that are asked for when the request is accepted. Their futures are in ``values``.
         value: at the receiver, what an interceptor has found for the handler of a request.
         problem: at the receiver, why the body cannot be opened; empty if it can.
     """
@@ -97,6 +98,7 @@ class Attachments:
     arrays: list[Any] = NOTHING
     requires_grad: list[bool] = NOTHING
     waits_for: Sequence[Future[Any]] = NOTHING
+    values: Sequence[Future[Any]] = NOTHING
     awaited: Sequence[Awaited] = NOTHING
     value: Any = None
     problem: str = ""

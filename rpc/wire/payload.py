@@ -100,18 +100,20 @@ class PickleOutput:
         same_main: the receiver runs the same main script.
         limit: bytes of the largest message.
         versions: not empty if code cannot travel by value.
+        to: number of the receiver.
     """
 
     __slots__ = (
         "buffers", "limit", "pickled", "plain", "reference_types", "references", "same_main", "size", "tensors",
-        "versions",
+        "to", "versions",
     )  # fmt: skip
 
-    def __init__(self, reference_types: tuple[type, ...], same_main: bool, limit: int, versions: str) -> None:
+    def __init__(self, reference_types: tuple[type, ...], same_main: bool, limit: int, versions: str, to: int) -> None:
         self.reference_types = reference_types
         self.same_main = same_main
         self.limit = limit
         self.versions = versions
+        self.to = to
         self.size = 0
         self.pickled: list[Any] = []
         self.tensors: list[Tensor] = []
@@ -151,7 +153,7 @@ class PickleOutput:
             self.tensors.append(Tensor(obj if 0 not in obj.strides else np.ascontiguousarray(obj)))
             return array_at, (len(self.tensors) - 1,)
         if isinstance(obj, self.reference_types):
-            if isinstance(obj, Promise) and (known := obj.known()) is not None:
+            if isinstance(obj, Promise) and (known := obj.known(self.to)) is not None:
                 return known_value, known
             self.references.append(obj)
             return reference_at, (len(self.references) - 1,)
@@ -262,7 +264,7 @@ def pack_pickled(
     """
 
     def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> PickleOutput:
-        tables = PickleOutput(reference_types, same_main, limit, versions)
+        tables = PickleOutput(reference_types, same_main, limit, versions, message.to)
         pickler(tables).dump(part)
         return tables
 

@@ -13,6 +13,6 @@ class Promise:
 
     __slots__ = ()
 
-    def known(self) -> tuple[Any] | None:
-        """Return the value in a tuple, if this worker has it: then it is sent as it is. ``None`` if it has not."""
+    def known(self, to: int) -> tuple[Any] | None:
+        """Return the value in a tuple, if it is here and is to be sent as it is to worker number ``to``; else ``None``."""
         return None

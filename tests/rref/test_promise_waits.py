@@ -42,7 +42,9 @@ def test_the_callee_says_that_a_value_is_missing(workers, until):
     slow = rpc.remote("b", shelved)
     calls = [rpc.rpc_async(callee, Counter, (rpc.value(slow),)) for callee in "bc"]
     until(lambda: workers[2].server.waiting and workers[1].server.waiting)
-    until(lambda: sum("values that it has as arguments" in each for each in rpc.debug_info()["waiting"]) == 2)
+    until(
+        lambda: sum("the values that it needs are not there yet" in each for each in rpc.debug_info()["waiting"]) == 2
+    )
     outcome.set_result(5)
     assert [call.wait().get() for call in calls] == [5, 5]
     Shelf.kept.clear()
