@@ -38,6 +38,9 @@ from telegrad.testing.simulator.events import State
 from telegrad.testing.simulator.faults import KINDS
 from telegrad.testing.simulator.simulation import OPTIONS
 
+# A process may be killed between the call of a coroutine's function and the first step of the coroutine.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine '[a-z_]*' was never awaited:RuntimeWarning")
+
 SEEDS = range(6)
 HOSTILE = FaultPlan(
     rates={"delay": 0.01, "reorder": 0.02, "repeat": 0.02, "drop": 0.02},
