@@ -125,6 +125,7 @@ PUBLIC_MODULES = {
     "autograd_dist.extend",
     "profiler_dist.extend",
     "testing.leaks",
+    "testing.simulator",
 }
 """Interfaces beside those of the packages: for those who extend the library."""
 
