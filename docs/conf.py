@@ -76,6 +76,16 @@ def unlink(app: Sphinx, document: document) -> None:
             link.replace_self(link.children)
 
 
+def arrows(app: Sphinx, page: str, texts: list[str]) -> None:
+    """Show the arrows of a diagram of states as a table: GitHub draws them, which needs a script from a network."""
+
+    def table(diagram: re.Match[str]) -> str:
+        rows = re.findall(r"^ *(\w+) --> (\w+): (.*)$", diagram[1], re.MULTILINE)
+        return "\n".join(["| from | to | at |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows), ""])
+
+    texts[0] = re.sub(r"```mermaid\nstateDiagram-v2\n(.*?)```\n", table, texts[0], flags=re.DOTALL)
+
+
 def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Escape what people write in docstrings and reST reads in another way: plurals of literals, ``*`` in shapes."""
     for number, line in enumerate(lines):
@@ -86,8 +96,9 @@ def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: l
 
 
 def setup(app: Sphinx) -> None:
-    """Write the pages of the reference, and show pictures that only GitHub draws as their text."""
+    """Write the pages of the reference, and change what is read and written. Other diagrams of GitHub's are shown as text."""
     reference.write(FOLDER / "api")
+    app.connect("source-read", arrows)
     app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-read", unlink)
     app.connect("missing-reference", resolve)

@@ -118,7 +118,9 @@ TORCH = {
 GROUPS = {
     "telegrad.rpc": {
         "Calls": "rpc_sync rpc_async remote stream Stream map get_rpc_timeout _set_rpc_timeout CurrentCall current_call",
-        "References": "RRef",
+        "References": "RRef value",
+        "Calls to many workers": "mesh Mesh ValueMesh sharded scattered",
+        "Buffers": "Buffer",
         "Joining and leaving a job": """init_rpc init_rpc_async shutdown shutdown_async wait_for_workers
             wait_for_workers_async leave_requested GrpcRpcBackendOptions RpcBackendOptions BackendType TlsFiles""",
         "Workers": "WorkerInfo get_worker_info get_worker_infos on_worker_joined on_worker_lost",
