@@ -10,7 +10,7 @@ TCP = "tcp://"
 LOCAL_TCP = ("tcp://localhost", "tcp://127.0.0.1", "tcp://[::1]")
 SECRET = (
     "workers on several hosts share a secret: start them with `telegrad run`, or give each the same TELEGRAD_SECRET "
-    "(docs/launching.md)"
+    "(docs/hosts.md)"
 )
 DEVICES = "tensors stay on the CPU, also in messages: leave device maps and devices out"
 
