@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from telegrad import nn
 from telegrad.core import arange, autograd, manual_seed, randn, tensor, zeros
-from telegrad.core.ops.window import products, small_images
+from telegrad.core.ops.window import long_rows, products, small_images
 from telegrad.core.ops.window.arguments import window_over
 from telegrad.core.ops.window.window import overlap_add, padded, patches
 from telegrad.nn.functional import grid_corners
@@ -453,3 +453,26 @@ def test_a_depthwise_convolution_of_no_images():
     result.sum().backward()
     assert result.shape == images.grad.shape == (0, 4, 5, 5)
     assert weight.grad.shape == weight.shape and not weight.grad.any()
+
+
+@pytest.mark.parametrize(
+    "shape, kernel, options",
+    [
+        ((2, 3, 5, 6, 7), (4, 3, 2, 3, 2), {"padding": (1, 0, 2), "dilation": (1, 2, 1)}),
+        ((1, 2, 4, 4, 4), (5, 2, 4, 4, 4), {}),
+        ((0, 2, 4, 4, 4), (3, 2, 2, 2, 2), {}),
+        ((2, 0, 4, 4, 4), (3, 0, 2, 2, 2), {}),
+    ],
+)
+def test_convolution_of_volumes_by_runs_is_that_by_patches(shape, kernel, options, monkeypatch):
+    image, weight = (randn(*each, dtype=tg.float64, requires_grad=True) for each in (shape, kernel))
+    bias = randn(kernel[0], dtype=tg.float64)
+
+    def results():
+        output = F.conv3d(image, weight, bias, **options)
+        return [output, *autograd.grad(output.sin().sum(), (image, weight))]
+
+    by_runs = results()
+    monkeypatch.setattr(long_rows, "fits", lambda *given: False)
+    for ours, expected in zip(by_runs, results()):
+        assert ours.shape == expected.shape and tg.allclose(ours, expected)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...dtypes import wide_type
 from ...types import Array, DType
-from . import depthwise, shifted_rows
+from . import depthwise, long_rows, shifted_rows
 from .window import Window, cropped, padded, patches
 
 CACHE = 1 << 19  # bytes of patches that are copied at once
@@ -42,6 +42,8 @@ def convolve(image: Array, weight: Array, window: Window, groups: int, bias: Arr
     wide = wide_type(image.dtype)
     if shifted_rows.fits(window, image.shape[1], len(weight), groups):
         return shifted_rows.convolve(image, weight, window, bias, wide).astype(image.dtype, copy=False)
+    if long_rows.fits(window, image.shape[1], len(weight), groups):
+        return long_rows.convolve(image, weight, window, bias, wide).astype(image.dtype, copy=False)
     matrix = _matrices(weight, groups).astype(wide, copy=False)
     result = np.empty((len(image), groups, matrix.shape[1], math.prod(window.output_size)), wide, like=image)
     for part, columns in _columns(image, window, groups, wide):
