@@ -34,7 +34,7 @@ def convolve(image: Array, weight: Array, window: Window, bias: Array | None = N
     result = np.empty((len(image) * len(weight), math.prod(room)), dtype, like=image)
     rows = np.tile(weight.reshape(len(weight), -1).astype(dtype, copy=False), (len(image), 1))
     for part, runs in runs_of(image, window, length, dtype):
-        np.einsum("pk,pkl->pl", rows[part], runs, out=result[part, :length])
+        np.matmul(rows[part, np.newaxis], runs, out=result[part, np.newaxis, :length])
     values = result.reshape(len(image), len(weight), *room)[inner(window)]
     if bias is not None:
         values = values + bias.reshape(-1, *(1,) * len(room))
