@@ -260,3 +260,12 @@ def test_products_of_rows_of_any_length(length):
     assert np.allclose(tg.tensor(x).prod(1).numpy(), wanted, rtol=1e-5)
     assert np.allclose(tg.tensor(x).prod(1, keepdim=True).numpy()[:, 0], wanted, rtol=1e-5)
     assert tg.tensor(x.T.copy()).T.prod(1).shape == (3,)
+
+
+@pytest.mark.parametrize("shape, dim", [((130, 257), 1), ((257, 130), 0), ((5, 300, 31), 1), ((3, 20000), 0)])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_cumulative_results_of_large_singles(name, shape, dim):
+    x = tg.rand(*shape) + 0.5
+    x[1, 2], x[0, 3], x[-1, -1] = float("inf"), float("nan"), 0.0
+    expected = getattr(np, name)(x.double().numpy(), dim).astype(np.float32)
+    np.testing.assert_allclose(getattr(x, name)(dim).numpy(), expected, rtol=3e-7)

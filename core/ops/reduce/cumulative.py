@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -175,20 +176,26 @@ def cumprod(input: Tensor, dim: int, *, dtype: npt.DTypeLike | None = None, out:
     return result
 
 
-_BLOCK = 16  # elements
-_LONG, _LARGE = 64, 1 << 15  # from this length and this size on, several sums are computed at once
+_LARGE = 1 << 15  # elements, from which on cumulative results of float32 numbers are computed several at once
+_LONG, _WIDE_STEP = (
+    64,
+    16,
+)  # lengths, of the dimension if it is the last, and of those behind it, from which on that is faster
 
 
 def _cumulative_sum(x: Array, axis: int, step: int = 1) -> Array:
     """Return the cumulative sums, from the end if ``step`` is -1."""
-    large = x.dtype == np.float32 and x.shape[axis] >= _LONG and x.size >= _LARGE
-    if large and axis == x.ndim - 1 > 0:
+    if axis == x.ndim - 1 > 0 and _is_large(x, axis):
         return _sums_of_pairs(x, step)
     if step < 0:
         return as_array(backwards(ARRAYS, _cumulative_sum(backwards(ARRAYS, x, axis), axis), axis))
-    if large and axis < x.ndim - 1:
-        return _sums_of_blocks(x, axis)
-    return _accumulated(np.add.accumulate, x, axis)
+    return _accumulated(np.add, x, axis)
+
+
+def _is_large(x: Array, axis: int) -> bool:
+    if x.dtype != np.float32 or x.size < _LARGE:
+        return False
+    return x.shape[-1] >= _LONG if axis == x.ndim - 1 else math.prod(x.shape[axis + 1 :]) >= _WIDE_STEP
 
 
 def _sums_of_pairs(x: Array, step: int) -> Array:
@@ -210,23 +217,21 @@ def _sums_of_pairs(x: Array, step: int) -> Array:
     return sums.reshape(x.shape)
 
 
-def _sums_of_blocks(x: Array, axis: int) -> Array:
-    """Return the sums of ``float32`` numbers, in ``float64``: first inside of all blocks at once, then across blocks.
+def _accumulate_halves(function: Any, x: Array, axis: int) -> None:
+    """Overwrite ``x`` by its cumulative results: those of neighbours as pairs first, then the ones in between.
 
-    An addition that waits for the one before takes several times as long as one that does not.
+    A step that waits for the one before takes several times as long as one that does not.
     """
     length = x.shape[axis]
-    blocks = -(-length // _BLOCK)
-    sums = np.zeros((*x.shape[:axis], blocks * _BLOCK, *x.shape[axis + 1 :]), np.float64, like=x)
-    sums[_at(axis, slice(length))] = x
-    divided = sums.reshape(*x.shape[:axis], blocks, _BLOCK, *x.shape[axis + 1 :])
-    columns = [divided[_at(axis, slice(None), place)] for place in range(_BLOCK)]
-    for former, column in itertools.pairwise(columns):
-        np.add(former, column, out=column)
-    ends = np.add.accumulate(columns[-1][_at(axis, slice(-1))], axis)
-    later = divided[_at(axis, slice(1, None))]
-    np.add(later, np.expand_dims(ends, axis + 1), out=later)
-    return sums[_at(axis, slice(length))].astype(x.dtype)
+    if length < 2 or (axis == x.ndim - 1 and length < _LONG):
+        function.accumulate(x, axis, out=x)
+        return
+    even, odd = x[_at(axis, slice(0, None, 2))], x[_at(axis, slice(1, None, 2))]
+    pairs = function(even[_at(axis, slice(odd.shape[axis]))], odd)
+    _accumulate_halves(function, pairs, axis)
+    later = even[_at(axis, slice(1, None))]
+    function(pairs[_at(axis, slice(later.shape[axis]))], later, out=later)
+    odd[...] = pairs
 
 
 def _at(axis: int, *index: Any) -> Any:
@@ -235,22 +240,25 @@ def _at(axis: int, *index: Any) -> Any:
 
 
 def _cumulative_product(x: Array, axis: int) -> Array:
-    return _accumulated(np.multiply.accumulate, x, axis)
+    return _accumulated(np.multiply, x, axis)
 
 
 # By the character of the dtype; "E" is bfloat16.
 _WIDE = {"e": np.float32, "E": np.float32, "f": np.float64, "F": np.complex128}
 
 
-def _accumulated(accumulate: Any, x: Array, axis: int) -> Array:
+def _accumulated(function: Any, x: Array, axis: int) -> Array:
     # As PyTorch: one by one, rounding errors add up. A million times 0.1 in float32 would be 100,958.
     wide = x.astype(_WIDE.get(x.dtype.char, x.dtype), copy=False)
-    return np.asarray(accumulate(wide, axis, wide.dtype)).astype(x.dtype, copy=False)
+    if function is not np.logaddexp and _is_large(x, axis):
+        _accumulate_halves(function, wide, axis)
+        return as_array(wide.astype(x.dtype))
+    return np.asarray(function.accumulate(wide, axis, wide.dtype)).astype(x.dtype, copy=False)
 
 
 def _log_sums(x: Array, axis: int) -> Array:
     if x.dtype.kind != "c":
-        return _accumulated(np.logaddexp.accumulate, x, axis)
+        return _accumulated(np.logaddexp, x, axis)
     rows = np.moveaxis(x, axis, 0)
     return np.moveaxis(np.array(list(itertools.accumulate(rows, logaddexp_of)), x.dtype), 0, axis)
 
