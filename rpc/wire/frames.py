@@ -19,6 +19,7 @@ from ...core.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
 from .header import FRAME_HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
+from .libraries.array_library import LibraryTensor
 from .messages import NO_ATTACHMENTS, NONE_YET, QUESTIONS, Attachments, Incoming, Outgoing
 from .tables import TABLE_ALIGNMENT, TABLE_LENGTH, Row, encode_row, read_tables, with_place
 
@@ -135,21 +136,29 @@ def _extras(extras: dict[int, bytes]) -> bytes:
 
 
 def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:
-    rows, arrays, gaps = [], [], False  # one loop, which is quick for few tensors in C order, the usual case
+    rows: list[bytes] = []
+    arrays: list[Any] = []
+    alone, gaps = set[int](), False  # one loop, quick for few tensors in C order, the usual case
     for tensor in tensors:
         array = tensor._array
         if not (row := encode_row(array.dtype, array.shape, tensor._requires_grad)):
             raise SerializationError(
                 f"a tensor of {array.dtype} cannot be sent; pass Python objects in a list, and records in a NumPy array"
             )
+        if type(tensor) is LibraryTensor and tensor.alone:
+            alone.add(len(arrays))
         rows.append(row)
         arrays.append(array)
         if not array.flags.c_contiguous:
             gaps = True
-    if not gaps and (len(arrays) < 2 or not may_share(arrays)):
+    if not gaps and (len(arrays) - len(alone) < 2 or not may_share(_others(arrays, alone))):
         return rows, [array.tobytes() if array.nbytes <= SMALL_FRAME_BYTES else raw_bytes(array) for array in arrays]
-    places, buffers = lay_out(arrays)
+    places, buffers = lay_out(arrays, alone)
     return list(map(with_place, rows, places)), list(buffers)
+
+
+def _others(arrays: list[Any], alone: set[int]) -> list[Any]:
+    return [array for index, array in enumerate(arrays) if index not in alone] if alone else arrays
 
 
 def _read_extras(message: Incoming, view: memoryview) -> None:

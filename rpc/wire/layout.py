@@ -9,7 +9,7 @@ keep their order in memory.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ LAYOUT_HEAD = struct.Struct("<IQ")  # number of the earlier array of the same bu
 LARGEST_SPAN = 2
 SMALL_SPAN = 8192
 ALIGNMENT = 16
+KNOWN_OWNERS = frozenset((type(None), np.ndarray, memoryview))  # of memory; arrays over one memory have one of these
 QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # the types that memoryview knows
 
 
@@ -42,9 +43,12 @@ class Span(NamedTuple):
 
 
 def may_share(arrays: Sequence[Any]) -> bool:
-    """Return whether two of the arrays are in the memory of one."""
+    """Return whether two of the arrays, which are in C order, may be in the same memory."""
     owners = {id(array if array.base is None else _owner(array)) for array in arrays}
-    return len(owners) < len(arrays)
+    if len(owners) < len(arrays):
+        return True
+    foreign = [array for array in arrays if type(array.base) not in KNOWN_OWNERS]
+    return len(foreign) > 1 and len(_overlapping([_span(array, 0) for array in foreign])) < len(foreign)
 
 
 def _owner(array: Any) -> Any:
@@ -53,13 +57,19 @@ def _owner(array: Any) -> Any:
     return array if array.base is None else array.base
 
 
-def lay_out(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
-    """Return the place of each array (``None``: it is all of its own buffer, in C order), and the buffers."""
+def lay_out(arrays: Sequence[Any], alone: Collection[int] = frozenset()) -> tuple[list[Place | None], list[memoryview]]:
+    """Return the place of each array (``None``: it is all of its own buffer, in C order), and the buffers.
+
+    Args:
+        arrays: the arrays.
+        alone: indices of those that share their buffer with no other, whatever memory they are in.
+    """
     first = arrays[0]
-    if all(array is first for array in arrays) and (memory := _own_memory(first)) is not None:
+    same = len(arrays) == 1 or (not alone and all(array is first for array in arrays))
+    if same and (memory := _own_memory(first)) is not None:
         place = None if first.flags.c_contiguous else Place(None, 0, first.strides)
         return [place, *[Place(0, 0, first.strides)] * (len(arrays) - 1)], [memory]
-    return _lay_out_in_groups(arrays)
+    return _lay_out_in_groups(arrays, alone)
 
 
 def _own_memory(array: Any) -> memoryview | None:
@@ -74,10 +84,10 @@ def _own_memory(array: Any) -> memoryview | None:
     return None if any(array.strides) else raw_bytes(array[(slice(1),) * array.ndim])
 
 
-def _lay_out_in_groups(arrays: Sequence[Any]) -> tuple[list[Place | None], list[memoryview]]:
+def _lay_out_in_groups(arrays: Sequence[Any], alone: Collection[int]) -> tuple[list[Place | None], list[memoryview]]:
     places: list[Place | None] = [None] * len(arrays)
     buffers: dict[int, memoryview] = {}  # by index of the first array in the buffer
-    for group in _groups(arrays):
+    for group in _groups(arrays, alone):
         first = min(span.which for span in group)
         memory = _memory(arrays, group)
         if memory is None:
@@ -91,19 +101,21 @@ def _lay_out_in_groups(arrays: Sequence[Any]) -> tuple[list[Place | None], list[
     return places, [buffers[index] for index in sorted(buffers)]
 
 
-def _groups(arrays: Sequence[Any]) -> list[list[Span]]:
-    """Return the arrays in groups: those of one memory whose spans overlap, directly or through others."""
-    by_owner: dict[int, list[Span]] = {}
-    for index, array in enumerate(arrays):
-        by_owner.setdefault(id(_owner(array)), []).append(_span(array, index))
+def _groups(arrays: Sequence[Any], alone: Collection[int]) -> list[list[Span]]:
+    """Return the arrays in groups: those whose spans overlap, directly or through others."""
+    spans = [_span(array, index) for index, array in enumerate(arrays)]
+    together = [span for span in spans if span.which not in alone]
+    return [*_overlapping(together), *([spans[index]] for index in alone)]
+
+
+def _overlapping(spans: list[Span]) -> list[list[Span]]:
     groups: list[list[Span]] = []
-    for spans in by_owner.values():
-        end = -1
-        for span in sorted(spans):
-            if span.begin >= end:
-                groups.append([])
-            groups[-1].append(span)
-            end = max(end, span.end)
+    end = -1
+    for span in sorted(spans):
+        if span.begin >= end:
+            groups.append([])
+        groups[-1].append(span)
+        end = max(end, span.end)
     return groups
 
 
@@ -119,17 +131,38 @@ def _span(array: Any, index: int) -> Span:
 
 def _memory(arrays: Sequence[Any], group: Sequence[Span]) -> tuple[memoryview, int] | None:
     """Return the bytes that a group spans, and their address; ``None`` if its arrays should be sent one by one."""
-    if len(group) == 1 and arrays[group[0].which].flags.c_contiguous:
+    members = [arrays[span.which] for span in group]
+    if len(group) == 1 and members[0].flags.c_contiguous:
         return None
-    whole = _whole(_owner(arrays[group[0].which]))
     begin, end = min(span.begin for span in group), max(span.end for span in group)
-    largest = max(sum(_distinct_bytes(arrays[span.which]) for span in group) * LARGEST_SPAN, SMALL_SPAN)
+    largest = max(sum(map(_distinct_bytes, members)) * LARGEST_SPAN, SMALL_SPAN)
     same = all(span[:2] == group[0][:2] for span in group[1:]) and len(group) > 1  # one array, several times
-    if whole is None or (end - begin > largest and not same):
+    if end - begin > largest and not same:
         return None
+    owners = {id(owner): owner for owner in map(_owner, members)}
+    if any(type(owner) is np.ndarray and owner.dtype.hasobject for owner in owners.values()):
+        return None
+    whole = _whole(next(iter(owners.values()))) if len(owners) == 1 else None
+    if whole is None:
+        return _stretch(members, begin, end)
     start = memory_address(whole)
     begin = max(start, begin - begin % ALIGNMENT)  # so that arrays that are aligned here are aligned at the receiver
     return raw_bytes(whole)[begin - start : end - start], begin
+
+
+class _Stretch:
+    """Memory from one address to another, of an owner that gives no buffer: a tensor of another library."""
+
+    def __init__(self, arrays: Sequence[Any], begin: int, end: int) -> None:
+        self.arrays = arrays  # they keep the memory
+        self.__array_interface__ = {"data": (begin, False), "shape": (end - begin,), "typestr": "|u1", "version": 3}
+
+
+def _stretch(arrays: Sequence[Any], begin: int, end: int) -> tuple[memoryview, int] | None:
+    """Return the bytes that overlapping arrays span, and their address; ``None`` if one would not arrive aligned."""
+    if begin == end or any((memory_address(array) - begin) % array.dtype.alignment for array in arrays):
+        return None
+    return raw_bytes(np.asarray(_Stretch(arrays, begin, end))), begin
 
 
 def _without_gaps(array: Any) -> tuple[Place | None, memoryview]:

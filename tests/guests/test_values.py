@@ -1,8 +1,8 @@
 """Arrays of other libraries arrive as what they were, at any depth, without a copy more than ours."""
 
-import random
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +16,8 @@ from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.libraries import registry
 from telegrad.rpc.wire.messages import Incoming, Outgoing
 from telegrad.rpc.wire.payload import pack_pickled
+from telegrad.tools.array_values import copies, lanes
+from telegrad.tools.array_values.compare import Comparison
 
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
 import torch
@@ -114,40 +116,28 @@ def test_what_is_no_tensor_travels_by_pickle(workers):
     assert send(value) == value
 
 
-def random_object(rng, depth=0):
-    kind = rng.choice(("tensor", "array", "number", "list", "dictionary", "parameter", "tuple"))
-    if kind == "tensor" or depth > 3:
-        return numbers(rng.choice(FLOATS + WHOLE), rng.randrange(99))
-    if kind == "parameter":
-        return torch.nn.Parameter(numbers(torch.float64, rng.randrange(99)))
-    if kind == "array":
-        return np.arange(rng.randrange(9))
-    if kind == "number":
-        return rng.random()
-    parts = [random_object(rng, depth + 1) for _ in range(rng.randrange(4))]
-    return {str(key): part for key, part in enumerate(parts)} if kind == "dictionary" else [*parts]
+@pytest.mark.parametrize("first", [0, 20, 40])
+def test_random_nested_objects_of_all_libraries(first):
+    assert lanes.check("inproc", range(first, first + 20)) == {}
 
 
-def check_same(got, wanted):
-    if isinstance(wanted, torch.Tensor):
-        equal(got, wanted)
-    elif isinstance(wanted, np.ndarray):
-        assert np.array_equal(got, wanted)
-    elif isinstance(wanted, (list, dict)):
-        assert type(got) is type(wanted) and len(got) == len(wanted)
-        keys = wanted if isinstance(wanted, dict) else range(len(wanted))
-        for key in keys:
-            check_same(got[key], wanted[key])
-    else:
-        assert got == wanted
+def test_views_of_one_memory_arrive_as_such(workers):
+    base = torch.zeros(4, 6)
+    got = send({"all": [base, base[1], base.t(), base[:, ::2], base.detach(), base.numpy()]})["all"]
+    got[0][1, 4] = 7
+    assert [got[1][4], got[2][4, 1], got[3][1, 2], got[4][1, 4], got[5][1, 4]] == [7] * 5
+    assert got[3].stride() == (6, 2)
 
 
-@pytest.mark.parametrize("group", range(4))
-def test_random_nested_objects(workers, group):
-    for seed in range(250):
-        wanted = random_object(random.Random(group * 250 + seed))
-        with torch.no_grad():
-            check_same(send(wanted), wanted)
+def test_what_another_library_cannot_see_changed_has_memory_of_its_own(workers):
+    leaf = torch.zeros(3, requires_grad=True)
+    got = send([leaf, leaf.detach()])
+    got[1][0] = 7  # PyTorch could not tell a backward that its first tensor has changed, too
+    assert got[0].tolist() == [0, 0, 0]
+
+
+def test_nothing_is_copied_more_often_than_ours():
+    assert copies.check() == []
 
 
 def test_no_copy_is_made_on_either_side():
@@ -286,6 +276,34 @@ def test_arrays_of_the_standard_and_views_of_buffers(workers):
     view = send(memoryview(np.arange(6.0).reshape(2, 3)))
     assert (view.shape, view.format, view.tolist()) == ((2, 3), "d", [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
     assert send(memoryview(b"abcdef")[::2]).tobytes() == b"ace" and send(memoryview(b"")).tobytes() == b""
+
+
+def test_a_jax_array_does_not_change_with_an_array_that_shared_its_memory(workers):
+    jax = pytest.importorskip("jax")
+    array = jax.numpy.zeros(100_000)
+    got, view = send([array, np.asarray(array)])
+    view[:] = 1
+    assert not got.any()
+
+
+# -- the comparison of the tool
+
+
+def both(make):
+    return Comparison().run(make(1), make(2))
+
+
+def test_the_comparison_finds_differences():
+    shared = torch.zeros(2)
+    assert both(lambda number: [torch.zeros(2), {"a": (1, "b")}]) == []
+    assert "it[0] is (" in both(lambda number: [torch.zeros(number)])[0]
+    assert "it.a" in both(lambda number: [SimpleNamespace(a=number)])[0].replace("[0]", "")
+    assert "is one no more" in Comparison().run([shared, shared], [torch.zeros(2), torch.zeros(2)])[0]
+    assert "and was not" in Comparison().run([torch.zeros(2), torch.zeros(2)], [shared, shared])[0]
+    assert "share memory no more" in Comparison().run([shared, shared[:1]], [torch.zeros(2), torch.zeros(1)])[0]
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    assert Comparison().run([np.zeros(2)], [fixed]) == ["it[0] cannot be written to"]
 
 
 # -- adapters of users

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from ....core.extend import aligned_memory
 from ...threads.timers import Ticker, every
-from ..frame import new_memory
 from .heap import HEAP
 from .lender import IDLE_SECONDS, class_size
 
+BYTES: Any = np.dtype(np.uint8)
 WARM_BYTES = 1 << 20  # smaller blocks are left to the allocator
 KEPT_BUFFER_BYTES = 256 << 20  # most bytes that are kept idle
 
@@ -45,7 +46,8 @@ class Buffers:
             MemoryError: the system has not enough memory.
         """
         if size < WARM_BYTES:
-            return new_memory(size)
+            small: Any = aligned_memory((size,), BYTES)
+            return memoryview(small)
         wanted = class_size(size)
         try:
             block = self._pop(wanted) or _new_block(wanted)

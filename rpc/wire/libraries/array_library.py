@@ -27,10 +27,12 @@ class ArrayLibrary:
     Attributes:
         name: root of the library's module names, the same on all workers.
         install: what to install where the library is missing.
+        shares: arrays that are views of one memory arrive as views of one memory. Otherwise each arrives in its own.
     """
 
     name: str = ""
     install: str = ""
+    shares: bool = False
 
     def pack(self, value: Any) -> PackedArray | None:
         """Return an object of the library as what travels; ``None`` if it is no array, and pickle is to send it.
@@ -44,7 +46,7 @@ class ArrayLibrary:
         """Return the library's array of a ``PackedArray`` that arrived.
 
         Args:
-            array: its elements. Nothing else uses their memory.
+            array: its elements. Nothing else uses their memory, unless the library ``shares``.
             details: those that ``pack`` gave.
             requires_grad: its flag. False in an autograd context whose sender recorded nothing.
         """
@@ -94,11 +96,16 @@ class LibraryTensor(Tensor):
         library: adapter of the library.
         original: the library's array.
         packed: its elements and flag.
+
+    Attributes:
+        alone: it arrives in memory of its own. A library with gradients sees only that *this* tensor is changed, if two share
+            their memory, so one that requires grad is alone.
     """
 
-    __slots__ = ("library", "original")
+    __slots__ = ("alone", "library", "original")
 
     def __init__(self, library: ArrayLibrary, original: Any, packed: PackedArray) -> None:
         super().__init__(packed.array, packed.requires_grad)
         self.library = library
         self.original = original
+        self.alone = packed.requires_grad or not library.shares

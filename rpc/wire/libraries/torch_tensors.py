@@ -31,6 +31,7 @@ class TorchTensors(ArrayLibrary):
 
     name = "torch"
     install = "torch"
+    shares = True
 
     @property
     def arrived_node(self) -> type:
