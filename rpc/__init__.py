@@ -34,6 +34,7 @@ from .group.membership import (
 )
 from .links.worker_info import WorkerInfo
 from .meshes.mesh import Mesh, mesh
+from .meshes.reference_mesh import ReferenceMesh
 from .meshes.scattering import scattered, sharded
 from .meshes.value_mesh import ValueMesh
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
@@ -66,6 +67,7 @@ __all__ = [
     "GrpcRpcBackendOptions",
     "Mesh",
     "RRef",
+    "ReferenceMesh",
     "RetryPolicy",
     "RpcBackendOptions",
     "Stream",

@@ -55,7 +55,7 @@ class Codec:
         interceptors: they see each message, in this order.
         answering: numbers of the interceptors that answer.
         on_tensors: called with a message with tensors that no interceptor has to see.
-        reference_types: types of the objects that travel as references, by an interceptor.
+        reference_types: types of the objects that travel as references, by an interceptor; the first is that of references.
     """
 
     def __init__(self, limit: int, worker: str) -> None:

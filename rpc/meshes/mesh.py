@@ -14,9 +14,11 @@ from ..functions.calling import label_parts, request_body, resolve_timeout
 from ..lanes.addresses import host_of
 from ..links.worker_info import WorkerInfo
 from ..options import UNSET_RPC_TIMEOUT
+from ..wire.promises import Promise
 from .mesh_calls import MeshCalls
 from .reduced_value import ReducedValue
 from .reducing import check_reduction
+from .reference_mesh import ReferenceMesh, make_object
 from .scattering import take_parts
 from .shapes import check_shape, places
 from .tree import plant
@@ -189,6 +191,12 @@ class Mesh:
         codec, same = agent.codec, strict.same_main
         content = codec.pack_content((function, given, named), same, versions, label_parts)
         parts = {place: codec.pack_content(row, same, versions, _label_part) for place, row in enumerate(rows)}
+        for each in (content, *parts.values()):
+            if any(isinstance(reference, Promise) for reference in each.references):
+                raise ArgumentKindError(
+                    "rpc.value(reference) is an argument of a call to one worker; send the reference itself to a mesh, and "
+                    "take its value there with to_here()"
+                )
         subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number)
         begin = partial(agent.part(MeshCalls).begin, subtrees, content, parts, seconds, name)
         if fold:
@@ -198,6 +206,31 @@ class Mesh:
         values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, codec, agent.caller.call_back)
         values.future.canceller = begin(values)
         return values
+
+    def remote(
+        self,
+        func: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        timeout: float = UNSET_RPC_TIMEOUT,
+    ) -> ReferenceMesh:
+        """Make one object on each worker, with ``func(*args, **kwargs)``, and return references to them.
+
+        It waits until all are made.
+
+        Args:
+            func: a class or function; not one that returns a future or is ``async def``.
+            args, kwargs, timeout: as for ``call``.
+
+        Raises:
+            Exception: the first error in the order of the mesh; then no object is kept.
+        """
+        if not callable(func):
+            raise ArgumentKindError(f"func must be something to call; you gave {func!r}")
+        reference_type = self._agent.codec.reference_types[0]
+        references = self.call(make_object, (reference_type, func, *args), kwargs, timeout)
+        references.values()  # raises
+        return ReferenceMesh(self, references)
 
 
 def _label_part(row: Sequence[Any]) -> list[tuple[str, Any]]:

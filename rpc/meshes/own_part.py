@@ -13,28 +13,13 @@ from ..functions.calling import is_async_execution, open_request
 from ..running import call_variable
 from ..wire.failures import traceback_text
 from .relaying import RelayState
+from .scattering import ScatteredPart
 
 if TYPE_CHECKING:
     from ..calls.serving import ServerCall
     from .mesh_call import MeshCall
 
 logger = logging.getLogger("telegrad.rpc")
-
-
-class ScatteredPart:
-    """Stands in a call for the argument of which each worker gets its own part.
-
-    Args:
-        number: place among the scattered arguments of the call.
-    """
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ScatteredPart, (self.number,)
 
 
 def run_part(made: MeshCall, request: ServerCall) -> None:

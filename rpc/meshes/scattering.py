@@ -7,7 +7,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.errors import ArgumentKindError, ArgumentValueError
-from .own_part import ScatteredPart
+
+
+class ScatteredPart:
+    """Stands in a call for the argument of which each worker gets its own part.
+
+    Args:
+        number: place among the scattered arguments of the call.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScatteredPart, (self.number,)
 
 
 class Scattered:

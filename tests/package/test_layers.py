@@ -146,6 +146,7 @@ CYCLES = {
     "nn.hooked nn.hooks nn.module nn.registry nn.state": "a module consists of the others, whose annotations name it",
     "collective.parallel collective.parallel.data_parallel collective.parallel.distributed_data_parallel "
     "nn": "nn names it for type checkers",
+    "rpc.meshes.mesh rpc.meshes.reference_mesh": "a mesh makes meshes of references, whose annotations name it",
     "testing.simulator.session testing.simulator.network": "the network carries the sessions' frames",
     "testing.simulator.calls testing.simulator.checks testing.simulator.faults testing.simulator.gatherings "
     "testing.simulator.gradients testing.simulator.journal testing.simulator.mixed testing.simulator.once "

@@ -189,6 +189,7 @@ def test_each_worker_gets_its_part(workers):
         (lambda: rpc.mesh().call(abs, 3), TypeError, "args must be a tuple"),
         (lambda: rpc.mesh().call(abs, (rpc.scattered([1, 2]),)), ArgumentValueError, "2 values, and the mesh 23"),
         (lambda: rpc.mesh().call(abs, (rpc.sharded(tg.ones(22)),)), ArgumentValueError, "length 22"),
+        (lambda: rpc.mesh().call(abs, (rpc.value(rpc.remote("w3", str)),)), ArgumentKindError, "to one worker"),
         (lambda: rpc.sharded(3), ArgumentKindError, "one dimension"),
         (lambda: rpc.sharded(tg.ones(3), dim=1), ArgumentValueError, "dim=1"),
         (lambda: rpc.mesh().call(abs, (1,), timeout=-2), ValueError, "timeout"),
@@ -407,3 +408,45 @@ def test_reductions_are_differentiable(workers, reduce, scale):
         tg.autograd_dist.backward(context, [loss.sum()])
         gradient = tg.autograd_dist.get_gradients(context)[weight]
         np.testing.assert_allclose(gradient.numpy(), np.full(3, 253.0 * scale), rtol=1e-6)
+
+
+class Model:
+    """Object of one worker."""
+
+    def __init__(self, first, failing=None):
+        if where() == failing:
+            raise KeyError(failing)
+        self.weight = tg.full((2,), float(first), requires_grad=True)
+
+    def loss(self, factor):
+        return (self.weight * factor).sum()
+
+    def parameter(self):
+        return rpc.RRef(self.weight)
+
+
+def first_weight(model):
+    return model.weight.tolist()[0]
+
+
+def test_one_object_on_each_worker_whose_methods_are_called_together(workers):
+    models = rpc.mesh().remote(Model, (rpc.scattered(range(23)),))
+    assert len(models) == 23 and [each.owner_name() for each in models] == NAMES
+    assert [loss.item() for loss in models.call("loss", (3.0,))] == [6.0 * number for number in range(23)]
+    assert models.call(first_weight, reduce="sum") == sum(range(23))
+    assert models.call_async("loss", (), {"factor": 1.0})["w4"].item() == 8.0
+    assert models["w3"].rpc_sync().loss(1.0).item() == 6.0
+    with pytest.raises(ArgumentKindError, match="method is a name"):
+        models.call(3)
+    with pytest.raises(KeyError, match="w9"):
+        rpc.mesh().remote(Model, (1, "w9"))
+
+
+def test_a_mesh_of_references_has_a_distributed_optimizer(workers):
+    models = rpc.mesh(NAMES[1:9]).remote(Model, (1,))
+    parameters = list(models.call("parameter"))
+    with tg.autograd_dist.context() as context:
+        loss = models.call("loss", (0.5,), reduce="sum")
+        tg.autograd_dist.backward(context, [loss])
+        tg.DistributedOptimizer(tg.optim.SGD, parameters, lr=0.5).step(context)
+    assert models.call(first_weight).values() == [0.75] * 8
