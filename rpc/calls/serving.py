@@ -59,6 +59,7 @@ class ServerCall(Incoming):
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
         peer: its caller.
+        origin: the worker that made the call, if ``peer`` has passed it on; else ``None``.
         warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
         profiles: for a request of an item: the profiles that record the step which makes the item.
     """
@@ -68,6 +69,7 @@ class ServerCall(Incoming):
         "_server",
         "cancelled",
         "deadline",
+        "origin",
         "peer",
         "profiles",
         "state",
@@ -77,6 +79,7 @@ class ServerCall(Incoming):
 
     kind = FrameKind.REQUEST
     peer: Peer
+    origin: WorkerInfo | None
     deadline: float
     state: ServingState
     what: str
@@ -179,7 +182,7 @@ class ServerCall(Incoming):
     @property
     def caller(self) -> WorkerInfo:
         """The worker that made the call."""
-        return self.peer.info
+        return self.origin or self.peer.info
 
     @property
     def left(self) -> float:
@@ -394,7 +397,7 @@ class Server:
             peer: its caller.
         """
         call._server, call.peer, call.state, call.cancelled, call._cancellation = self, peer, WAITING, False, None
-        call.what, call.warnings, call.profiles = "", (), ()
+        call.what, call.warnings, call.profiles, call.origin = "", (), (), None
         call.deadline = self.clock.now() + call.timeout if call.timeout else 0.0
         key = (call.session.number, call.call_id)
         if key in self.serving:

@@ -224,6 +224,8 @@ class MeshCall:
 
     def _body(self, subtree: Subtree, held: int) -> Bundle:
         head = self.head._replace(held=held, subtree=subtree, over=self._calls.over(self.head))
+        if held:  # it has the call
+            return Bundle(head.encode(), (), keep=True)
         parts = [self._parts[member.place] for member in subtree] if self.head.parts else []
         return Bundle(head.encode(), [self._call, *parts], keep=True)
 

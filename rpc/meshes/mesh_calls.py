@@ -184,11 +184,12 @@ class MeshCalls:
         head = RequestHead.decode(bundle.head)
         self._release(head.caller, head.over)
         request.what, request_key = head.name, (head.caller, head.id)
+        request.origin = self.agent.peers.info(head.caller)
         request.park()
         with self._lock:
             calls = self._served.setdefault(head.caller, {})
             made = calls.get(head.id)
-            over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up
+            over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up or not bundle.contents
             first = made is None and not over
             if made is None and first:
                 made = calls[head.id] = self._new(head, bundle, request, context)
