@@ -9,14 +9,13 @@ import numpy as np
 from ..core.extend import Array, Tensor
 from .arithmetic import (
     at_least,
-    average_in,
-    average_square_in,
     buffer,
     check_betas,
     decayed_descent,
     in_blocks,
     next_step,
     not_differentiable,
+    scalar,
     with_spare,
 )
 from .optimizer import Group, Optimizer, Params, State
@@ -85,13 +84,26 @@ class Adam(Optimizer):
         buffers = [buffer(state, name, value) for name in ("exp_avg", "exp_avg_sq")]
         if group["amsgrad"]:
             buffers.append(buffer(state, "max_exp_avg_sq", value))
+        numbers = _numbers(group, step, value)
         for spare, block in with_spare(in_blocks(value, grad, *buffers)):
-            _update(group, step, spare, *block)
+            _update(group, numbers, spare, *block)
+
+
+def _numbers(group: Group, step: int, value: Array) -> list[Array]:
+    """Return the factors of a step: the shares of a gradient and of its square in the averages, ``beta2``, ``eps`` and ``lr``.
+
+    The last two are corrected for averages that began with zeros: ``lr / (1 - beta1**t) * average / (sqrt(square /
+    (1 - beta2**t)) + eps)`` takes fewer passes over the arrays then.
+    """
+    beta1, beta2 = group["betas"]
+    root = math.sqrt(1 - beta2**step)
+    rate = group["lr"] / (1 - beta1**step) * root
+    return [scalar(each, value) for each in (1 - beta1, 1 - beta2, beta2, group["eps"] * root, rate)]
 
 
 def _update(
     group: Group,
-    step: int,
+    numbers: list[Array],
     spare: Array,
     value: Array,
     grad: Array,
@@ -99,19 +111,22 @@ def _update(
     square: Array,
     largest: Array | None = None,
 ) -> None:
-    beta1, beta2 = group["betas"]
+    share, share2, beta2, eps, rate = numbers
     direction = decayed_descent(grad, value, group)
-    average_in(average, direction, 1 - beta1, spare)
-    average_square_in(square, direction, beta2, spare)
+    np.subtract(direction, average, spare)
+    np.multiply(spare, share, spare)
+    np.add(average, spare, average)
+    np.multiply(direction, direction, spare)
+    np.multiply(spare, share2, spare)
+    np.multiply(square, beta2, square)
+    np.add(square, spare, square)
     if largest is not None:
         square = np.maximum(largest, square, out=largest)
-    # lr / (1 - beta1**t) * average / (sqrt(square / (1 - beta2**t)) + eps), with fewer passes over the arrays.
-    root = math.sqrt(1 - beta2**step)
-    change = np.sqrt(square, out=spare)
-    change += group["eps"] * root
-    np.divide(average, change, out=change)
-    change *= group["lr"] / (1 - beta1**step) * root
-    value -= change
+    np.sqrt(square, spare)
+    np.add(spare, eps, spare)
+    np.divide(average, spare, spare)
+    np.multiply(spare, rate, spare)
+    np.subtract(value, spare, value)
 
 
 class AdamW(Adam):
