@@ -33,9 +33,10 @@ def with_spare(blocks: Iterable[tuple[Array, ...]]) -> Iterator[tuple[Array, tup
     """Yield with each block an array like its first one, to write results to: the same one, so it stays in the cache."""
     spare: Array | None = None
     for block in blocks:
-        if spare is None or spare.shape != block[0].shape:
+        if spare is None:
             spare = aligned_memory(block[0].shape, block[0].dtype)
-        yield spare, block
+        last = spare.shape != block[0].shape  # the last block is shorter
+        yield spare[: len(block[0])] if last else spare, block
 
 
 def scalar(value: float, like: Array) -> Array:

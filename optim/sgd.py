@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import Array, Tensor
-from .arithmetic import at_least, descent, in_blocks, not_differentiable, one_number, signed, with_spare
+from .arithmetic import (
+    BLOCK,
+    at_least,
+    descent,
+    in_blocks,
+    not_differentiable,
+    one_number,
+    scalar,
+    signed,
+    with_spare,
+)
 from .optimizer import Group, Optimizer, Params, State
 
 
@@ -66,15 +76,7 @@ class SGD(Optimizer):
 
     def update(self, value: Array, grad: Array, state: State, group: Group) -> None:
         if not group["momentum"]:
-            single = one_number(grad)
-            if (
-                single is not grad and not group["weight_decay"]
-            ):  # it needs no blocks: there is one temporary, of one element
-                value -= group["lr"] * signed(single, group)
-                return
-            for spare, (block, direction) in with_spare(in_blocks(value, grad)):
-                step = descent(one_number(direction), block, group)
-                block -= np.multiply(step, group["lr"], out=spare if step.shape == spare.shape else None)
+            _descend(group, value, grad)
             return
         first = state.get("momentum_buffer") is None
         if first:
@@ -131,6 +133,16 @@ def sgd(
         state = step.state[value] = {"momentum_buffer": momentum_buffer_list[index]}
         step._step_in_place(value, grad, step.param_groups[0])
         momentum_buffer_list[index] = state["momentum_buffer"]
+
+
+def _descend(group: Group, value: Array, grad: Array) -> None:
+    rate = scalar(group["lr"], value)
+    if value.size <= 2 * BLOCK or not any(grad.strides):
+        value -= np.multiply(descent(one_number(grad), value, group), rate)
+        return
+    for spare, (block, direction) in with_spare(in_blocks(value, grad)):
+        np.multiply(descent(direction, block, group), rate, spare)
+        np.subtract(block, spare, block)
 
 
 def _update_with_momentum(group: Group, first: bool, value: Array, grad: Array, buffer: Array) -> None:
