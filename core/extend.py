@@ -30,7 +30,7 @@ from .ops.reduce.cumulative import add_runs
 from .ops.reduce.losses import check_broadcast, check_reduction, reduced
 from .ops.special.exponential_arrays import expm1_negative, log1p_exp
 from .ops.special.single_error_arrays import normal_share
-from .ops.table.array_functions import row_dots, row_sums
+from .ops.table.array_functions import column_sums, row_dots, row_maxima, row_sums
 from .ops.table.blockwise import blockwise
 from .ops.table.dims import one_dim
 from .ops.table.factories import binary, comparison, unary
@@ -92,6 +92,7 @@ __all__ = [
     "check_broadcast",
     "check_reduction",
     "check_device",
+    "column_sums",
     "comparison",
     "detect_anomaly",
     "divert",
@@ -128,6 +129,7 @@ __all__ = [
     "records",
     "reduced",
     "row_dots",
+    "row_maxima",
     "row_sums",
     "strided",
     "svg_box",

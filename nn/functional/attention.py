@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core import broadcast_to, dropout, masked_fill, ones, repeat_interleave, softmax
-from ...core.extend import ARRAYS, Array, ArrayLike, Tensor, fused, operation, records, row_sums, wide
+from ...core.extend import ARRAYS, Array, ArrayLike, Tensor, fused, operation, records, row_maxima, row_sums, wide
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -124,7 +124,7 @@ def _weights(query: Array, key: Array, mask: Array | None, masked_weight: float)
     weights: Array = np.matmul(query, key.swapaxes(-1, -2))
     if mask is not None:
         weights += mask
-    top = weights.max(-1, keepdims=True, initial=-np.inf)
+    top = row_maxima(weights)
     hidden = None if mask is None else top == -np.inf
     # Both ways give the same bits if no query is hidden; an ArrayLike cannot tell, and takes the longer one.
     if hidden is None or not (isinstance(hidden, ArrayLike) or hidden.any()):

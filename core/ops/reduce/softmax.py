@@ -14,7 +14,7 @@ from ...random import Generator, default_generator
 from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise.conversion import to
-from ..table.array_functions import add_reduce, maximum_reduce, row_sums
+from ..table.array_functions import add_reduce, maximum_reduce, row_maxima, row_sums
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation
@@ -177,6 +177,8 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Any) -> tuple[Te
 
 
 def _largest(x: Array, axis: Any) -> Any:
+    if axis is not None and axis == x.ndim - 1:
+        return row_maxima(x)
     return maximum_reduce(x, axis, keepdims=True, initial=-np.inf)
 
 

@@ -69,6 +69,8 @@ minimum_reduce: Any = np.minimum.reduce
 
 FEW = 1024  # elements, below which one slow function costs less than several quick ones
 SHORT = 128  # row
+_SHORT_ROW = 32  # of row_maxima()
+_ROWS = 1 << 14  # of column_sums(), for which there are ones
 BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
 
 
@@ -133,6 +135,36 @@ def row_sums(x: Array, factor: float = 1.0) -> Array:
     rows = x.reshape(-1, length) if x.flags.c_contiguous else x  # one product instead of many
     sums = np.matmul(rows, _filled(length, x.dtype, factor))
     return (sums if type(sums) is _ndarray else as_array(sums)).reshape(*x.shape[:-1], 1)
+
+
+def row_maxima(x: Array) -> Array:
+    """Return the largest elements over the last dimension, which stays with length 1; -inf if that has no elements.
+
+    Short rows are copied to columns first, of which NumPy compares many at once: for rows of 10 in an eighth of the time.
+
+    Args:
+        x: any shape, not complex.
+    """
+    length = x.shape[-1]
+    if not 0 < length <= _SHORT_ROW or x.size < FEW // 2 or x.dtype.itemsize < 4 or not x.flags.c_contiguous:
+        return as_array(maximum_reduce(x, -1, keepdims=True, initial=-np.inf))
+    columns = x.reshape(-1, length).T.copy()
+    return as_array(maximum_reduce(columns, 0)).reshape(*x.shape[:-1], 1)
+
+
+def column_sums(x: Array) -> Array:
+    """Return the sums over all dimensions but the last.
+
+    A product with ones takes a third to a fifth of the time of a sum, which adds row after row and is less precise.
+
+    Args:
+        x: any shape, float32 or float64 in order for this.
+    """
+    length = math.prod(x.shape[:-1])
+    if not 1 < length <= _ROWS or x.dtype.kind != "f" or x.itemsize < 4 or not (x.size and x.flags.c_contiguous):
+        return sum_dims(x, tuple(range(x.ndim - 1)), False)
+    sums = np.matmul(_filled(length, x.dtype, 1.0), x.reshape(length, x.shape[-1]))
+    return sums if type(sums) is _ndarray else as_array(sums)
 
 
 @lru_cache(maxsize=64)
@@ -306,6 +338,7 @@ ARRAYS.__dict__.update(
         "broadcast_to": broadcast_to,
         "cast": cast,
         "chosen": chosen,
+        "column_sums": column_sums,
         "concatenate": np.concatenate,
         "conj": conj,
         "cos": np.cos,

@@ -59,6 +59,7 @@ TENSORS.__dict__.update(
         "broadcast_to": repeating.broadcast_to,
         "cast": _cast,
         "chosen": lambda mask, x: masking.where(mask, x, 0),
+        "column_sums": lambda a: _sum_dims(a, tuple(range(a.ndim - 1)), False),
         "concatenate": joining.cat,
         "conj": complex_numbers.conj,
         "cos": trigonometric.cos,
