@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..core.extend import accumulate_grad
-from .memory import LARGE
+from .limits import LIMITS
 from .values import Kind, Statement, Storage, Value
-
-_WORTH = 2  # size of a gradient, in relation to the operands that are kept for it
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +94,7 @@ class _Search:
 
     def _later(self, end: int, gradient: Value, start: int, stop: int) -> _Later | None:
         size = sum(self._sizes.get(storage, 0) for storage in gradient.storages)
-        if size < LARGE or len(gradient.storages) != 1:
+        if size < LIMITS.large or len(gradient.storages) != 1:
             return None
         indices = {end}
         own = set[Storage]()
@@ -114,7 +112,7 @@ class _Search:
         if any(not self._stays(storage, first) for storage, first in operands.items()):
             return None
         kept = self._bytes(storage for storage in operands if self._uses[storage][-1] < stop)
-        return _Later(sorted(indices), kept, self._bytes(own) - size) if size >= _WORTH * kept else None
+        return _Later(sorted(indices), kept, self._bytes(own) - size) if size >= LIMITS.late * kept else None
 
     def _stays(self, operand: Storage, first: int) -> bool:
         """Return whether an operand is the program's own, and is not written to after a statement has used it."""

@@ -15,14 +15,8 @@ import numpy as np
 
 from .blocks import Blocks
 from .into import cast
+from .limits import LIMITS
 from .values import Kind, Statement, Storage, Value, values_in
-
-# Bytes of one array in a block. Of 8 KiB to 512 KiB this was the fastest, on a processor with 512 KiB of cache a core.
-BLOCK = 1 << 17
-_LEAST = 2 * BLOCK  # bytes; smaller arrays stay in the cache without blocks
-# NumPy's vector loops compute this many elements or a divisor of it at once. Blocks of multiples of it are computed in the
-# same groups as the whole array, which matters where a loop computes a group in another way if one of its elements is large.
-GROUP = 64
 
 
 def _ufuncs(names: str) -> frozenset[np.ufunc]:
@@ -134,7 +128,7 @@ class Chain:
     def independent(self, statement: Statement) -> bool:
         """Return whether a later statement can run before the chain."""
         small = statement.kind is Kind.VIEW or statement.function is np.empty
-        small = small or (statement.result is not None and statement.result.nbytes < _LEAST)
+        small = small or (statement.result is not None and statement.result.nbytes < LIMITS.chain)
         pure = statement.kind in (Kind.CALL, Kind.VIEW)
         return pure and small and self._changed.isdisjoint(statement.storages())
 
@@ -146,12 +140,12 @@ class Chain:
         """
         calls = [part for part in self._parts if part.kind is not Kind.VIEW]
         largest = max(_written(part).nbytes for part in calls)
-        if len(calls) < 2 or largest < _LEAST:
+        if len(calls) < 2 or largest < LIMITS.chain:
             return list(self._parts)
         flat = not any(_by_rows(each, self._shape) for part in calls for each in _operands(part))
         length = prod(self._shape) if flat else self._shape[0]
         step = self._step(flat, max(_written(part).dtype.itemsize for part in calls))
-        if step >= length or step * (largest // length) > 4 * BLOCK:
+        if step >= length or step * (largest // length) > 4 * LIMITS.block:
             return list(self._parts)
         made = [part.result for part in calls if part.result is not None]
         inner = [value for value in made if all(inside(self._parts, storage) for storage in value.storages)]
@@ -162,14 +156,14 @@ class Chain:
     def _step(self, flat: bool, itemsize: int) -> int:
         """Return the length of a block: elements, or rows."""
         row = 1 if flat else prod(self._shape[1:])
-        unit = GROUP // gcd(GROUP, row)
-        return max(BLOCK // (row * itemsize) // unit, 1) * unit
+        unit = LIMITS.group // gcd(LIMITS.group, row)
+        return max(LIMITS.block // (row * itemsize) // unit, 1) * unit
 
 
 def _elementwise(statement: Statement) -> bool:
     function: Any = statement.function
     operands = _operands(statement)
-    known = function in EXACT or function in ROUNDED or function in _ARITY
+    known = function in EXACT or function in _ARITY or (function in ROUNDED and LIMITS.rounded)
     if not known or statement.kwargs.keys() - {"out"}:
         return False
     if not (statement.kind is Kind.CALL and statement.into and statement.result) and statement.kind is not Kind.WRITE:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import BorrowedGradient, Tensor
-from .memory import LARGE
+from .limits import LIMITS
 
 _UNUSUAL = "unusual"  # kind of a gradient that no recording reads: a sparse one, or one with a graph
 
@@ -54,7 +54,7 @@ class Gradients:
 
         Large leaves without a gradient before the call are noted as read: the plan is used only where that is so.
         """
-        first = leaf._grad is None and id(leaf) not in self._before and leaf._array.nbytes >= LARGE
+        first = leaf._grad is None and id(leaf) not in self._before and leaf._array.nbytes >= LIMITS.large
         self.touch(leaf)
         if first:
             self._read.add(id(leaf))

@@ -14,12 +14,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from .errors import Unrecordable
+from .limits import LIMITS
 from .values import Statement, Storage, Value
-
-LARGE = 1 << 18  # bytes; larger results have new memory in each replay
-_SMALLER = 1 << 16  # the same for programs whose large results need _MUCH: to make memory takes little of their time
-_MUCH = 1 << 24
-_USE = 1 << 13  # bytes for each statement that uses it, at least: views of new memory are made in each replay, too
 
 
 def last_uses(statements: Sequence[Statement], half: int) -> dict[Storage, int]:
@@ -105,13 +101,13 @@ def plan_memory(statements: Sequence[Statement], half: int, kept: set[Storage]) 
 def _large(statements: Sequence[Statement], tenants: Sequence[_Tenant]) -> list[_Tenant]:
     """Return the tenants that have new memory in each replay."""
     uses = Counter(storage for statement in statements for storage in statement.storages())
-    found = [each for each in tenants if each.size >= LARGE]
-    if _most(found) >= _MUCH:
-        found = [each for each in tenants if each.size >= _SMALLER]
+    found = [each for each in tenants if each.size >= LIMITS.large]
+    if _most(found) >= LIMITS.much:
+        found = [each for each in tenants if each.size >= LIMITS.smaller]
     return [
         each
         for each in found
-        if each.size >= _USE * sum(uses[storage] for value in each.values for storage in value.storages)
+        if each.size >= LIMITS.use * sum(uses[storage] for value in each.values for storage in value.storages)
     ]
 
 

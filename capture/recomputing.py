@@ -17,13 +17,11 @@ import numpy as np
 
 from .fusion import EXACT, ROUNDED
 from .into import cast, copied, in_order
-from .memory import LARGE
+from .limits import LIMITS
 from .values import Kind, Statement, Storage, Value, Wrapped, mapped
 
 _CHEAP: frozenset[Callable[..., Any]] = EXACT | ROUNDED | {np.empty, np.clip, cast, copied, in_order, operator.setitem}
-_SMALL = 1 << 16  # bytes of an operand that is kept rather than made again
 _CALLS = 6  # passes over the result that may be made again
-_WORTH = 4  # other large results that are made in the meantime, by their bytes in relation to its own
 
 
 @dataclass(slots=True, eq=False)
@@ -105,12 +103,12 @@ class _Search:
 
     def _large(self, statement: Statement) -> int:
         size = statement.result.nbytes if statement.into and statement.result is not None else 0
-        return size if size >= LARGE else 0
+        return size if size >= LIMITS.large else 0
 
     def all(self) -> Iterator[_Again]:
         """Yield them in the order of the program."""
         for storage, size in self._sizes.items():
-            if size >= LARGE and storage not in self._pinned and self._ours(storage):
+            if size >= LIMITS.large and storage not in self._pinned and self._ours(storage):
                 found = self._again(storage, size)
                 if found is not None:
                     yield found
@@ -123,7 +121,7 @@ class _Search:
         if len(uses) < 2:
             return None
         start, stop = max(pairwise(uses), key=lambda pair: int(self._made[pair[1]] - self._made[pair[0] + 1]))
-        if self._made[stop] - self._made[start + 1] < _WORTH * size or self._writes[storage][-1] > start:
+        if self._made[stop] - self._made[start + 1] < LIMITS.again * size or self._writes[storage][-1] > start:
             return None
         if self._part(stop) != self._part(uses[-1]):  # passes that need not run one after the other
             return None
@@ -178,7 +176,7 @@ class _Search:
         """Return whether an operand is kept until a statement anyway, or is small, and does not change before."""
         if storage in self._dropped or any(since < index for index in self._writes[storage]):
             return False
-        return self._sizes[storage] <= _SMALL or self._uses[storage][-1] >= until
+        return self._sizes[storage] <= LIMITS.operand or self._uses[storage][-1] >= until
 
 
 class _Writer:

@@ -20,6 +20,7 @@ from .blocks import Blocks
 from .deferring import deferred
 from .fusion import fused
 from .into import FILLS
+from .limits import LIMITS
 from .loops import looped
 from .memory import escaping, plan_memory
 from .recomputing import recomputed
@@ -38,7 +39,6 @@ _WITH_NUMBERS = (
     *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
 )
 _LITERALS = (int, bool, type(None), str)
-_LARGE = 1 << 16  # bytes; larger arrays are dropped at once when they are not needed any more
 _TOGETHER = 64  # statements, behind which the names of others are dropped: a view takes 200 bytes
 
 
@@ -214,7 +214,7 @@ class Source:
                 end = ends.get(value.number, index)
                 if (index < self._half) != (end < self._half):
                     continue
-                small = value.shape is not None and value.nbytes < _LARGE
+                small = value.shape is not None and value.nbytes < LIMITS.smaller
                 if small and self._memory.anew.isdisjoint(value.storages):
                     late = end + _TOGETHER - 1 - end % _TOGETHER
                     if bisect_right(self._cuts, end) == bisect_right(self._cuts, late):

@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 import telegrad as tg
 from helpers.compiled import array
-from telegrad.capture import deferring, memory
+from telegrad.capture.limits import LIMITS
 
 WIDE = 4 * 256 * 2048  # bytes of the gradient of the last layer
 
@@ -62,16 +62,15 @@ def test_a_gradient_waits_until_activations_are_dropped(clear, monkeypatch):
         return peak(compiled)
 
     late = most()
-    monkeypatch.setattr(deferring, "LARGE", 1 << 40)
+    monkeypatch.setattr(LIMITS, "late", 1 << 40)
     assert late < most() - WIDE / 2
 
 
 @pytest.fixture
 def every_gradient(monkeypatch):
     """Let gradients of any size wait."""
-    monkeypatch.setattr(deferring, "LARGE", 1)
-    monkeypatch.setattr(deferring, "_WORTH", 0)
-    monkeypatch.setattr(memory, "LARGE", 64)
+    monkeypatch.setattr(LIMITS, "large", 1)
+    monkeypatch.setattr(LIMITS, "late", 0)
 
 
 def twice(weight, x):

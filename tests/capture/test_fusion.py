@@ -5,7 +5,9 @@ import pytest
 import telegrad as tg
 from telegrad.capture import fusion
 from telegrad.capture.blocks import Blocks
+from telegrad.capture.limits import LIMITS
 from telegrad.tools.compiled_programs.program import check
+from telegrad.tools.compiled_programs.tiny import tiny_limits
 
 ROWS = 96  # of 128 numbers: several blocks of 4 KiB, and one that is shorter
 
@@ -13,8 +15,8 @@ ROWS = 96  # of 128 numbers: several blocks of 4 KiB, and one that is shorter
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Make blocks of 5 KiB, so that small arrays have several."""
-    monkeypatch.setattr(fusion, "BLOCK", 5 << 10)
-    monkeypatch.setattr(fusion, "_LEAST", 8 << 10)
+    monkeypatch.setattr(LIMITS, "block", 5 << 10)
+    monkeypatch.setattr(LIMITS, "chain", 8 << 10)
 
 
 def chains(compiled):
@@ -141,7 +143,6 @@ def test_sums_are_not_divided(sides, small_blocks):
     assert all(part.function in fusion.EXACT for each in chains(sides.compiled) for part in each.parts)
 
 
-def test_random_programs_in_tiny_blocks(monkeypatch):
-    for name, value in (("BLOCK", 8), ("_LEAST", 4), ("GROUP", 1), ("ROUNDED", frozenset())):
-        monkeypatch.setattr(fusion, name, value)
-    assert not [seed for seed in range(300, 325) if check(seed).problem]
+def test_random_programs_in_tiny_blocks():
+    with tiny_limits():
+        assert not [seed for seed in range(300, 325) if check(seed).problem]

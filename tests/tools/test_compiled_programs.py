@@ -20,8 +20,9 @@ def test_memory_that_is_given_away_too_early_is_found(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_command(capsys):
-    assert command.main(["--seeds", "25", "--first", "1000"]) == 0
+@pytest.mark.parametrize("options", [[], ["--tiny"]])
+def test_the_command(options, capsys):
+    assert command.main(["--seeds", "25", "--first", "1000", *options]) == 0
     assert "25 programs" in capsys.readouterr().out
 
 

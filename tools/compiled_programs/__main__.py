@@ -6,9 +6,11 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from ..repeated import at_least_one
 from .program import check
+from .tiny import tiny_limits
 
 ABOUT = """Compare the results, gradients and parameters of random programs, with shapes and branches that change, run eagerly
 and compiled: bit by bit."""
@@ -19,15 +21,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m telegrad.tools.compiled_programs", description=ABOUT)
     parser.add_argument("--seeds", type=at_least_one, default=1000, help="how many programs (default %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")
+    parser.add_argument("--tiny", action="store_true", help="plan their small arrays as if they were large ones")
     options = parser.parse_args(arguments)
+    with tiny_limits() if options.tiny else nullcontext():
+        return _check_all(range(options.first, options.first + options.seeds))
+
+
+def _check_all(seeds: range) -> int:
     counts: Counter[str] = Counter()
-    for seed in range(options.first, options.first + options.seeds):
+    for seed in seeds:
         outcome = check(seed)
         counts["replayed" if outcome.replays else "eager"] += 1
         counts["wrong"] += outcome.problem is not None
         if outcome.problem is not None:
             print(f"seed {seed}: {outcome.problem}", flush=True)
-    print(f"{options.seeds} programs: {counts['replayed']} replayed, {counts['eager']} eager, {counts['wrong']} wrong")
+    print(f"{len(seeds)} programs: {counts['replayed']} replayed, {counts['eager']} eager, {counts['wrong']} wrong")
     return int(counts["wrong"] > 0)
 
 
