@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import Any, Protocol
 
@@ -30,10 +29,12 @@ class Lines(Protocol):
     Attributes:
         constants: by name.
         recorded: the program as it was recorded.
+        passes: the statements of each backward pass, with those that make results of the forward pass again.
     """
 
     constants: dict[str, Any]
     recorded: Recorded
+    passes: Sequence[Sequence[Statement]]
 
     def name(self, value: Value) -> str:
         """Return the name of a value."""
@@ -94,10 +95,7 @@ class Layouts:
 
     def __init__(self, source: Lines) -> None:
         self._source = source
-        recorded = source.recorded
-        starts = [each.start for each in recorded.backwards] + [len(recorded.statements)]
-        self._parts = [recorded.statements[start:stop] for start, stop in pairwise(starts)]
-        self._places = {each.mask: place for place, each in enumerate(recorded.backwards)}
+        self._places = {each.mask: place for place, each in enumerate(source.recorded.backwards)}
         self._ordered: dict[int, bool] = {}
         self._codes: dict[int, CodeType] = {}
         self._lock = threading.Lock()  # held while a pass is written, which names constants
@@ -117,7 +115,7 @@ class Layouts:
         if all(gradient.ndim < 2 or gradient.strides == value.strides for gradient, value in zip(gradients, given)):
             return planned
         if place not in self._ordered:
-            self._ordered[place] = all(map(_in_order, given)) and is_ordered(self._parts[place])
+            self._ordered[place] = all(map(_in_order, given)) and is_ordered(self._source.passes[place])
         if all(fits(gradient, value, self._ordered[place]) for gradient, value in zip(gradients, given)):
             return planned
         with self._lock:
@@ -129,7 +127,7 @@ class Layouts:
         source = self._source
         given = source.recorded.backwards[place].given
         lines = [f"def backward({', '.join(map(source.name, given))}):"]
-        for statement in self._parts[place]:
+        for statement in self._source.passes[place]:
             if statement.function is not condition_of:
                 lines += [f"    {line}" for line in source.plain_lines(statement)]
         lines.append(f"    return {source.gradients_line(place)}")

@@ -10,6 +10,7 @@ import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ class Source:
         renamed: names of values in the place of the usual ones.
         calls: the number of calls that a replay makes; those of blocks count once.
         recorded: the program as it was recorded.
+        passes: the statements of each backward pass, before chains are fused.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Source:
         self._kept = escaping(statements, list(values_in((results, self._gradients))))
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
         statements, cuts = recomputed(statements, cuts, self._kept)
+        self.passes = [statements[start:stop] for start, stop in pairwise(cuts[1:])]
         statements = deferred(statements, cuts, self._kept)
         if fast:
             statements, cuts = looped(statements, cuts, self._kept)

@@ -7,6 +7,7 @@ from helpers.compiled import array
 from telegrad.capture.recomputing import recomputed
 from telegrad.capture.values import Kind, Statement, Value
 from telegrad.nn import functional as F
+from telegrad.tools.compiled_programs.tiny import tiny_limits
 
 COUNT = 1 << 18  # elements of a result, of 1 MiB
 
@@ -150,3 +151,22 @@ def test_a_network_with_results_made_again_has_the_same_bits(inside):
     source = compiled.plans()[-1].source
     again = len(recomputed(source.recorded.statements, [0, len(source.recorded.statements)], source._kept)[0])
     assert not inside or again > len(source.recorded.statements)
+
+
+def test_results_are_made_again_for_a_gradient_in_another_layout():
+    weight = tg.from_numpy(array(4, 4)).requires_grad_()
+
+    def function(x):
+        y = (x * 2).square()
+        return (y @ weight).tanh().square() * y
+
+    def gradients(function):
+        x, weight.grad = tg.from_numpy(array(4, 4)).requires_grad_(), None
+        function(x).backward(tg.arange(16.0).reshape(4, 4).t())
+        return x.grad, weight.grad
+
+    expected, compiled = gradients(function), tg.compile(function)
+    with tiny_limits():
+        results = [gradients(compiled) for _ in range(4)]
+    assert all(tg.equal(*pair) for result in results for pair in zip(result, expected))
+    assert compiled.plans()[-1].replays == 2
