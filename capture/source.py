@@ -95,7 +95,7 @@ class Source:
         self._kept = escaping(statements, list(values_in((results, self._gradients))))
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
         statements, cuts = recomputed(statements, cuts, self._kept)
-        self.passes = [statements[start:stop] for start, stop in pairwise(cuts[1:])]
+        self.passes: Sequence[Sequence[Statement]] = [statements[start:stop] for start, stop in pairwise(cuts[1:])]
         statements = deferred(statements, cuts, self._kept)
         if fast:
             statements, cuts = looped(statements, cuts, self._kept)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core import linear, relu, tanh
 from ...core.extend import Array, Tensor, fused, operation, records
-from .recurrence import Steps, Weights, bias_gradient, gradient_of, replayed, weight_gradient
+from .recurrence import Steps, Weights, add_step, bias_gradient, gradient_of, of_outputs, replayed, weight_gradient
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": tanh, "relu": relu}
 
@@ -87,10 +87,10 @@ class _Layer:
         """Return the gradients of x, h and the weights."""
         dh = gradient_of(grads[1], self.h)
         changes = self.steps.empty(self.y.shape, self.x)
+        of_y = of_outputs(grads[0])
         for step, n in self.steps.back():
             dh_n, y = dh[:n], self.y[step, :n]
-            if grads[0] is not None:
-                dh_n += grads[0][step, :n]
+            add_step(dh_n, of_y, step)
             np.multiply(dh_n, 1 - y * y if self.tanh else y > 0, out=changes[step, :n])
             np.matmul(changes[step, :n], self.w_hh, out=dh_n)
         rows = changes.reshape(math.prod(changes.shape[:2]), changes.shape[-1])

@@ -16,12 +16,14 @@ from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
     Weights,
+    add_step,
     as_rows,
     bias_gradient,
     continuing,
     forward_planes,
     gradient_of,
     input_gradient,
+    of_outputs,
     planes,
     replayed,
     times_inputs,
@@ -118,10 +120,10 @@ class _Layer:
         """Return the gradients of x, h and the weights."""
         dh, former_h = gradient_of(grads[1], self.h), self.steps.former(self.y, self.h)
         of_h, of_x = (self.steps.empty(self.gates.shape, self.x) for _ in range(2))
+        of_y = of_outputs(grads[0])
         for step, n in self.steps.back():
             dh_n, change, (reset, update, new) = dh[:n], of_h[step, :, :n], self.gates[step, :, :n]
-            if grads[0] is not None:
-                dh_n += grads[0][step, :n]
+            add_step(dh_n, of_y, step)
             of_new = dh_n * (1 - update) * (1 - new * new)
             np.multiply(of_new * self.new_h[step, :n], reset * (1 - reset), out=change[0])
             np.multiply(dh_n * (former_h[step, :n] - new), update * (1 - update), out=change[1])

@@ -19,12 +19,14 @@ from ...core.extend import Array, Tensor, fused, operation, records
 from .recurrence import (
     Steps,
     Weights,
+    add_step,
     as_rows,
     bias_gradient,
     continuing,
     forward_planes,
     gradient_of,
     input_gradient,
+    of_outputs,
     planes,
     replayed,
     times_inputs,
@@ -123,11 +125,11 @@ class _Layer:
         """Return the gradients of x, h, c and the weights."""
         dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
         changes, by_c = self._slopes()
+        of_y = of_outputs(grads[0])
         room = np.empty((5, *self.h.shape), self.x.dtype, like=self.x)
         for step, n in self.steps.back():
             dh_n, dc_n, change, products = dh[:n], dc[:n], changes[step, :, :n], room[:4, :n]
-            if grads[0] is not None:
-                dh_n += grads[0][step, :n]
+            add_step(dh_n, of_y, step)
             dc_n += np.multiply(by_c[step, :n], dh_n, out=room[4, :n])
             change[0] *= dh_n
             change[1:] *= dc_n
