@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from telegrad.rpc.extend import FrameKind, MeshCalls
 from telegrad.rpc.wire.bundle import Bundle
 from telegrad.testing import in_process_cluster
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "meshes.md"
 NAMES = [f"w{rank}" for rank in range(23)]
 
 
@@ -111,6 +113,10 @@ def test_arguments_are_pickled_once_and_at_most_four_copies_leave(workers, monke
     assert sorted(to for _, to in receivers) == list(range(1, len(NAMES)))
     copies = Counter(sender for sender, _ in receivers)
     assert copies["w0"] == 4 and max(copies.values()) == 4
+    receivers.clear()
+    rpc.mesh(NAMES[1:21]).call(where)
+    traced = [f"    worker{sender[1:]} --> worker{to}" for sender, to in sorted(receivers, key=lambda hop: hop[1])]
+    assert "\n".join(traced) in PAGE.read_text()
 
 
 def test_results_are_found_by_worker_place_and_coordinates(workers):
