@@ -6,10 +6,11 @@ version counter, and compares it before the rules run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ...autograd.node import Edges
+from ...autograd.saved_hooks import tensors_in
 from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Counter, DType
@@ -72,7 +73,7 @@ def watched(result: Tensor, used: Any) -> Tensor:
 
 def versions_of(used: Any) -> Versions:
     """Return the current versions of the tensors in ``used``."""
-    tensors = (used,) if isinstance(used, Tensor) else _tensors_in(used)  # a generator costs more than all the rest
+    tensors = (used,) if isinstance(used, Tensor) else tensors_in(used)  # a generator costs more than all the rest
     return [(each._counter, each._counter[0], each._array.shape, each._array.dtype) for each in tensors]
 
 
@@ -80,11 +81,3 @@ def _replace_node(result: Tensor, versions: Versions) -> None:
     node = result._edge and result._edge[0]
     if versions and type(node) is OpNode:
         result._edge = (WatchingNode(node.row, node.next_edges, node.saved, node.params, versions), 0)
-
-
-def _tensors_in(used: Any) -> Iterator[Tensor]:
-    if isinstance(used, Tensor):
-        yield used
-    elif isinstance(used, (tuple, list)):
-        for each in used:
-            yield from _tensors_in(each)
