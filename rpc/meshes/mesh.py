@@ -95,6 +95,7 @@ class Mesh:
         self._peers = tuple(peers)
         self.shape = shape
         self.workers = tuple(peer.info for peer in peers)
+        self._subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number)
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -197,8 +198,7 @@ class Mesh:
                     "rpc.value(reference) is an argument of a call to one worker; send the reference itself to a mesh, and "
                     "take its value there with to_here()"
                 )
-        subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number)
-        begin = partial(agent.part(MeshCalls).begin, subtrees, content, parts, seconds, name)
+        begin = partial(agent.part(MeshCalls).begin, self._subtrees, content, parts, seconds, name)
         if fold:
             reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)
             reduced.future.canceller = begin(reduced, reduced.folds)

@@ -138,10 +138,11 @@ class ValueMesh(Generic[T]):
 
     def values(self) -> list[T]:
         """Return all values; raise the first error in the order of the mesh."""
-        for value in self:
+        values = list(self)
+        for value in values:
             if isinstance(value, BaseException):
                 raise value
-        return list(self)
+        return values
 
     def errors(self) -> dict[str, BaseException]:
         """Return the errors by the names of the workers."""
@@ -191,7 +192,8 @@ class ValueMesh(Generic[T]):
 
     def _value(self, place: int) -> Any:
         if self._opened[place] is _CLOSED:
-            self._await(place, 0, None)
+            if self._contents[place] is None:
+                self._await(place, 0, None)
             content = self._contents[place]
             assert content is not None
             value = self._open(content)
