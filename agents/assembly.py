@@ -17,6 +17,7 @@ from ..autograd_dist.extend import (
     serve_steps,
 )
 from ..collective.extend import collective_waits, serve_elastic, serve_groups
+from ..core.futures import Future
 from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
@@ -115,7 +116,7 @@ def add_parts(agent: Agent) -> None:
         agent, backward_from, agent.options.ignore_rref_leaks, places_wanted(agent.options.rref_places)
     )
     agent.add_part(references)
-    agent.codec.reference_types = (RRef, ValueOf)
+    agent.codec.reference_types = (RRef, ValueOf, Future)
     serve_references(references)
     serve_methods(references)
     # autograd_dist: contexts, backward passes, steps of optimizers

@@ -93,8 +93,8 @@ def rpc_async(
         func: a function that the callee can import, a function of the common main script, or a lambda or closure, which
             travels by value. It may be ``async def``, or return a future if ``functions.async_execution`` marks it. One that
             ``rpc.exactly_once`` marks has its effect once, also if workers die; the call waits at the bound of its journal.
-        args: positional arguments.
-        kwargs: keyword arguments.
+        args: positional arguments. A future in them, at any depth, stands for its value, which may not be there yet.
+        kwargs: keyword arguments, in which futures stand for their values, too.
         timeout: seconds; the default is the agent's ``rpc_timeout``, 0 is for ever.
         retry: send the call again, within its time-out, when its worker is lost, to the worker that joins in its place. Only
             for functions that ``rpc.idempotent`` marks. The arguments are read again by each attempt: do not change them

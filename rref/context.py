@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
-from ..core.futures import Future, free, run_callbacks
+from ..core.futures import Future, copy_outcome, free, run_callbacks
 from ..rpc.extend import Agent, Batch, ObservedReferences, Peer, Session
 from . import protocol as p
 from .forks import Fork
@@ -84,6 +84,13 @@ class RRefContext:
         if self.places is not None:
             self.places.note(fork.rref_id)
         return fork
+
+    def own_outcome(self, future: Future[Any]) -> Fork:
+        """Return the first fork of a new reference to what a future of this worker will be."""
+        value: Future[Any] = Future()
+        future.add_done_callback(partial(copy_outcome, target=value))
+        with self._lock:
+            return self.ownership.own(value)
 
     def creation_ended(self, fork: Fork, error: BaseException | None) -> None:
         """Note that the creating call of a fork has ended.

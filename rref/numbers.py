@@ -7,6 +7,7 @@ class ReferenceMethod:
     CREATE = 16
     FETCH = 17
     METHOD = 18
+    RESULT = 19
 
 
 class ReferenceTopic:

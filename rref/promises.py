@@ -9,44 +9,60 @@ from __future__ import annotations
 import math
 import struct
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import RpcCancelledError, SerializationError
+from ..core.errors import RpcCancelledError, RpcError, SerializationError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing, ServerCall
-from .promise_states import PromiseAction, PromiseEvent, PromiseMachine
+from .numbers import ReferenceMethod
+from .promise_states import PromiseAction, PromiseEvent, PromiseMachine, PromiseState
+from .rref import RRef
 from .value_of import ValueOf
 from .values import fetch, own_value, text_of
 
 if TYPE_CHECKING:
     from .context import RRefContext
-    from .rref import RRef
 
 # Number of the extra that says which references of a message stand for their values.
 PROMISE_EXTRA = 6
-PLACE = struct.Struct("<I")
+# Place in the table of references; for the result of a call under way also its callee's number, else -1, and its id.
+PLACE = struct.Struct("<IiQ")
+NO_CALL = (-1, 0)
 
 
-def mark_promises(message: Outgoing) -> None:
-    """Say in a message which of its references stand for their values.
+def mark_promises(context: RRefContext, message: Outgoing) -> None:
+    """Say in a message which of its references stand for their values; put references in the places of futures.
+
+    Args:
+        context: the references of this agent.
+        message: the message.
 
     Raises:
         SerializationError: it is an answer.
     """
-    places = [place for place, each in enumerate(message.attached.references) if type(each) is ValueOf]
+    references = message.attached.references
+    places = [place for place, each in enumerate(references) if isinstance(each, (ValueOf, Future))]
     if not places:
         return
     if message.kind != FrameKind.REQUEST:
         raise SerializationError(
-            "rpc.value(reference) stands for a value in arguments only; return the reference, or reference.to_here()"
+            "a future, or rpc.value(reference), stands for a value in arguments only; wait for the value and return that"
         )
-    message.tell(PROMISE_EXTRA, b"".join(map(PLACE.pack, places)))
+    rows = []
+    for place in places:
+        call = NO_CALL
+        if isinstance(future := references[place], Future):
+            call = future.call or NO_CALL
+            references[place] = RRef._of(context, context.own_outcome(future))
+        rows.append(PLACE.pack(place, *call))
+    message.tell(PROMISE_EXTRA, b"".join(rows))
 
 
-def promised_places(message: Incoming) -> list[int]:
-    """Return the places of the references that stand for their values, in the table of a message that arrived."""
-    return [place for (place,) in PLACE.iter_unpack(message.extras[PROMISE_EXTRA])]
+def promised_places(message: Incoming) -> list[tuple[int, int, int]]:
+    """Return the rows of a message that arrived: place of a reference that stands for its value, callee and id of a call."""
+    return list(PLACE.iter_unpack(message.extras[PROMISE_EXTRA]))
 
 
 class PromiseInterceptor(Interceptor):
@@ -61,7 +77,7 @@ class PromiseInterceptor(Interceptor):
             Exception: a value could not be made, or not be had.
         """
         references = message.attached.references
-        places = promised_places(message)
+        places = [place for place, *_ in promised_places(message)]
         for place in places:  # first: the others may not be there yet
             references[place].check()
         for place in places:
@@ -74,16 +90,19 @@ class PromisedValue:
     Args:
         context: the references of this agent.
         reference: the reference, which is kept until the value is there.
+        callee: number of the worker that makes the value for a call of the reference's owner, if that is so; else -1.
+        call_id: id of that call.
 
     Attributes:
         future: completes with the value, or with the reason why there is none.
     """
 
-    __slots__ = ("_context", "_lock", "_machine", "_name", "_question", "_reference", "future")
+    __slots__ = ("_call_id", "_callee", "_context", "_lock", "_machine", "_name", "_question", "_reference", "future")
 
-    def __init__(self, context: RRefContext, reference: RRef[Any]) -> None:
+    def __init__(self, context: RRefContext, reference: RRef[Any], callee: int, call_id: int) -> None:
         self.future: Future[Any] = Future()
         self._context = context
+        self._callee, self._call_id = callee, call_id
         self._reference: RRef[Any] | None = reference
         self._name = text_of(reference._fork, context.agent)
         self._machine = PromiseMachine()
@@ -92,7 +111,7 @@ class PromisedValue:
 
     def begin(self, call: ServerCall) -> None:
         """Ask for the value, for a request."""
-        self._handle(PromiseEvent.BEGIN, call=call)
+        self._handle(PromiseEvent.BEGIN if self._callee < 0 else PromiseEvent.BEGIN_CALL, call=call)
         if not (self.future.done() or call.must_run):
             call.cancellation().add_done_callback(self._cancel)
 
@@ -114,44 +133,65 @@ class PromisedValue:
         with self._lock:
             actions = self._machine.handle(event)
         for action in actions:
-            if action is PromiseAction.ASK_OWNER:
+            if action is PromiseAction.ASK_OWNER or action is PromiseAction.ASK_CALLEE:
                 assert call is not None
-                self._ask_owner(call)
+                (self._ask_owner if action is PromiseAction.ASK_OWNER else self._ask_callee)(call)
             elif action is PromiseAction.WITHDRAW:
                 self._withdraw()
             else:
                 self._end(value, error)
 
-    def _ask_owner(self, call: ServerCall) -> None:
-        assert self._reference is not None  # its machine has just begun
-        fork, agent = self._reference._fork, self._context.agent
-        if fork.owner == self._context.me:
-            self._ask(partial(own_value, self._context, fork))
-            return
-        left = 0.0 if math.isinf(call.left) else max(call.left, 1e-3)
-        question = partial(self._ask, partial(fetch, self._context, fork, left), call)
-        # In a thread for callbacks: the request may have to wait for room, and a reader must not.
-        agent.threads.run_later(partial(agent.new_context().run, question))
+    def _ask_callee(self, call: ServerCall) -> None:
+        agent, key = self._context.agent, (call.sender, self._call_id)
+        if self._callee != agent.number:
+            peer, what = agent.peers.at(self._callee), f"a question for the result of another call ({self._name})"
+            self._ask_later(partial(agent.caller.request, peer, ReferenceMethod.RESULT, key, _left(call), what), call)
+        elif (result := agent.server.result_of(key)) is not None:
+            self._ask(lambda: result, call)
+        else:
+            self._handle(PromiseEvent.UNKNOWN, call=call)
 
-    def _ask(self, question: partial[Future[Any]], call: ServerCall | None = None) -> None:
-        if self._reference is None:
+    def _ask_owner(self, call: ServerCall) -> None:
+        if (reference := self._reference) is None:
             return  # the request was cancelled meanwhile
-        if call is not None:
-            self._context.agent.codec.enter(call)
+        if (fork := reference._fork).owner == self._context.me:
+            self._ask(partial(own_value, self._context, fork), call)
+        else:
+            self._ask_later(partial(fetch, self._context, fork, _left(call)), call)
+
+    def _ask_later(self, question: Callable[[], Future[Any]], call: ServerCall) -> None:
+        """Ask in a thread for callbacks: the question may have to wait for room, and a reader must not."""
+        agent = self._context.agent
+
+        def ask() -> None:
+            agent.codec.enter(call)
+            self._ask(question, call)
+
+        agent.threads.run_later(partial(agent.new_context().run, ask))
+
+    def _ask(self, question: Callable[[], Future[Any]], call: ServerCall) -> None:
+        if self._reference is None:
+            return
         try:
             self._question = asked = question()
         except Exception as error:
-            self._handle(PromiseEvent.ERROR, error=error)
-            return
-        asked.add_done_callback(partial(self._answered, self.future))
+            self._failed(error, call)
+        else:
+            asked.add_done_callback(partial(self._answered, self.future, call))
 
-    def _answered(self, _: Future[Any], asked: Future[Any]) -> None:
+    def _answered(self, _: Future[Any], call: ServerCall, asked: Future[Any]) -> None:
         # The first argument is for observers: in the callback they find what the answer completes.
         error = asked.exception()
         if error is None:
             self._handle(PromiseEvent.VALUE, asked.value())
         else:
-            self._handle(PromiseEvent.ERROR, error=error)
+            self._failed(error, call)
+
+    def _failed(self, error: BaseException, call: ServerCall) -> None:
+        # Only the call's caller, which owns the reference, knows whether an RpcError is that of the call or of the question.
+        asks_callee = self._machine.state is PromiseState.ASKING_CALLEE
+        unknown = asks_callee and isinstance(error, RpcError)
+        self._handle(PromiseEvent.UNKNOWN if unknown else PromiseEvent.ERROR, error=error, call=call)
 
     def _withdraw(self) -> None:
         question = self._question
@@ -161,3 +201,20 @@ class PromisedValue:
     def _end(self, value: Any, error: BaseException | None) -> None:
         self._reference = None
         complete_once(self.future, value, error)
+
+
+def _left(call: ServerCall) -> float:
+    return 0.0 if math.isinf(call.left) else max(call.left, 1e-3)
+
+
+def serve_result(context: RRefContext, call: ServerCall) -> None:
+    """Answer with the result of a request that is served here, when it is there.
+
+    Raises:
+        RpcError: it is not served here, or not any more.
+    """
+    sender, call_id = call.open()
+    if (result := context.agent.server.result_of((sender, call_id))) is None:
+        raise RpcError(f"worker {context.agent.name!r} does not serve call {call_id} now")
+    call.what = "a question for a result"
+    call.reply_with(result, is_future=True)

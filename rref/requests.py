@@ -30,7 +30,7 @@ from .context import REFERENCE_EXTRA, RRefContext
 from .ids import GlobalId
 from .numbers import ReferenceMethod
 from .plain import is_plain
-from .promises import PROMISE_EXTRA, PromisedValue, mark_promises, promised_places
+from .promises import PROMISE_EXTRA, PromisedValue, mark_promises, promised_places, serve_result
 from .rref import RRef
 from .transfers import ReferenceTransfer, decode_transfer, encode_transfer
 
@@ -50,7 +50,7 @@ class ReferenceInterceptor(Interceptor):
         """Fork every reference in the message, and add the transfer. Creating calls and calls of methods bring their own."""
         transfer: ReferenceTransfer | None = message.attached.notes.get(REFERENCE_EXTRA)
         if message.attached.references:
-            mark_promises(message)
+            mark_promises(self.context, message)
         elif transfer is None:
             return
         if transfer is None:
@@ -92,8 +92,10 @@ class ReferenceInterceptor(Interceptor):
             attached.values = [value]
         if PROMISE_EXTRA in message.extras:
             places = promised_places(message)
-            attached.awaited = [PromisedValue(self.context, attached.references[place]) for place in places]
-            for place, promised in zip(places, attached.awaited):
+            attached.awaited = [
+                PromisedValue(self.context, attached.references[place], *made_by) for place, *made_by in places
+            ]
+            for (place, *_), promised in zip(places, attached.awaited):
                 attached.references[place] = promised
             attached.values = [*attached.values, *(promised.future for promised in attached.awaited)]
         attached.waits_for += attached.values
@@ -126,6 +128,7 @@ class ReferenceInterceptor(Interceptor):
 def serve_references(context: RRefContext) -> None:
     """Let the agent of ``context`` answer creating calls and fetches."""
     context.agent.server.serve(ReferenceMethod.CREATE, partial(_serve_create, context), _refuse_create)
+    context.agent.server.serve(ReferenceMethod.RESULT, partial(serve_result, context), quick=True)
     context.agent.server.serve(ReferenceMethod.FETCH, partial(_serve_fetch, context), quick=True)
 
 

@@ -45,6 +45,7 @@ class Future(Generic[T]):
     Attributes:
         driver: helps it to complete while a thread waits for it; ``None`` if nothing can.
         canceller: ends what computes the value; ``None`` if nothing can.
+        call: number of the worker that computes it for a call, and the id of the call; ``None`` if it is not that of a call.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Future(Generic[T]):
         "_lock",
         "_value",
         "_waiters",
+        "call",
         "canceller",
         "driver",
     )
@@ -70,6 +72,7 @@ class Future(Generic[T]):
         self._waiters: list[Any] = NOBODY
         self.driver: Driver | None = None
         self.canceller: Canceller | None = None
+        self.call: tuple[int, int] | None = None
 
     def done(self) -> bool:
         """Return whether the future has completed, with a value or an exception."""
@@ -106,6 +109,10 @@ class Future(Generic[T]):
         if self._error is not None:
             self._look()
         return self._error
+
+    def known(self) -> tuple[T] | None:
+        """Return the value in a tuple, if the future has completed with one; else ``None``."""
+        return (self._value,) if self._done and self._error is None else None
 
     def wait(self, timeout: float | None = None) -> T:
         """Block until the future completes, and return the value or raise the exception.

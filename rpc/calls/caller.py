@@ -138,7 +138,7 @@ class Caller:
         call = self.table.new_call(method, timeout, peer.number, what)
         if future is not None:
             call.future = future
-        call.future.canceller = self
+        call.future.canceller, call.future.call = self, (peer.number, call.call_id)
         link = peer.link
         if link.state is GONE:
             call.future.set_exception(peer.lost_error())

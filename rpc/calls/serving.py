@@ -14,7 +14,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentTypeError, RpcError, SerializationError
-from ...core.futures import Future, attempt, collect_all, complete_once, run_callbacks
+from ...core.futures import Future, attempt, collect_all, complete_once, copy_error, run_callbacks
 from ..call_states import ANSWERED, ENDED, PARKED, WAITING, ServingState
 from ..links.link import LinkState
 from ..running import call_variable
@@ -161,6 +161,8 @@ class ServerCall(Incoming):
         key, serving = (self.session.number, self.call_id), self._server.serving
         if serving.get(key) is self:
             del serving[key]
+        if self._server.wanted:
+            self._server.hand_on(key, error=RpcError("its result was not handed on"))
         self.state = self.state.drop
         if self.state is ENDED and self._cancellation is not None:
             self.tell_end()
@@ -262,6 +264,8 @@ class ServerCall(Incoming):
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         server = self._server
+        if server.wanted:
+            server.hand_on(self.key, value, error)
         late = 0.0 < self.deadline < server.clock.now()
         if not late or self.must_run:  # else its caller has given up
             if value is None and error is None and not self.warnings and not server.codec.speaks():
@@ -351,6 +355,7 @@ class Server:
         self.on_cancel: list[Callable[[CallKey], object]] = []  # called in a reader's thread: quick, no user code
         self.accepted = 0
         self.waiting: dict[CallKey, ServerCall] = {}  # not started; the thread that takes one out starts or drops it
+        self.wanted: dict[CallKey, Future[Any]] = {}  # results of requests under way, for requests that wait for them
         self._cancelled: OrderedDict[CallKey, None] = OrderedDict()  # the latest cancels; their calls may still arrive
         self.control = control
         self.cancellation_lock = threading.Lock()
@@ -440,6 +445,31 @@ class Server:
                 if refused := self.refused.get(call.method):
                     refused(call, error)
                 call.fail(error)
+
+    # -- results that are handed on
+
+    def result_of(self, key: CallKey) -> Future[Any] | None:
+        """Return a future of the result of a request that is served now, for another request; ``None`` if there is none.
+
+        It completes when the request is answered, and fails with an ``RpcError`` if its result cannot be had here.
+        """
+        if key not in self.serving:
+            return None
+        wanted = self.wanted.setdefault(key, Future())
+        if key not in self.serving:  # it was answered meanwhile: before the result was wanted, or after
+            self.hand_on(key, error=RpcError("its result was not handed on"))
+        return wanted
+
+    def hand_on(self, key: CallKey, value: Any = None, error: BaseException | None = None) -> None:
+        """Give the outcome of a request to the requests that wait for it.
+
+        Args:
+            key: of the request.
+            value: its result, if there is no error.
+            error: its exception.
+        """
+        if (wanted := self.wanted.pop(key, None)) is not None:
+            complete_once(wanted, value, error and copy_error(error))
 
     # -- cancels
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.errors import SerializationError
 from ...core.extend import Tensor, abridged
-from ...core.futures import raised_by_handler
+from ...core.futures import Future, raised_by_handler
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
@@ -153,7 +153,12 @@ class PickleOutput:
             self.tensors.append(Tensor(obj if 0 not in obj.strides else np.ascontiguousarray(obj)))
             return array_at, (len(self.tensors) - 1,)
         if isinstance(obj, self.reference_types):
-            if isinstance(obj, Promise) and (known := obj.known(self.to)) is not None:
+            known: tuple[Any] | None = None
+            if isinstance(obj, Promise):
+                known = obj.known(self.to)
+            elif isinstance(obj, Future):
+                known = obj.known()
+            if known is not None:
                 return known_value, known
             self.references.append(obj)
             return reference_at, (len(self.references) - 1,)

@@ -40,6 +40,7 @@ ACTIVITIES: dict[Activity, float] = {
     references.drop: 2,
     promises.use: 2,
     promises.chain: 2,
+    promises.pass_on: 2,
     promises.use_failing: 0.5,
     gradients.train: 1.5,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.errors import RpcError
+from ...rpc import rpc_async
 from ...rref import remote, value
 from .calls import journal
 from .journal import PlannedError, call, check_error
@@ -45,6 +46,26 @@ async def chain(worker: Worker) -> None:
         await fetch_one(worker, *kept[0])
     except PlannedError:
         worker.simulation.violation(f"a chain of {worker.name} failed as only another one may")
+
+
+def plus_one(number: int) -> int:
+    """Return the next number."""
+    return number + 1
+
+
+async def pass_on(worker: Worker) -> None:
+    """Call functions one after another with the futures of the calls before them."""
+    start, length = worker.random.randrange(1 << 30), worker.random.randint(2, 5)
+    try:
+        futures = [rpc_async(worker.anyone(), plus_one, (start,))]
+        for _ in range(length - 1):
+            futures.append(rpc_async(worker.anyone(), plus_one, (futures[-1],)))
+        found = await futures[-1]
+    except RpcError as error:
+        check_error(worker.simulation, f"a chain of calls at {worker.name}", error)
+        return
+    if found != start + length:
+        worker.simulation.violation(f"a chain of calls of {worker.name} gave {found}, not {start + length}")
 
 
 async def use_failing(worker: Worker) -> None:

@@ -307,7 +307,7 @@ def disagrees_about_losses(monkeypatch):
 )
 def test_a_guarantee_broken_on_purpose_is_found(monkeypatch, mutation):
     mutation(monkeypatch)
-    assert any(run(seed, events=2000).violations for seed in SEEDS)
+    assert any(run(seed, events=2000).violations for seed in range(20))
 
 
 @pytest.mark.slow

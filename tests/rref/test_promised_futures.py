@@ -1,0 +1,136 @@
+"""Futures as arguments: the result of a call that is under way goes from its callee to the call that needs it."""
+
+import threading
+import time
+
+import pytest
+import telegrad as tg
+from helpers.remote import Counter, Shelf, same, wait_and_make
+from telegrad import rpc
+from telegrad.core.errors import RpcCancelledError, SerializationError, WorkerLostError
+from telegrad.core.futures import Future
+
+pytestmark = pytest.mark.usefixtures("tables_end_empty")
+
+
+@pytest.fixture
+def gate():
+    """Event at which ``wait_and_make`` waits for as long as it is not set."""
+    Shelf.kept["gate"] = gate = threading.Event()
+    yield gate
+    gate.set()
+
+
+def add(left, right=0):
+    return left + right
+
+
+def total(values):
+    return sum(values["numbers"]) + values["more"][0]
+
+
+def fail():
+    raise KeyError("nothing there")
+
+
+@pytest.mark.parametrize("callee", ["a", "b", "c"])
+@pytest.mark.parametrize("maker", ["a", "b"])
+def test_a_future_is_an_argument(workers, maker, callee):
+    number = rpc.rpc_async(maker, same, (3,))
+    given = {"numbers": [number, rpc.rpc_async("c", add, (number, 1))], "more": (number,)}
+    assert rpc.rpc_sync(callee, total, (given,)) == 10
+    number.wait()
+    assert rpc.rpc_sync(callee, add, (number, 1)) == 4  # the value itself is sent
+    assert rpc.remote(callee, add, (rpc.rpc_async(maker, same, (3,)), 1)).to_here() == 4
+
+
+@pytest.mark.parametrize("callee", ["b", "c"])
+def test_a_result_is_handed_on_by_its_callee(workers, gate, callee, until):
+    slow = rpc.rpc_async("b", wait_and_make, ("gate",))
+    after = [rpc.rpc_async(callee, Counter.add, (slow, number)) for number in (1, 2)]
+    until(lambda: len(workers[1].server.wanted) == 1)
+    asked = workers[0].server.accepted
+    gate.set()
+    assert sorted(call.wait() for call in after) == ([1, 2] if callee == "c" else [1, 3])
+    assert workers[0].server.accepted == asked  # the caller was not asked
+
+
+def test_any_future_of_the_caller_is_an_argument(workers, until):
+    outcome = Future()
+    call = rpc.rpc_async("b", add, (outcome.then(lambda done: done.value() * 2), 1))
+    until(lambda: workers[1].server.waiting)
+    outcome.set_result(5)
+    assert call.wait() == 11
+
+
+@pytest.mark.parametrize("callee", ["b", "c"])
+def test_a_chain_of_calls(workers, callee):
+    number = rpc.rpc_async("b", same, (0,))
+    for _ in range(20):
+        number = rpc.rpc_async(callee, add, (number, 1))
+    assert number.wait() == 20
+
+
+@pytest.mark.parametrize("callee", ["b", "c"])
+def test_the_error_of_a_call_is_that_of_the_next(workers, callee):
+    broken = rpc.rpc_async("b", fail)
+    error = rpc.rpc_async(callee, add, (broken, 1)).then(lambda done: done.exception()).wait()
+    assert isinstance(error, KeyError) and "on worker 'b'" in str(error.__cause__)
+
+
+@pytest.mark.parametrize("callee", ["b", "c"])
+def test_a_cancelled_call_fails_the_next(workers, gate, callee, until):
+    slow = rpc.rpc_async("b", wait_and_make, ("gate",))
+    waiting = rpc.rpc_async("b", Counter.get, (slow,))
+    after = rpc.rpc_async(callee, add, (waiting, 1))
+    until(lambda: len(workers[1].server.wanted) == 2)
+    waiting.cancel()
+    error = after.then(lambda done: done.exception()).wait()
+    assert isinstance(error, RpcCancelledError)
+
+
+def test_a_callee_is_lost_before_its_result_is_handed_on(workers, gate, until):
+    slow = rpc.rpc_async("b", wait_and_make, ("gate",))
+    after = rpc.rpc_async("c", add, (slow, 1))
+    until(lambda: workers[1].server.wanted)
+    workers[1].close()
+    error = after.then(lambda done: done.exception()).wait()
+    assert isinstance(error, WorkerLostError) and "'b'" in str(error)
+
+
+def returned():
+    return Future()
+
+
+def test_a_future_is_no_result(workers):
+    with pytest.raises(SerializationError, match="in arguments only"):
+        rpc.rpc_sync("b", returned)
+
+
+def double(x):
+    return x * 2.0
+
+
+def double_slowly(x):
+    time.sleep(0.02)
+    return x * 2.0
+
+
+def product(x, y):
+    return (x * y).sum()
+
+
+@pytest.mark.parametrize("function", [double, double_slowly])
+@pytest.mark.parametrize("callee", ["a", "b", "c"])
+def test_gradients_flow_through_a_future(workers, callee, function):
+    x = tg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = tg.tensor([0.3, 0.1, 0.7], requires_grad=True)
+    found = []
+    for promised in (True, False):
+        with tg.autograd_dist.context() as context:
+            doubled = rpc.rpc_async("b", function, (x,))
+            loss = rpc.rpc_sync(callee, product, (doubled if promised else doubled.wait(), y))
+            tg.autograd_dist.backward(context, [loss])
+            gradients = tg.autograd_dist.get_gradients(context)
+            found.append((gradients[x].tolist(), gradients[y].tolist()))
+    assert found[0] == found[1]
