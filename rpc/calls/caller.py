@@ -256,7 +256,7 @@ class Caller:
             if call.attached.extras:
                 self._codec.delivered(call)
             plain = message.flags & PLAIN_OR_ERROR == Flag.PLAIN
-            if plain and (not message.extras or self._codec.is_plain(message)):
+            if plain and (not (message.extras or message.flags & Flag.GUEST) or self._codec.is_plain(message)):
                 self._complete(call, message)
             else:
                 # Unpickling may make calls: the agent is the current one meanwhile.

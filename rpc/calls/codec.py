@@ -3,7 +3,7 @@
 Calls by name, and results, all of whose parts are tensors or plain values, need no pickler of ours (``wire/payload.py``). Most
 small calls have only tensors as arguments. They have no pickle: the name of the function is in its place, and the
 arguments are the tensors of the table. Plain values are pickled by C code alone; beside tensors, with the places of these. A
-body of ``None`` has no bytes.
+body of ``None`` has no bytes. The same holds for the usual arrays of one other library.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from ...core.extend import Tensor
 from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.failures import describe_failure
 from ..wire.header import Flag
-from ..wire.libraries.registry import MissingLibraryError
+from ..wire.libraries.array_library import LibraryTensor
+from ..wire.libraries.registry import MissingLibraryError, usual_libraries
 from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Interceptor, Method, Outgoing
 from ..wire.payload import Labels, Opener, pack_pickled
 from ..wire.users_code import users_error
+from .guests import can_be_made, make_arrays, name_before, stand_in
 
 if TYPE_CHECKING:
     from ..links.peer import Peer
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 BARE_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
 LONGEST_BARE = 4096  # characters or bytes of a plain value; longer ones are not copied
 MOST_BARE = 64  # parts of a body or of a list in it; one with more is left to the pickler
+OURS = (Tensor, LibraryTensor)
 PICKLE = 0x80  # first byte of a pickle, and of no name
 BareContent: TypeAlias = tuple[bytes, "tuple[Any, ...] | None"]
 
@@ -159,7 +162,9 @@ class Codec:
 
     def is_plain(self, message: Incoming) -> bool:
         """Return whether opening a message runs no user code, so that a reader's thread may do it."""
-        return bool(message.flags & Flag.PLAIN) and (not message.extras or message.extras.keys() <= self._plain)
+        if not message.flags & Flag.PLAIN or (message.flags & Flag.GUEST and not can_be_made(message)):
+            return False
+        return not message.extras or message.extras.keys() <= self._plain
 
     def open(self, message: Incoming) -> Any:
         """Return the body of a message that arrived, unpickled.
@@ -176,6 +181,8 @@ class Codec:
             if opening := self._opening.get(number):
                 opening(message)
         try:
+            if flags & Flag.GUEST:
+                make_arrays(message)
             if flags & Flag.BARE:
                 return open_bare(message)
             if flags & Flag.BUNDLE:
@@ -268,7 +275,7 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
     """
     if body is None:
         content: BareContent | None = (b"", ())
-    elif type(body) is Tensor:
+    elif type(body) is Tensor or type(body) in usual_libraries:
         content = (b"", (body,))
     elif type(body) is tuple and len(body) == 3 and type(body[0]) is str:
         content = _call(*body)
@@ -277,10 +284,15 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
     if content is None:
         return False
     pickled, tensors = content
+    flags = Flag.PLAIN if tensors is None else Flag.BARE | Flag.PLAIN
+    if tensors and type(tensors[0]) in usual_libraries:
+        if (found := stand_in(tensors)) is None:
+            return False
+        flags, pickled, tensors = flags | Flag.GUEST, name_before(found) + pickled, found
     if len(pickled) > limit or (tensors and not _pack_tensors(message, tensors, limit - len(pickled))):
         return False
     message.pickled = (pickled,)
-    message.flags |= Flag.PLAIN if tensors is None else Flag.BARE | Flag.PLAIN
+    message.flags |= flags
     return True
 
 
@@ -303,7 +315,7 @@ def _call(name: str, arguments: Any, named: Any) -> BareContent | None:
         return None
     places = []  # of tensors
     for place, argument in enumerate(arguments):  # not a comprehension, which costs more than most of these loops
-        if type(argument) is Tensor:
+        if type(argument) is Tensor or type(argument) in usual_libraries:
             places.append(place)
     if len(places) == len(arguments) and not named and name and name.isascii():
         return name.encode(), arguments
@@ -322,7 +334,7 @@ def _pack_tensors(message: Outgoing, tensors: tuple[Any, ...], limit: int) -> bo
     if len(tensors) > 1 and len(set(map(id, tensors))) < len(tensors):
         return False  # one object twice: only a pickle keeps it one
     for tensor in tensors:
-        if type(tensor) is not Tensor or tensor.is_sparse or tensor.__dict__:
+        if type(tensor) not in OURS or tensor.is_sparse or tensor.__dict__:
             return False
         size += tensor._array.nbytes
     if size > limit:

@@ -19,7 +19,7 @@ from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 HEAD = struct.Struct("<II")  # bytes of the head, number of contents
 ROW = struct.Struct("<BIIIQ")  # flags; tensors, references, buffers; bytes of the pickle
 OF_NONE = Flag.BARE | Flag.PLAIN
-KEPT = Flag.BARE | Flag.PLAIN | Flag.ERROR  # flags of a message that belong to its body
+KEPT = Flag.BARE | Flag.GUEST | Flag.PLAIN | Flag.ERROR  # flags of a message that belong to its body
 
 
 class Content:

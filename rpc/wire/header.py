@@ -34,6 +34,7 @@ class Flag:
     BARE = (
         64  # the body is None, one tensor, or a call by name with tensors, and maybe plain values (``calls/codec.py``)
     )
+    GUEST = 128  # the tensors of a bare body are a library's usual arrays; its name is before the body
 
 
 def restamp(head: bytes, seconds: float) -> bytes:

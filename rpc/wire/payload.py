@@ -25,7 +25,7 @@ from ...core.futures import Future, raised_by_handler
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
-from .libraries.array_library import LibraryTensor
+from .libraries.array_library import LibraryTensor, from_tables
 from .libraries.dlpack import reduce_by_dlpack
 from .libraries.registry import library_named, library_of
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
@@ -349,7 +349,4 @@ def _rebuild(tensors: Sequence[Tensor], kind: type[Tensor], index: int) -> Tenso
 
 
 def _of_library(tensors: Sequence[Tensor], index: int, name: str, details: tuple[Any, ...]) -> Any:
-    tensor, library = tensors[index], library_named(name)
-    if tensor._edge is None:
-        return library.unpack(tensor._array, details, tensor._requires_grad)
-    return library.connect(tensor._array, details, tensor._edge)
+    return from_tables(tensors[index], library_named(name), details)

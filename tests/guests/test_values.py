@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.remote import same
+import telegrad as tg
+from helpers.remote import pair, same
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.interop import convert
@@ -21,6 +22,11 @@ from telegrad.tools.array_values.compare import Comparison
 
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
 import torch
+
+
+def first(one, *others):
+    return one
+
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128)
 WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64)
@@ -220,12 +226,33 @@ def test_a_receiver_without_the_library(workers, monkeypatch):
         send(torch.ones(1))
 
 
-def test_a_message_can_name_no_other_module(workers, monkeypatch):
+@pytest.mark.parametrize("wrap", [lambda tensor: tensor, lambda tensor: {"in": tensor}], ids=["bare", "pickled"])
+def test_a_message_can_name_no_other_module(wrap, workers, monkeypatch):
     library = type("Renamed", (type(registry.library_of(torch.ones(1))),), {"name": "antigravity"})()
     monkeypatch.setattr("telegrad.rpc.wire.payload.library_of", lambda value: library)
+    monkeypatch.setitem(registry.usual_libraries, torch.Tensor, library)
     with pytest.raises(SerializationError, match="worker 'b', and it has no adapter for arrays of 'antigravity'"):
-        send(torch.ones(1))
+        send(wrap(torch.ones(1)))
     assert "antigravity" not in sys.modules
+
+
+def test_calls_with_usual_tensors_have_no_pickle(workers, monkeypatch):
+    monkeypatch.setattr("telegrad.rpc.calls.codec.pack_pickled", None)  # to call it would raise an error
+    x = torch.arange(4.0, requires_grad=True)
+    equal(send(x), x)
+    equal(rpc.rpc_sync("b", same, (), {"value": 3.0}) * x, 3 * x)
+    equal(rpc.rpc_sync("b", first, (x, 2.5, x * 2)), x)
+
+
+def test_what_needs_a_pickle_beside_usual_tensors(workers):
+    x = torch.ones(2)
+    marked = torch.ones(2)
+    marked.label = "a"
+    for values in ((x, x), (x, marked), (x, tg.ones(2)), (x, x.bfloat16()), (x, torch.nn.Parameter(x))):
+        one, other = rpc.rpc_sync("b", pair, values)
+        assert (type(one), type(other)) == (type(values[0]), type(values[1])) and other.dtype == values[1].dtype
+        assert (one is other) == (values[0] is values[1])
+        assert getattr(other, "label", "") == getattr(values[1], "label", "")
 
 
 def test_importing_telegrad_imports_no_library():

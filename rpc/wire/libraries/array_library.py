@@ -28,11 +28,14 @@ class ArrayLibrary:
         name: root of the library's module names, the same on all workers.
         install: what to install where the library is missing.
         shares: arrays that are views of one memory arrive as views of one memory. Otherwise each arrives in its own.
+        usual: class of the library's usual arrays, and the details that ``pack`` gives of most; ``None`` if there is no such
+            class. A call whose arguments are such arrays needs no pickle.
     """
 
     name: str = ""
     install: str = ""
     shares: bool = False
+    usual: tuple[type, tuple[Any, ...]] | None = None
 
     def pack(self, value: Any) -> PackedArray | None:
         """Return an object of the library as what travels; ``None`` if it is no array, and pickle is to send it.
@@ -109,3 +112,16 @@ class LibraryTensor(Tensor):
         self.library = library
         self.original = original
         self.alone = packed.requires_grad or not library.shares
+
+
+def from_tables(tensor: Tensor, library: ArrayLibrary, details: tuple[Any, ...]) -> Any:
+    """Return the library's array of one that arrived in the tables of a message.
+
+    Args:
+        tensor: its elements and flag; in an autograd context with a node.
+        library: adapter of the library.
+        details: those that ``pack`` gave.
+    """
+    if tensor._edge is None:
+        return library.unpack(tensor._array, details, tensor._requires_grad)
+    return library.connect(tensor._array, details, tensor._edge)

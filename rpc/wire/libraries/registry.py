@@ -24,6 +24,7 @@ _ADAPTERS = {
 
 _libraries: dict[str, ArrayLibrary] = {}  # by root of module names
 _lock = threading.Lock()
+usual_libraries: dict[type, ArrayLibrary] = {}  # by class of their usual arrays; for callers, which do not change it
 
 
 class MissingLibraryError(ImportError):
@@ -49,7 +50,7 @@ def register_arrays(library: ArrayLibrary) -> None:
     with _lock:
         if name in _ADAPTERS or name in _libraries:
             raise ValueError(f"there is an adapter for arrays of {name!r} already")
-        _libraries[name] = library
+        _add(name, library)
 
 
 def library_of(value: Any) -> ArrayLibrary | None:
@@ -83,4 +84,16 @@ def _load(root: str) -> ArrayLibrary:
     _, module = _ADAPTERS[root]
     library: ArrayLibrary = import_module(module, __package__).library
     with _lock:
-        return _libraries.setdefault(root, library)
+        return _add(root, library)
+
+
+def _add(root: str, library: ArrayLibrary) -> ArrayLibrary:
+    library = _libraries.setdefault(root, library)
+    if library.usual is not None:
+        usual_libraries[library.usual[0]] = library
+    return library
+
+
+def is_loaded(name: str) -> bool:
+    """Return whether arrays of a library can be made without importing it first."""
+    return name in _libraries

@@ -32,6 +32,7 @@ class TorchTensors(ArrayLibrary):
     name = "torch"
     install = "torch"
     shares = True
+    usual = (torch.Tensor, (None, ""))
 
     @property
     def arrived_node(self) -> type:
