@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ from ...core import sparse_coo_tensor
 from ...core.extend import Array, Edge, Node, Tensor, profiles
 from ...core.profiler import record_function
 from ..graph import current_gatherer
-from .walk import TorchEdge, arrived, gradient_edges
+from .walk import TorchEdge, arrived, differentiate, gradient_edges
 
 
 class Port(Node):
@@ -64,7 +63,7 @@ class Part(Node):
         leaves: edges of PyTorch's leaves, which get their gradients here.
     """
 
-    __slots__ = ("inputs", "leaves", "outputs", "shared")
+    __slots__ = ("_ends", "_outputs", "inputs", "leaves", "outputs", "shared")
 
     def __init__(
         self, outputs: list[TorchEdge], inputs: list[TorchEdge], next_edges: tuple[Edge, ...], leaves: list[TorchEdge]
@@ -73,22 +72,23 @@ class Part(Node):
         self.outputs = outputs
         self.inputs = inputs
         self.leaves = leaves
+        self._outputs = gradient_edges(outputs)
+        self._ends = gradient_edges([*inputs, *leaves])
         self.shared = False  # whether other parts run some of its nodes, too
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Have PyTorch's engine run the part once, with all gradients that came. Give the leaves theirs; return the others."""
-        pairs = [(edge, grad) for edge, grad in zip(self.outputs, grads) if grad is not None]
+        pairs = [(edge, grad) for edge, grad in zip(self._outputs, grads) if grad is not None]
         gatherer = current_gatherer.get()
-        if gatherer is None or not pairs or not (self.inputs or self.leaves):
+        if gatherer is None or not pairs or not self._ends:
             return [None] * len(self.inputs)
-        with record_function(self.name()) if profiles.get() else nullcontext():
-            results = torch.autograd.grad(
-                gradient_edges(edge for edge, _ in pairs),
-                gradient_edges([*self.inputs, *self.leaves]),
-                [_tensor(grad) for _, grad in pairs],
-                retain_graph=self.shared or gatherer.keeps_graph,
-                allow_unused=True,
-            )
+        outputs, given = tuple([edge for edge, _ in pairs]), tuple([_tensor(grad) for _, grad in pairs])
+        keep = self.shared or gatherer.keeps_graph
+        if profiles.get():
+            with record_function(self.name()):
+                results = differentiate(outputs, given, self._ends, keep)
+        else:
+            results = differentiate(outputs, given, self._ends, keep)
         known: set[int] = set()
         for (node, _), gradient in zip(self.leaves, results[len(self.inputs) :]):
             if gradient is not None:

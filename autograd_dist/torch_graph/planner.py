@@ -16,7 +16,7 @@ import torch
 
 from ...core.extend import Edge
 from .nodes import Part, Port, is_input
-from .walk import TorchEdge, arrived, edge_of, is_end, walk
+from .walk import TorchEdge, Walked, arrived, edge_of, is_end, walk
 
 
 class Planner:
@@ -51,7 +51,11 @@ class Planner:
     def plan(self) -> None:
         """Give each port a part. Parts that were made before stay as they are, because a pass may be running them."""
         with self._lock:
-            fresh, self._open = sorted(self._open, key=lambda port: port.order), []
+            fresh, self._open = self._open, []
+            if len(fresh) == 1 and not self._below:  # most workers send one tensor before a backward
+                self._plan_first(fresh[0])
+                return
+            fresh.sort(key=lambda port: port.order)
             group: list[Port] = []
             for port in fresh:
                 below = self._find_below(port)
@@ -61,6 +65,12 @@ class Planner:
                 group.append(port)
             if group:
                 self._make_part(group)
+
+    def _plan_first(self, port: Port) -> None:
+        found = walk([port.edge], ())
+        if not is_end(port.edge):
+            self._below[port.edge] = frozenset(found.ends)
+        self._give_part([port], found, {})
 
     def _find_below(self, port: Port) -> frozenset[TorchEdge]:
         ends = walk([port.edge], self._below.keys() - {port.edge}).ends
@@ -76,10 +86,12 @@ class Planner:
         while twice := {end for end in found.ends if end in cuts and not self._below[end].isdisjoint(found.ends)}:
             cuts -= twice
             found = walk(outputs, cuts)
-        cut_ports = {edge: self._ports[edge] for edge in cuts}
+        self._give_part(group, found, {edge: self._ports[edge] for edge in cuts})
+
+    def _give_part(self, group: list[Port], found: Walked, cut_ports: dict[TorchEdge, Port]) -> None:
         inputs = {end: edge for end in found.ends if (edge := is_input(end, cut_ports)) is not None}
         leaves = [end for end in found.ends if end not in inputs]
-        part = Part(outputs, list(inputs), tuple(inputs.values()), leaves)
+        part = Part([port.edge for port in group], list(inputs), tuple(inputs.values()), leaves)
         for slot, port in enumerate(group):
             port.join(part, slot)
         for node in found.nodes:

@@ -1,4 +1,4 @@
-"""Walk down PyTorch's graph. Only this module and ``parts.py`` know how PyTorch's nodes look."""
+"""Walk down PyTorch's graph. Only this module and ``nodes.py`` know how PyTorch's nodes look."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
 
 from ...rpc.extend import library_of
 
 TorchEdge: TypeAlias = tuple[Any, int]  # node of PyTorch, number of its output
 LEAF_NODE = type(get_gradient_edge(torch.empty(0, requires_grad=True)).node)
 ARRIVED_NODE: Any = library_of(torch.empty(0)).arrived_node  # type: ignore[union-attr]
+ENDS = frozenset((LEAF_NODE, ARRIVED_NODE))  # classes of the nodes at which a graph of this worker ends
 
 
 class Walked(NamedTuple):
@@ -24,34 +25,58 @@ class Walked(NamedTuple):
 
 def edge_of(tensor: Any) -> TorchEdge:
     """Return the node and output of a tensor that requires grad."""
+    if (node := tensor.grad_fn) is not None:
+        return node, tensor.output_nr
     edge = get_gradient_edge(tensor)
     return edge.node, edge.output_nr
 
 
-def gradient_edges(edges: Iterable[TorchEdge]) -> list[GradientEdge]:
-    """Return edges in the form that ``torch.autograd.grad`` takes."""
-    return [GradientEdge(node, number) for node, number in edges]
+def gradient_edges(edges: Iterable[TorchEdge]) -> tuple[GradientEdge, ...]:
+    """Return edges in the form that PyTorch's engine takes."""
+    return tuple([GradientEdge(node, number) for node, number in edges])
+
+
+def differentiate(
+    outputs: tuple[GradientEdge, ...], grads: tuple[torch.Tensor, ...], inputs: tuple[GradientEdge, ...], keep: bool
+) -> tuple[torch.Tensor | None, ...]:
+    """Return the gradients of ``inputs``; ``None`` for those that were not used.
+
+    ``torch.autograd.grad`` does the same, and checks shapes before, as PyTorch's engine does. For that it imports SymPy, which
+    takes some tenths of a second.
+
+    Args:
+        outputs: where the gradients come in.
+        grads: those gradients.
+        inputs: where they are to go.
+        keep: keep what the nodes saved.
+    """
+    found: tuple[torch.Tensor | None, ...] = _engine_run_backward(
+        outputs, grads, keep, False, inputs, allow_unreachable=True, accumulate_grad=False
+    )
+    return found
 
 
 def is_end(edge: TorchEdge) -> bool:
     """Return whether a graph of this worker ends at an edge: at a leaf, or a tensor that arrived."""
-    return isinstance(edge[0], (LEAF_NODE, ARRIVED_NODE))
+    return type(edge[0]) in ENDS
 
 
 def arrived(edge: TorchEdge) -> Any:
     """Return node and slot of our graph at which the gradient of a tensor that arrived goes on; ``None`` for others."""
-    return edge[0].edge if isinstance(edge[0], ARRIVED_NODE) else None
+    return edge[0].edge if type(edge[0]) is ARRIVED_NODE else None
 
 
 def walk(starts: Iterable[TorchEdge], cuts: Collection[TorchEdge]) -> Walked:
     """Walk down from ``starts`` to the ends of the graph, and not below ``cuts``."""
-    found = Walked({}, set())
+    ends: dict[TorchEdge, None] = {}
+    nodes: set[Any] = set()
     stack = list(starts)
     while stack:
         edge = stack.pop()
-        if edge in cuts or is_end(edge):
-            found.ends[edge] = None
-        elif edge[0] not in found.nodes:
-            found.nodes.add(edge[0])
-            stack += [below for below in edge[0].next_functions if below[0] is not None]
-    return found
+        node = edge[0]
+        if type(node) in ENDS or edge in cuts:
+            ends[edge] = None
+        elif node not in nodes and node is not None:
+            nodes.add(node)
+            stack += node.next_functions
+    return Walked(ends, nodes)
