@@ -13,6 +13,7 @@ from torch import optim
 from torch.distributed.optim import DistributedOptimizer
 
 TRAINERS, STEPS = 2, 6
+SERVER = "ps"
 
 
 class Net(nn.Module):
@@ -59,7 +60,7 @@ def call_method(method, rref, *args):
 class TrainerNet(nn.Module):
     def __init__(self):
         super().__init__()
-        self.server = rpc.remote("ps", get_server)
+        self.server = rpc.remote(SERVER, get_server)
 
     def forward(self, x):
         return rpc.rpc_sync(self.server.owner(), call_method, args=(ParameterServer.forward, self.server, x))
@@ -90,7 +91,7 @@ def train(rank):
 def run(rank, world_size):
     os.environ["MASTER_ADDR"] = "127.0.0.1"
     os.environ.setdefault("MASTER_PORT", "29511")
-    name = "ps" if rank == 0 else f"trainer{rank}"
+    name = SERVER if rank == 0 else f"trainer{rank}"
     rpc.init_rpc(name, rank=rank, world_size=world_size)
     if rank == 1:
         # One after the other, so that the losses are the same in each run.

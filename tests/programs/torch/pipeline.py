@@ -12,6 +12,8 @@ import torch.optim as optim
 from torch.distributed.optim import DistributedOptimizer
 from torch.distributed.rpc import RRef
 
+STEPS = 4
+
 
 def fill(module):
     with torch.no_grad():
@@ -70,7 +72,7 @@ def run_master():
     optimizer = DistributedOptimizer(optim.SGD, model.parameter_rrefs(), lr=0.2)
     inputs = torch.sin(torch.arange(12 * 64, dtype=torch.float64)).reshape(12, 1, 8, 8)
     labels = nn.functional.one_hot(torch.arange(12) % 5, 5).to(torch.float64)
-    for _ in range(4):
+    for _ in range(STEPS):
         with dist_autograd.context() as context_id:
             loss = loss_fn(model(inputs), labels)
             dist_autograd.backward(context_id, [loss])

@@ -11,7 +11,8 @@ import torch.optim as optim
 from torch.distributed.optim import DistributedOptimizer
 from torch.distributed.rpc import RRef
 
-TOKENS, SIZE, LENGTH, BATCH = 11, 8, 5, 3
+TOKENS, SIZE, LENGTH, BATCH, STEPS = 11, 8, 5, 3, 5
+SERVER, TRAINER = "ps", "trainer"
 
 
 def fill(module):
@@ -69,11 +70,11 @@ class RNNModel(nn.Module):
 
 
 def train():
-    model = RNNModel("ps")
+    model = RNNModel(SERVER)
     optimizer = DistributedOptimizer(optim.SGD, model.parameter_rrefs(), lr=0.5)
     criterion = nn.CrossEntropyLoss()
     hidden = tuple(torch.zeros(2, BATCH, SIZE, dtype=torch.float64) for _ in range(2))
-    for step in range(5):
+    for step in range(STEPS):
         tokens = (torch.arange(LENGTH * BATCH).reshape(LENGTH, BATCH) + step) % TOKENS
         with dist_autograd.context() as context_id:
             hidden = tuple(part.detach() for part in hidden)
@@ -88,10 +89,10 @@ def run(rank, world_size):
     os.environ["MASTER_ADDR"] = "127.0.0.1"
     os.environ.setdefault("MASTER_PORT", "29512")
     if rank == 1:
-        rpc.init_rpc("trainer", rank=rank, world_size=world_size)
+        rpc.init_rpc(TRAINER, rank=rank, world_size=world_size)
         train()
     else:
-        rpc.init_rpc("ps", rank=rank, world_size=world_size)
+        rpc.init_rpc(SERVER, rank=rank, world_size=world_size)
     rpc.shutdown()
 
 
