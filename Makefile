@@ -14,7 +14,7 @@ PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo guests dist docs docs-test test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs peers sweep proto signatures clean
+.PHONY: demo guests dist docs docs-test test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs bench-guests peers sweep proto signatures clean
 
 # $(call install,EXTRAS): with the optional ones, or with those of them that can be installed.
 define install
@@ -93,6 +93,10 @@ sweep: .venv/installed     ## operations on tensors beside PyTorch's, the slowes
 bench-docs: .venv/installed ## measure RPC, and write tables and picture into docs/performance.md
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(PEERS:%=--peer %) --json docs/performance/results.json
 	@$(BIN)/python -m telegrad.benchmarks.publish docs/performance/results.json
+
+bench-guests: guests       ## measure PyTorch's tensors over Telegrad beside PyTorch's RPC, and write the table into docs/guests.md
+	@.venv/guests/bin/python -m telegrad.benchmarks.guests $(PEERS:%=--peer %) --json docs/performance/guests.json
+	@.venv/guests/bin/python -m telegrad.benchmarks.publish_guests docs/performance/guests.json
 
 peers: .venv/installed     ## an environment for each library that the benchmarks compare with
 	@$(BIN)/python -m telegrad.benchmarks.environments

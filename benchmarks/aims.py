@@ -60,3 +60,9 @@ def _all() -> Iterator[Aim]:
 
 
 AIMS = tuple(_all())
+GUESTS = (
+    *(Aim(f"{name}.py", OURS, TORCH, 0.8) for name in ("parameter_server", "rnn", "reinforcement", "pipeline")),
+    Aim("parameter server", OURS, TORCH, 2, more=True),
+    Aim("step of two workers", OURS, TORCH, 0.6),
+    Aim("module of 100M parameters, 64 MiB", OURS, TORCH, 0.3),
+)

@@ -71,3 +71,4 @@ CONTENDERS = (
     Entry("MPI", "mpi", mpi=True),
     Entry("two memcpys", "memcpy", processes=False),
 )
+GUESTS = (Entry(OURS, "guest"), Entry("torch", "torch", environment="torch", spins=True))

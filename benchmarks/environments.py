@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / ".venv" / "peers"
+GUESTS = FOLDER.parent / "guests"
 REQUIREMENTS = {
     "torch": ["torch", "numpy"],
     "rpyc": ["rpyc>=6", "numpy"],

@@ -32,3 +32,8 @@ def show_ratio(ratio: float | None) -> str:
     if ratio is None:
         return ""
     return f"{ratio:.2f}" if ratio < 10 else three_digits(ratio)
+
+
+def show_spread(ratios: Sequence[float]) -> str:
+    """Return the lowest and the highest ratio; empty without one."""
+    return f"{show_ratio(min(ratios))} to {show_ratio(max(ratios))}" if ratios else ""

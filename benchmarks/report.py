@@ -10,7 +10,7 @@ from rich.table import Table
 
 from .aims import Aim
 from .cases import FIGURES
-from .figures import show, show_ratio
+from .figures import show, show_ratio, show_spread
 from .results import Results, Row
 
 COLOURS = {"moonshot": "bold green", "yes": "green", "no": "red"}
@@ -66,14 +66,15 @@ def cell(results: Results, row: Row, contender: str, ours: str) -> str:
 def aims_table(results: Results, rows: dict[str, Row], aims: Sequence[Aim]) -> Table:
     """Return a table with a row for each aim."""
     table = Table("", "ours / theirs", title="aims")
-    for name in ("ratio", "aim", "moonshot"):
+    for name in ("ratio", "of rounds", "aim", "moonshot"):
         table.add_column(name, justify="right")
     for aim in aims:
         ratio = ratio_of(results, rows, aim)
         assert ratio is not None
         goals = [("" if goal is None else f"{goal:g}") for goal in (aim.aim, aim.moonshot)]
         colour = COLOURS[aim.reached(ratio)]
-        table.add_row(aim.row, f"{aim.ours} / {aim.theirs}", f"[{colour}]{show_ratio(ratio)}[/]", *goals)
+        spread = show_spread(results.ratios(rows[aim.row], aim.ours, aim.theirs))
+        table.add_row(aim.row, f"{aim.ours} / {aim.theirs}", f"[{colour}]{show_ratio(ratio)}[/]", spread, *goals)
     return table
 
 

@@ -96,6 +96,10 @@ class Results:
         """Return a row's figure of one contender divided by that of another; None if one of them has none."""
         return ratio_of(self.values(row, ours), self.values(row, theirs))
 
+    def ratios(self, row: Row, ours: str, theirs: str) -> list[float]:
+        """Return that ratio of every round."""
+        return ratios_of(self.values(row, ours), self.values(row, theirs))
+
     def write(self, file: Path) -> None:
         """Write all of it."""
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -119,5 +123,10 @@ def read(file: Path) -> Results:
 
 def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
     """Return the median of the rounds' ratios; None without rounds."""
-    ratios = [mine / other for mine, other in zip(ours, theirs)]
+    ratios = ratios_of(ours, theirs)
     return median(ratios) if ratios else None
+
+
+def ratios_of(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Return the rounds' ratios."""
+    return [mine / other for mine, other in zip(ours, theirs)]

@@ -35,6 +35,7 @@ class Api:
         optimizer: the class ``DistributedOptimizer``.
         groups: process groups; ``None`` where workers are no processes.
         pipeline: called on every worker with its part of a model, how many micro-batches, inputs and targets; returns a step.
+        program: returns a program that was written for PyTorch's RPC as one for this library.
     """
 
     lib: Any
@@ -43,6 +44,7 @@ class Api:
     optimizer: Any
     groups: Any = None
     pipeline: Callable[[Callable[[int], Any], int, Any, Any], Callable[[], Any]] | None = None
+    program: Callable[[str], str] = str
 
 
 class Library(ABC):
