@@ -75,7 +75,7 @@ def run(rank, world_size):
             for client in clients:
                 if weights is not None:
                     client.rpc_sync().load(weights)
-                for loss in client.rpc_sync(timeout=30).train(2):
+                for loss in client.rpc_sync(timeout=120).train(2):
                     print("loss", repr(loss))
                 weights = client.rpc_sync().weights()
     rpc.shutdown()
