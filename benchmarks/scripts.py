@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from ..compat.migrate import migrate_file
+from ..launcher import migrate_file
 from .cases.programs import FOLDER, losses_in, numbered
 from .contender import reserve_port
 from .contenders import ONE_THREAD, OURS, Entry

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import torch
-from telegrad.compat.migrate import migrate
+from telegrad.launcher import migrate_file
 
 from .telegrad import LANES, OnLanes
 
@@ -26,4 +28,8 @@ class Guest(OnLanes):
 
 def keep_torch(source: str) -> str:
     """Return a program for PyTorch's RPC with its remote calls changed to Telegrad's."""
-    return migrate(source, keep_torch=True).source
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "program.py"
+        script.write_text(source)
+        migrate_file(script, keep_torch=True)
+        return script.read_text()
