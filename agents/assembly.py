@@ -49,6 +49,7 @@ from ..rref.extend import (
     RRefContext,
     ValueOf,
     places_wanted,
+    proxy_of_outcome,
     serve_methods,
     serve_references,
 )
@@ -117,6 +118,7 @@ def add_parts(agent: Agent) -> None:
     )
     agent.add_part(references)
     agent.codec.reference_types = (RRef, ValueOf, Future)
+    Future.proxy_of_outcome = staticmethod(proxy_of_outcome)
     serve_references(references)
     serve_methods(references)
     # autograd_dist: contexts, backward passes, steps of optimizers

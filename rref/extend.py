@@ -8,4 +8,5 @@ from .promises import PromiseInterceptor as PromiseInterceptor
 from .requests import ReferenceInterceptor as ReferenceInterceptor
 from .requests import serve_references as serve_references
 from .rref import owner_of as owner_of
+from .rref import proxy_of_outcome as proxy_of_outcome
 from .value_of import ValueOf as ValueOf

@@ -445,6 +445,25 @@ def value(reference: RRef[T]) -> T:
     return cast("T", ValueOf(reference))
 
 
+def proxy_of_outcome(future: Future[Any], timeout: float = UNSET_RPC_TIMEOUT) -> Proxy:
+    """Return a proxy that calls methods of the result of a call at its callee, and returns references (``Future.remote``).
+
+    Args:
+        future: that of the call.
+        timeout: seconds, as in ``remote``.
+    """
+    assert future.call is not None
+    context = current_agent().part(RRefContext)
+    owner = context.agent.peers.at(future.call[0])
+
+    def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RRef[Any]:
+        return RRef._of(
+            context, create(context, owner, MethodOf(future, name, "the result of a call"), args, kwargs, timeout)
+        )
+
+    return Proxy(call)
+
+
 def owner_of(reference: RRef[Any]) -> Peer:
     """Return the worker that owns the value of a reference: that incarnation, though another may have its name and rank now."""
     return reference._context.agent.peers.at(reference._fork.owner.number)

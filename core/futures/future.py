@@ -13,7 +13,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
 from .attempts import attempt
@@ -47,6 +47,9 @@ class Future(Generic[T]):
         canceller: ends what computes the value; ``None`` if nothing can.
         call: number of the worker that computes it for a call, and the id of the call; ``None`` if it is not that of a call.
     """
+
+    # Makes the proxy of ``remote``; set where agents are put together, because references are of a layer above.
+    proxy_of_outcome: ClassVar[Callable[[Future[Any], float], Any] | None] = None
 
     __slots__ = (
         "__weakref__",
@@ -113,6 +116,24 @@ class Future(Generic[T]):
     def known(self) -> tuple[T] | None:
         """Return the value in a tuple, if the future has completed with one; else ``None``."""
         return (self._value,) if self._done and self._error is None else None
+
+    def remote(self, timeout: float = -1.0) -> Any:
+        """Return a proxy: ``future.remote().method(...)`` calls a method of the result at its callee, and returns an ``RRef``.
+
+        The future is that of a remote call. Its result may not exist yet: the method waits for it at the callee.
+
+        Args:
+            timeout: seconds, as in ``rpc.remote``.
+
+        Raises:
+            TypeError: the future is not that of one remote call.
+        """
+        make = Future.proxy_of_outcome
+        if self.call is None or make is None:
+            raise TypeError(
+                "only the future of a remote call has remote(); for a value of this worker use rpc.RRef(value)"
+            )
+        return make(self, timeout)
 
     def wait(self, timeout: float | None = None) -> T:
         """Block until the future completes, and return the value or raise the exception.

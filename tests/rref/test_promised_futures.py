@@ -98,6 +98,20 @@ def test_a_callee_is_lost_before_its_result_is_handed_on(workers, gate, until):
     assert isinstance(error, WorkerLostError) and "'b'" in str(error)
 
 
+@pytest.mark.parametrize("callee", ["a", "b"])
+def test_a_future_is_a_receiver(workers, gate, callee, until):
+    slow = rpc.rpc_async(callee, wait_and_make, ("gate",))
+    chain = slow.remote().me().remote().add(2)
+    assert chain.owner_name() == callee
+    until(lambda: len(workers["ab".index(callee)].server.waiting) == 2)
+    gate.set()
+    assert chain.to_here() == 2
+    assert slow.wait().get() in (0, 2)  # a copy
+    assert slow.remote().add(3).to_here() >= 3  # its value is there: it is sent back
+    with pytest.raises(TypeError, match="only the future of a remote call"):
+        Future().remote()
+
+
 def returned():
     return Future()
 
