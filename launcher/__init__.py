@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 from ..core.late_imports import late_imports
 from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
-from .job import JobResult, WorkerResult, launch
+from .job import launch
 from .place import launched
 from .restarts.rules import RestartPolicy, RestartRules
+from .result import JobResult, WorkerResult
 from .spawn import ProcessContext, spawn
 from .spec import JobSpec
 

@@ -1,5 +1,6 @@
 """Command ``telegrad`` and its parts."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,13 +11,13 @@ from . import torchrun
 from .checkpoints import add_checkpoint_commands
 from .clusters.command import ENGINES, options_given, run_on_cluster
 from .errors import NodeError
-from .job_file import read_job_file
+from .job_file import hyphenated, read_job_file
 from .nodes.options import DEFAULT_JOIN_SECONDS, LISTEN_SECONDS, NODES_TIMEOUT
 from .nodes.token import DEFAULT_DAYS, new_token
 from .progress import report
 from .restarts import options as restart_options
 from .restarts.rules import parse_restarts
-from .run_command import BAD_INPUT, JobRequest, open_standard_files, refuse, run_here, run_request
+from .run_command import BAD_INPUT, JobRequest, refuse, run_here, run_request
 from .spec import MOST_SECONDS, JobSpec, parse_roles
 from .watching.commands import add_commands
 
@@ -52,7 +53,7 @@ def options(
 
 
 @app.command(
-    context_settings={"allow_interspersed_args": False, "token_normalize_func": torchrun.hyphenated},
+    context_settings={"allow_interspersed_args": False, "token_normalize_func": hyphenated},
     no_args_is_help=True,
 )
 def run(
@@ -74,7 +75,6 @@ def run(
             "-n",
             "--nproc-per-node",
             metavar="N",
-            callback=torchrun.count_given,
             help="Number of workers on this machine, 1 if not given; `auto`: one for each core.",
         ),
     ] = None,
@@ -214,8 +214,8 @@ def run(
     tee: torchrun.Tee = None,
     redirects: torchrun.Redirects = None,
     local_ranks_filter: torchrun.LocalRanksFilter = None,
-    duplicate_stdout_filters: torchrun.DuplicateStdout = None,
-    duplicate_stderr_filters: torchrun.DuplicateStderr = None,
+    duplicate_stdout_filters: torchrun.DuplicateStdoutFilters = None,
+    duplicate_stderr_filters: torchrun.DuplicateStderrFilters = None,
     logs_specs: torchrun.LogsSpecs = None,
     event_log_handler: torchrun.EventLogHandler = None,
     numa_binding: torchrun.NumaBinding = None,
@@ -248,18 +248,34 @@ def run(
         "tensorboard": tensorboard,
         "plain": plain,
         "grace": grace,
+        "pin": pin,
+        "preload": preload,
+        "elastic": elastic,
     }
     variables = [*(env or []), *(["TELEGRAD_POST_MORTEM=1"] if post_mortem else [])]
-    request = JobRequest(count, name, roles, nnodes, rdzv_endpoint, nodes, engine, hosts, image)
-    program |= {"pin": pin, "preload": preload, "elastic": elastic}
+    cluster = {"engine": engine, "hosts": hosts, "image": image}
     try:
         program["restarts"] = parse_restarts(restart, max_restarts, within)
-        request = torchrun.placed(request, standalone, master_addr, master_port)
+        request = JobRequest(
+            script,
+            tuple(args or ()),
+            count=count,
+            name=name,
+            roles=roles,
+            nnodes=nnodes,
+            endpoint=rdzv_endpoint,
+            nodes=nodes,
+            cluster=cluster if any(cluster.values()) else None,
+            program=program,
+            variables=variables,
+            dry_run=dry_run,
+        )
+        request = torchrun.translated(request, context.params)
     except ValueError as error:
         refuse(str(error))
-    if request.by_cluster:
-        run_on_cluster(request, script, tuple(args or ()), options_given(context), program, variables, dry_run)
-    run_request(request, script, tuple(args or ()), program, variables, dry_run)
+    if request.cluster is not None:
+        run_on_cluster(request, options_given(context))
+    run_request(request)
 
 
 @app.command()
@@ -346,5 +362,12 @@ add_checkpoint_commands(app)
 
 def main() -> None:
     """Run the command with the arguments of this process."""
-    open_standard_files()
+    _open_standard_files()
     app(prog_name="telegrad")
+
+
+def _open_standard_files() -> None:
+    """Open the null device in the place of standard files that are closed (``>&-``): a log would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # until this process ends

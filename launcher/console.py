@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -49,7 +50,7 @@ class WorkerConsole:
         self._width = width
         self._prefixes: list[str] = []
         self._splitters: list[LineSplitter] = []
-        self._filters: list[TracebackFilter] = []
+        self._filters: defaultdict[int, TracebackFilter] = defaultdict(TracebackFilter)  # by rank
         for name in workers:
             self.add_worker(name)
 
@@ -57,7 +58,6 @@ class WorkerConsole:
         """Show the output of one more worker, of the next rank."""
         self._prefixes.append(_prefix(self._console, name.ljust(self._width), len(self._prefixes)))
         self._splitters.append(LineSplitter(self._colours))
-        self._filters.append(TracebackFilter())
 
     @property
     def due(self) -> float | None:
@@ -85,7 +85,7 @@ class WorkerConsole:
             self._show(rank, splitter.flush_due(now))
 
     def _show(self, rank: int, lines: list[str]) -> None:
-        if self.quiet:
+        if self.quiet and lines:
             lines = self._filters[rank].keep(lines)
         if not lines or self._closed:
             return

@@ -22,9 +22,12 @@ from typing import Any
 
 import typer
 
-from .torchrun import hyphenated
-
 LISTS = ("args", "env")
+
+
+def hyphenated(option: str) -> str:
+    """Return our spelling of an option: ``nproc-per-node`` for ``nproc_per_node``, as torchrun spells it."""
+    return option.replace("_", "-")
 
 
 def read_job_file(context: typer.Context, file: Path | None) -> Path | None:

@@ -22,12 +22,14 @@ class WorkerExit:
         code: the exit code, or minus the number of the signal that killed it.
         at: monotonic seconds.
         by_launcher: the launcher sent that signal.
+        ran: seconds from its start.
     """
 
     rank: int
     code: int
     at: float
     by_launcher: bool
+    ran: float = 0.0
 
     @property
     def failed(self) -> bool:

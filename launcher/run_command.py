@@ -10,23 +10,13 @@ import typer
 
 from .dry_run import describe
 from .errors import LogDirError, NodeError
-from .job import JobResult, launch
-from .nodes.options import NodeOptions, parse_endpoint, parse_nodes
+from .job import launch
+from .nodes.options import NODE_OPTIONS, NodeOptions, parse_endpoint, parse_nodes
 from .nodes.running import run_on_node
 from .progress import report
 from .restarts.rules import RestartPolicy
-from .spec import JobSpec, numbered, parse_count, parse_roles, parse_variable, role_of
-from .summary import summary
-
-NODE_OPTIONS = {
-    "rank": "--node-rank",
-    "token_file": "--token-file",
-    "own_host": "--host",
-    "listen_host": "--listen-host",
-    "timeout": "--rdzv-timeout",
-    "join_seconds": "--join-seconds",
-}
-"""Options of a job on several machines, by their names in ``NodeOptions``."""
+from .result import JobResult, summary
+from .spec import JobSpec, check_roles, numbered, parse_count, parse_roles, parse_variable
 
 COUNTS = (("-n",), ("--nproc-per-node",), ("--roles",))
 BAD_INPUT = 2
@@ -35,61 +25,53 @@ INTERRUPTED_CODE = 128 + signal.SIGINT
 
 @dataclass(frozen=True)
 class JobRequest:
-    """Request for workers, as the options of ``telegrad run`` state it.
+    """Request for a job, as the options of ``telegrad run`` state it.
 
     Attributes:
+        script: the program.
+        args: its arguments.
         count: ``-n``; None without.
         name: beginning of the workers' names.
         roles: ``--roles``; None without.
         nnodes: ``--nnodes``; None without.
         endpoint: ``--rdzv-endpoint``; None without.
         nodes: further options of a job on several machines, by their names in ``NodeOptions``; None where one was not given.
-        engine: ``--engine``; None without.
-        hosts: ``--hosts``; None without.
-        image: ``--image``; None without.
+        cluster: ``engine``, ``hosts`` and ``image``, by which a cluster finds the machines; None if none of them was given.
+        program: further attributes of ``JobSpec``.
+        variables: of the workers, as ``--env`` states them.
+        dry_run: only print what would start.
     """
 
+    script: str
+    args: tuple[str, ...]
     count: str | None
     name: str
     roles: str | None
     nnodes: str | None
     endpoint: str | None
     nodes: dict[str, Any]
-    engine: str | None
-    hosts: str | None
-    image: str | None
-
-    @property
-    def by_cluster(self) -> bool:
-        """Return whether an engine finds the machines: any of its options was given."""
-        return any((self.engine, self.hosts, self.image))
+    cluster: dict[str, str | None] | None
+    program: dict[str, Any]
+    variables: list[str]
+    dry_run: bool
 
 
-def run_request(
-    request: JobRequest, script: str, args: tuple[str, ...], program: dict[str, Any], env: list[str], dry_run: bool
-) -> NoReturn:
-    """Run what was asked for, print the summary, and exit.
-
-    Args:
-        request: the workers.
-        script: the program.
-        args: its arguments.
-        program: further attributes of ``JobSpec``.
-        env: variables, as ``--env`` states them.
-        dry_run: only print what would start.
-    """
+def run_request(request: JobRequest) -> NoReturn:
+    """Run what was asked for, print the summary, and exit."""
+    args = request.args
     try:
         nodes = _nodes(request.nnodes, request.endpoint, request.nodes)
         workers = worker_names(request.count, request.name, request.roles, alone=nodes is None)
         if request.count is None and request.roles is None and nodes is None and args[:1] in COUNTS:
             report(
-                f"one worker: {' '.join(args[:2])} goes to {script}; what is for telegrad run comes before the script"
+                f"one worker: {' '.join(args[:2])} goes to {request.script}; what is for telegrad run comes before the script"
             )
-        spec = JobSpec(script, args, workers, variables=tuple(map(parse_variable, env)), **program)
-        spec.restarts.check_roles({role_of(worker) for worker in workers})
+        variables = tuple(map(parse_variable, request.variables))
+        spec = JobSpec(request.script, args, workers, variables=variables, **request.program)
+        check_roles(spec.restarts, workers)
         if nodes is not None:
             _check_nodes(spec)
-        if dry_run:
+        if request.dry_run:
             print(describe(spec, nodes, request.roles))
             raise typer.Exit
         result = launch(spec, tell=report) if nodes is None else _run_node(spec, nodes, request)
@@ -180,13 +162,6 @@ def refuse(why: str) -> NoReturn:
     """Print why a command cannot be carried out, and exit."""
     report(why)
     raise typer.Exit(BAD_INPUT)
-
-
-def open_standard_files() -> None:
-    """Open the null device in the place of standard files that are closed (``>&-``): a log would get their numbers."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # until this process ends
 
 
 def _silence_broken_output() -> None:

@@ -14,11 +14,11 @@ from ..core.multiprocessing_children import GUARD, imports_main
 from .engines.functions import FunctionEngine
 from .environment import WORKER_VARIABLE, given_port, own_environment
 from .errors import ProcessExitedException, ProcessRaisedException
+from .events import Interrupted
 from .exit_words import describe_exit, signal_name
 from .root_cause import WorkerExit
 from .spawned_process import SpawnedWork
 from .spec import check_count, check_seconds
-from .supervisor import Interrupted
 
 SPAWN_GRACE_SECONDS = 3.0
 START_METHODS = ("spawn", "fork", "forkserver")

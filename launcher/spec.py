@@ -7,6 +7,7 @@ import resource
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -133,6 +134,20 @@ def _check_elastic(spec: JobSpec) -> None:
 def role_of(worker: str) -> str:
     """Return the role of a worker: its name without the number."""
     return worker.rstrip("0123456789") or worker
+
+
+def check_roles(restarts: RestartRules, workers: Collection[str]) -> None:
+    """Check that a job has each role that its rules of restarts name.
+
+    Raises:
+        ValueError: it lacks one.
+    """
+    roles = {role_of(worker) for worker in workers}
+    for role, _ in restarts.roles:
+        if role not in roles:
+            raise ValueError(
+                f"--restart names the role {role!r}, which this job does not have; its roles are {', '.join(sorted(roles))}"
+            )
 
 
 def numbered(name: str, count: int) -> tuple[str, ...]:

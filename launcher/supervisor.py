@@ -13,11 +13,25 @@ A running job may restart single workers (``restarts/workers.py``): their failur
 
 import enum
 import signal
-from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..core.errors import IllegalEventError
-from .instructions import Instruction, Signal, Start
+from .events import (
+    Abandoned,
+    Added,
+    Begin,
+    Event,
+    Exited,
+    Failed,
+    Instruction,
+    Interrupted,
+    Joined,
+    Left,
+    Report,
+    Signal,
+    Start,
+    Wake,
+)
+from .restarts.history import PastRestart, WorkerFailure
 from .restarts.rules import RestartPolicy
 from .restarts.workers import WorkerRestarts
 from .root_cause import FailureGraph, WorkerExit
@@ -27,96 +41,6 @@ SETTLE_SECONDS = 5.0
 
 UNKILLABLE_SECONDS = 1.0
 """Time after KILL at which a worker that still runs is given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """The job is to start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A worker is to start: one more, or in the place of one that has ended well.
-
-    ``worker`` is its rank, ``policy`` that of its restarts.
-    """
-
-    worker: int
-    policy: RestartPolicy
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A worker reports that it has joined a job as ``name``; ``together``: its workers begin and end together."""
-
-    rank: int
-    name: str
-    together: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A worker reports that it has lost another one. It decides nothing: what fails because of that is reported, too."""
-
-    rank: int
-    worker: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """A worker reports that it leaves its job: after ``rpc.shutdown``, or because its process ends."""
-
-    rank: int
-    shut_down: bool
-    agreed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A worker reports that its program raised an exception; ``lost`` names the workers whose loss caused that.
-
-    ``error`` is the last line of its traceback.
-    """
-
-    rank: int
-    lost: tuple[str, ...] = ()
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Exited:
-    """A worker's process ended; ``code`` is its exit code, or minus the signal's number.
-
-    ``error`` is the exception that its log ends with, for a worker that reported none; empty if it is not known.
-    """
-
-    rank: int
-    code: int
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted:
-    """The launcher itself was asked to end, by this signal."""
-
-    signum: int
-
-
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """The job ends because of another node, or of the fork server; this node's workers are to end, too."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Wake:
-    """The clock reached ``Supervisor.wake_at``."""
-
-
-Report = Joined | Lost | Left | Failed
-Event = Begin | Added | Report | Exited | Interrupted | Abandoned | Wake
 
 
 class JobPhase(enum.Enum):
@@ -151,6 +75,7 @@ class Supervisor:
         self.told_to_end = False  # by the user, also after a failure
         self.abandoned = ""  # why the job ends, if no worker of this node had failed before
         self._running: set[int] = set()
+        self._started: dict[int, float] = {}  # by rank: when its process was started, the last time
         self._sent: set[tuple[int, int]] = set()  # (rank, signal)
         self._phase_ends_at: float | None = None
 
@@ -165,7 +90,7 @@ class Supervisor:
         match event:
             case Begin():
                 self.phase = JobPhase.RUNNING
-                return self._start(range(self.size), now)
+                return [self._start(rank, now) for rank in range(self.size)]
             case Added(worker, policy):
                 return self._add(worker, policy, now)
             case Interrupted(signum):
@@ -195,7 +120,7 @@ class Supervisor:
 
     def present(self, rank: int) -> bool:
         """Return whether a worker runs, or is to be started again."""
-        return rank in self._running or self.restarts.is_waiting(rank)
+        return rank in self._running or rank in self.restarts.waiting
 
     @property
     def cause(self) -> WorkerExit | None:
@@ -210,6 +135,23 @@ class Supervisor:
         if (cause := self.cause) is None:
             return 1 if self.abandoned else 0
         return 128 - cause.code if cause.killed else max(cause.code, 1)
+
+    @property
+    def failure_for_all(self) -> WorkerFailure | None:
+        """Failure after which the policies start all workers again, in a further round; None if there is none."""
+        return None if (cause := self.cause) is None else self.restarts.failure_for_all(cause, self.failures)
+
+    @property
+    def may_begin_again(self) -> bool:
+        """Return whether nothing forbids a further round: the user, a worker that cannot be killed, one restarted too often."""
+        return not (self.told_to_end or self.survivors or self.restarts.history.refusal)
+
+    def begin_again(self, now: float) -> PastRestart | None:
+        """Return the restart of all workers that follows the end of the job, and count it; None if the job is over."""
+        failure = self.failure_for_all
+        if failure is None or not self.may_begin_again:
+            return None
+        return self.restarts.history.restart_all(failure, now)
 
     def _check(self, event: Event) -> None:
         rank = getattr(event, "rank", None)
@@ -227,15 +169,15 @@ class Supervisor:
             self.restarts.add(policy)
         else:
             self.failures.replaced(rank)
-            self._sent = {(each, signum) for each, signum in self._sent if each != rank}
-        return self._start([rank], now)
+        return [self._start(rank, now)]
 
     def _record(self, event: Report | Exited, now: float) -> None:
         match event:
             case Exited(rank, code, error):
                 self._running.discard(rank)
                 self.failures.worker(rank).error = self.failures.worker(rank).error or error
-                self.failures.exited(WorkerExit(rank, code, now, by_launcher=(rank, -code) in self._sent))
+                by_launcher, ran = (rank, -code) in self._sent, now - self._started[rank]
+                self.failures.exited(WorkerExit(rank, code, now, by_launcher, ran))
             case Joined(rank, name, together):
                 self.failures.joined(rank, name, together)
             case Left(rank, shut_down, agreed):
@@ -252,9 +194,10 @@ class Supervisor:
         if self.phase is JobPhase.SETTLING and not self.failures.has_failure():
             self.phase = JobPhase.RUNNING  # a worker that reported a failure has succeeded after all
         told = self._restart_workers(now) if self.phase is JobPhase.RUNNING else []
-        if not self._running and not self._waits_for_restart():
+        failed = self.failures.has_failure()
+        if not self._running and (failed or not self.restarts.waiting or self.phase is not JobPhase.RUNNING):
             self._finish()
-        elif self.phase is JobPhase.RUNNING and self.failures.has_failure():
+        elif self.phase is JobPhase.RUNNING and failed:
             self.phase, self._phase_ends_at = JobPhase.SETTLING, now + SETTLE_SECONDS
         if self.phase is JobPhase.SETTLING and self.failures.settled():
             told += self._end(signal.SIGTERM, now)
@@ -263,26 +206,22 @@ class Supervisor:
     def _restart_workers(self, now: float) -> list[Instruction]:
         """End and start workers of a running job by their policies."""
         told = list(self.restarts.look(self.failures, self._running, now))
-        self._sent |= {(each.rank, each.signum) for each in told if isinstance(each, Signal)}
-        self.failures.excused = self.restarts.excused
+        for each in told:
+            match each:
+                case Signal(rank, signum):
+                    self._sent.add((rank, signum))
+                case Start(rank):
+                    self._start(rank, now)
         if self.restarts.stuck is not None:
-            return told + self._abandon(f"rank {self.restarts.stuck} was to be started again, and outlived KILL", now)
-        if not self.failures.has_failure():
-            ranks = self.restarts.due(now)
-            for rank in ranks:
-                self.failures.replaced(rank)
-            self._sent = {(rank, signum) for rank, signum in self._sent if rank not in ranks}
-            told += self._start(ranks, now)
+            told += self._abandon(f"rank {self.restarts.stuck} was to be started again, and outlived KILL", now)
         return told
 
-    def _waits_for_restart(self) -> bool:
-        return self.phase is JobPhase.RUNNING and self.restarts.waits and not self.failures.has_failure()
-
-    def _start(self, ranks: Iterable[int], now: float) -> list[Instruction]:
-        self._running |= set(ranks)
-        for rank in ranks:
-            self.restarts.started(rank, now)
-        return [Start(rank) for rank in ranks]
+    def _start(self, rank: int, now: float) -> Start:
+        """Note that a worker runs from now on; signals that the one before it was sent count no more."""
+        self._running.add(rank)
+        self._started[rank] = now
+        self._sent = {(each, signum) for each, signum in self._sent if each != rank}
+        return Start(rank)
 
     def _interrupted(self, signum: int, now: float) -> list[Instruction]:
         self.told_to_end = True

@@ -1,34 +1,28 @@
 """Options of ``torchrun`` that ``telegrad run`` takes, too: some mean the same as one of ours, the others are accepted."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
-from .nodes.options import parse_nodes
+from .nodes.options import NODE_OPTIONS, parse_nodes
 from .nodes.token import TOKEN_VARIABLE
 from .progress import report
-from .run_command import NODE_OPTIONS, JobRequest
+from .run_command import JobRequest
 
 PANEL = "From torchrun"
 MASTER_PORT = 29500  # torchrun's
 
 
-def _told(name: str, why: str) -> Callable[[Any], Any]:
-    """Return a callback that says why an option has no effect, if it was given."""
-
-    def tell(value: Any) -> Any:
-        if value:
-            report(f"{name} has no effect: {why}")
-        return value
-
-    return tell
+WITHOUT_EFFECT: dict[str, str] = {}
+"""Options that are accepted, by the names of their parameters: why they have no effect."""
 
 
-def _accepted(*names: str, why: str) -> Any:
-    return typer.Option(*names, callback=_told(names[0], why), expose_value=False, hidden=True)
+def _accepted(name: str, *others: str, why: str) -> Any:
+    WITHOUT_EFFECT[name.lstrip("-").replace("-", "_")] = why
+    return typer.Option(name, *others, hidden=True)
 
 
 _LOGS = "a worker's output is always shown, and written to its log"
@@ -46,8 +40,8 @@ RdzvConf = Annotated[str | None, _accepted("--rdzv-conf", why="write --rdzv-time
 Tee = Annotated[str | None, _accepted("--tee", "-t", why=_LOGS)]
 Redirects = Annotated[str | None, _accepted("--redirects", "-r", why=_LOGS)]
 LocalRanksFilter = Annotated[str | None, _accepted("--local-ranks-filter", why=_LOGS)]
-DuplicateStdout = Annotated[str | None, _accepted("--duplicate-stdout-filters", why=_LOGS)]
-DuplicateStderr = Annotated[str | None, _accepted("--duplicate-stderr-filters", why=_LOGS)]
+DuplicateStdoutFilters = Annotated[str | None, _accepted("--duplicate-stdout-filters", why=_LOGS)]
+DuplicateStderrFilters = Annotated[str | None, _accepted("--duplicate-stderr-filters", why=_LOGS)]
 LogsSpecs = Annotated[str | None, _accepted("--logs-specs", why=_LOGS)]
 EventLogHandler = Annotated[str | None, _accepted("--event-log-handler", why="the summary tells how each worker ended")]
 NumaBinding = Annotated[str | None, _accepted("--numa-binding", why="--pin gives each worker cores of its own")]
@@ -71,32 +65,26 @@ MasterPort = Annotated[
 ]
 
 
-def hyphenated(option: str) -> str:
-    """Return our spelling of an option: ``nproc-per-node`` for ``nproc_per_node``."""
-    return option.replace("_", "-")
+def translated(request: JobRequest, given: Mapping[str, Any]) -> JobRequest:
+    """Return the request in our words, and tell which of the options given have no effect.
 
-
-def count_given(count: str | None) -> str | None:
-    """Return the number of workers as it was given, and say so if it counts what Telegrad does not use."""
-    if count == "gpu":
-        report("-n gpu starts a worker for each core, as -n cpu does: Telegrad computes on the CPU")
-    return count
-
-
-def placed(request: JobRequest, standalone: bool, master_addr: str | None, master_port: int | None) -> JobRequest:
-    """Return the request in our words: without a rendezvous if this is the only machine, else with its endpoint.
+    Without a rendezvous if this is the only machine, else with its endpoint.
 
     Args:
         request: what our own options say.
-        standalone: ``--standalone``.
-        master_addr: ``--master-addr``; None without.
-        master_port: ``--master-port``; None without.
+        given: all options of the command, by the names of their parameters.
 
     Raises:
         ValueError: the options disagree about the number of machines.
     """
+    for name, why in WITHOUT_EFFECT.items():
+        if given[name]:
+            report(f"--{name.replace('_', '-')} has no effect: {why}")
+    if request.count == "gpu":
+        report("-n gpu starts a worker for each core, as -n cpu does: Telegrad computes on the CPU")
+    standalone, master_addr, master_port = given["standalone"], given["master_addr"], given["master_port"]
     master = {"--master-addr": master_addr, "--master-port": master_port}
-    if request.by_cluster:
+    if request.cluster is not None:
         if standalone or any(master.values()):
             raise ValueError(
                 "--standalone, --master-addr and --master-port are not for --engine, which knows the machines"

@@ -15,7 +15,7 @@ from typing import Any
 from ..core.last_events import EVENTS_VARIABLE, LAST_EVENTS_BYTES, read_calls, read_last_events
 from ..core.worker_reports import VARIABLE as REPORTS_VARIABLE
 from ..core.worker_reports import Leaving
-from .supervisor import Failed, Joined, Left, Lost, Report
+from .events import Failed, Joined, Left, Lost, Report
 
 REPORT_READ_BYTES = 1 << 20
 MOST_TOLD_EVENTS = 8

@@ -1,12 +1,13 @@
 """``telegrad run --engine``: what the options say, as a job for the cluster that they name."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 
 from ..errors import NodeError
 from ..run_command import JobRequest, refuse, worker_names
-from ..spec import parse_variable, role_of
+from ..spec import check_roles, parse_variable
+from ..torchrun import WITHOUT_EFFECT
 from .job import Cluster, ClusterJob
 from .kubernetes import KubernetesCluster
 from .mpi import MpiCluster
@@ -32,7 +33,13 @@ def options_given(context: typer.Context) -> tuple[str, ...]:
     for parameter in context.command.params:
         name, value = str(parameter.name), context.params.get(str(parameter.name))
         source = context.get_parameter_source(name)
-        if name in NOT_FOR_NODES or value is None or source is None or source.name == "DEFAULT":
+        if (
+            name in NOT_FOR_NODES
+            or name in WITHOUT_EFFECT
+            or value is None
+            or source is None
+            or source.name == "DEFAULT"
+        ):
             continue
         long = next(name for name in parameter.opts if name.startswith("--"))
         if isinstance(value, bool):
@@ -42,53 +49,42 @@ def options_given(context: typer.Context) -> tuple[str, ...]:
     return tuple(found)
 
 
-def run_on_cluster(
-    request: JobRequest,
-    script: str,
-    args: tuple[str, ...],
-    options: tuple[str, ...],
-    program: dict[str, Any],
-    env: list[str],
-    dry_run: bool,
-) -> NoReturn:
-    """Run a job on the engine's machines; print what it starts instead if ``dry_run``.
+def run_on_cluster(request: JobRequest, options: tuple[str, ...]) -> NoReturn:
+    """Run a job on the engine's machines.
 
     Args:
-        request: the workers, and the engine.
-        script: the program.
-        args: its arguments.
+        request: the job; if it is a dry run, what would start is only printed.
         options: what ``options_given`` returned.
-        program: further attributes of ``JobSpec``.
-        env: variables, as ``--env`` states them.
-        dry_run: only print it.
     """
+    given = request.cluster or {}
+    engine, rules = given.get("engine"), request.program["restarts"]
     try:
-        cluster = _cluster(request)
-        cluster.check_restarts(program["restarts"], str(request.engine))
+        cluster = _cluster(engine)
+        cluster.check_restarts(rules, str(engine))
         for option in ("rank", "own_host", "listen_host"):
             if request.nodes[option] is not None:
                 raise ValueError(
-                    f"--node-rank, --host and --listen-host are for machines that you start by hand: --engine {request.engine} "
+                    f"--node-rank, --host and --listen-host are for machines that you start by hand: --engine {engine} "
                     f"knows its own"
                 )
         workers = worker_names(request.count, request.name, request.roles, alone=True)
-        program["restarts"].check_roles({role_of(worker) for worker in workers})
+        check_roles(rules, workers)
         job = ClusterJob(
-            script,
-            args,
+            request.script,
+            request.args,
             options,
             workers,
             request.roles is not None,
-            program,
-            tuple(map(parse_variable, env)),
+            request.program,
+            tuple(map(parse_variable, request.variables)),
             request.nnodes,
             request.endpoint,
             request.nodes["token_file"],
-            tuple(name.strip() for name in (request.hosts or "").split(",") if name.strip()),
-            request.image,
+            tuple(name.strip() for name in (given.get("hosts") or "").split(",") if name.strip()),
+            given.get("image"),
             request.nodes["timeout"],
         )
-        if dry_run:
+        if request.dry_run:
             print(cluster.describe(job))
             raise typer.Exit
         cluster.run(job)
@@ -96,9 +92,9 @@ def run_on_cluster(
         refuse(str(error))
 
 
-def _cluster(request: JobRequest) -> Cluster:
-    found = ENGINES.get(request.engine or "")
+def _cluster(engine: str | None) -> Cluster:
+    found = ENGINES.get(engine or "")
     if found is None:
-        given = "you gave --hosts or --image without it" if request.engine is None else f"you gave {request.engine!r}"
+        given = "you gave --hosts or --image without it" if engine is None else f"you gave {engine!r}"
         raise ValueError(f"--engine must be one of {', '.join(ENGINES)}; {given}")
     return found()

@@ -17,10 +17,10 @@ from ..engines import job_processes
 from ..engines.ending_signals import ending_signals
 from ..engines.log import WorkerLog
 from ..engines.scripts import guardian
-from ..job import JobResult, WorkerResult
+from ..events import Failed, Joined, Left, Lost
 from ..progress import Progress
+from ..result import JobResult, WorkerResult
 from ..root_cause import FailureGraph, WorkerExit
-from ..supervisor import Failed, Joined, Left, Lost
 from ..worker_files import ReportFile
 from .mpi_reports import REPORT_MARK
 

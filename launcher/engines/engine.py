@@ -13,10 +13,10 @@ from functools import partial
 
 from ..credentials import CredentialFolders
 from ..environment import reserve_port
-from ..instructions import Restarting, Signal, Start
+from ..events import Begin, Event, Exited, Restarting, Signal, Start, Wake
 from ..restarts.history import PastRestart
 from ..restarts.workers import WorkerRestarts
-from ..supervisor import Begin, Event, Exited, JobPhase, Supervisor, Wake
+from ..supervisor import JobPhase, Supervisor
 from ..worker_files import EventsFile, ReportFile
 
 ENGINE_LOOK_SECONDS = 1.0

@@ -29,6 +29,7 @@ from ..environment import (
     restart_environment,
     shared_cores,
 )
+from ..events import Abandoned, Added, Event, Exited, Failed, Interrupted, Joined, Lost
 from ..nodes.part import JobPart
 from ..progress import Progress
 from ..restarts.history import PastRestart, RestartHistory
@@ -36,18 +37,7 @@ from ..restarts.rules import RestartPolicy
 from ..restarts.words import restart_line
 from ..restarts.workers import WorkerRestarts
 from ..spec import JobSpec
-from ..supervisor import (
-    SETTLE_SECONDS,
-    UNKILLABLE_SECONDS,
-    Abandoned,
-    Added,
-    Event,
-    Exited,
-    Failed,
-    Interrupted,
-    Joined,
-    Lost,
-)
+from ..supervisor import SETTLE_SECONDS, UNKILLABLE_SECONDS
 from ..tracebacks import headline
 from . import job_processes
 from .ending_signals import EndingSignals
@@ -92,7 +82,8 @@ class ScriptEngine(Engine):
         self.last_traces: dict[int, Path] = {}  # by rank, of workers that failed
         self.spec = spec
         self.scaling = Scaling(self)
-        self._log_dir = log_dir
+        self.log_dir = log_dir
+        self.first_rank = node.placement.first_rank if node else 0
         self._console = console
         self._progress = progress
         self._starter = starter
@@ -108,9 +99,9 @@ class ScriptEngine(Engine):
         end = self.supervisor.failures.worker(rank).exit
         if end is None or not end.code or end.by_launcher:
             return
-        name, first = self.spec.workers[rank], self._node.placement.first_rank if self._node else 0
-        path = self._log_dir / f"{name}.last.json"
-        if self.events_file.write_trace(rank, name, first + rank, path):
+        name = self.spec.workers[rank]
+        path = self.log_dir / f"{name}.last.json"
+        if self.events_file.write_trace(rank, name, self.first_rank + rank, path):
             self.last_traces[rank] = path
 
     def run_to_the_end(self, signals: EndingSignals) -> None:
@@ -172,7 +163,7 @@ class ScriptEngine(Engine):
                 **credentials,
                 **self.reports.variable(rank),
                 **self.events_file.variable(rank),
-                LOG_VARIABLE: os.path.abspath(self._log_dir / f"{name}.log"),
+                LOG_VARIABLE: os.path.abspath(self.log_dir / f"{name}.log"),
             }
             process = self._processes[rank] = self._starter.start(variables, output.writing_end, cores)
         except OSError as error:
@@ -191,7 +182,7 @@ class ScriptEngine(Engine):
             job_processes.end(None, {before.pid})
         if rank in self._outputs:
             self._outputs[rank].close()
-        log = self._log_dir / f"{self.spec.workers[rank]}.log"
+        log = self.log_dir / f"{self.spec.workers[rank]}.log"
         output = WorkerOutput(rank, log, self._console, self.selector, self._history.counts[rank])
         self._outputs[rank] = output
         return output
@@ -255,7 +246,7 @@ class ScriptEngine(Engine):
         """Return the event with the exception in the worker's log, where restarts depend on it."""
         if event.code <= 0 or self.spec.restarts.widest is RestartPolicy.NEVER:
             return event
-        return replace(event, error=headline(self._log_dir / f"{self.spec.workers[event.rank]}.log", event.code))
+        return replace(event, error=headline(self.log_dir / f"{self.spec.workers[event.rank]}.log", event.code))
 
     def tell_restart(self, restart: PastRestart) -> None:
         self._outputs[restart.failure.rank].drain()

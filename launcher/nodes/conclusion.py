@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..exit_words import signal_name
-from ..job import JobResult
-from ..summary import root_cause_lines
+from ..result import JobResult, root_cause_lines
 from .outcome import Outcome, Verdict
 
 if TYPE_CHECKING:

@@ -10,6 +10,16 @@ DEFAULT_JOIN_SECONDS = 10.0
 LISTEN_SECONDS = 600.0  # of ``telegrad doctor --listen``
 MOST_NODES = 4096
 
+NODE_OPTIONS = {
+    "rank": "--node-rank",
+    "token_file": "--token-file",
+    "own_host": "--host",
+    "listen_host": "--listen-host",
+    "timeout": "--rdzv-timeout",
+    "join_seconds": "--join-seconds",
+}
+"""Options of a job on several machines, by their names in ``NodeOptions``."""
+
 
 @dataclass(frozen=True)
 class NodeOptions:

@@ -51,7 +51,7 @@ class NodeRounds:
         self._workers = [name for each in sorted(placements, key=lambda each: each.first_rank) for name in each.workers]
         self._history = RestartHistory(rules, len(self._workers))
         for _ in range(number):
-            self._history.begin_round(range(len(self._workers)))
+            self._history.begin_round()
         self.number = number
         self.outcomes = self._new_outcomes()
 
@@ -87,10 +87,9 @@ class NodeRounds:
         return {"node": self._placements[place].node, "no_restart": self._history.refusal, **outcome.as_message()}
 
     def _begin_again(self, failure: WorkerFailure, reason: str, now: float) -> NextRound | None:
-        restart = self._history.decide(failure, tuple(range(len(self._workers))), now)
+        restart = self._history.restart_all(failure, now)
         if restart is None:
             return None
-        self._history.begin_round(restart.ranks)
         self.number = self._history.rounds
         self.outcomes = self._new_outcomes()
         line = restart_line(restart, self._workers, reason)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from ..engines.ending_signals import ending_signals
 from ..engines.starter import WorkerStarter
 from ..errors import NodeError
-from ..job import JobResult, launch
+from ..job import launch
 from ..restarts.history import RestartHistory
 from ..restarts.rules import RestartPolicy
+from ..result import JobResult
 from ..spec import JobSpec, numbered, parse_roles, role_of
 from .assignment import Placement
 from .conclusion import concluded, outcome_of, told_to_others
@@ -82,7 +83,7 @@ def run_node(spec: JobSpec, node: "Membership", tell: Callable[[str], None]) -> 
     """
     history = RestartHistory(spec.restarts, len(spec.workers))
     for _ in range(node.placement.round):  # this node has come back
-        history.begin_round(range(len(spec.workers)))
+        history.begin_round()
     with closing(WorkerStarter(spec, tell)) as starter:
         return _run_rounds(spec, node, tell, history, starter)
 
@@ -106,5 +107,5 @@ def _run_rounds(
                 node.tell(outcome_of(result))
                 return result
         node.renew_folders()
-        history.begin_round(range(len(spec.workers)))
+        history.begin_round()
         spec = replace(spec, log_dir=result.log_dir)

@@ -2,7 +2,6 @@
 
 import signal
 from collections import Counter, deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .rules import RestartRules
@@ -135,10 +134,22 @@ class RestartHistory:
         self.restarts.remove(next(restart for restart in reversed(self.restarts) if restart.failure.rank == rank))
         self.refusal = why
 
-    def begin_round(self, ranks: Iterable[int]) -> None:
+    def restart_all(self, failure: WorkerFailure, now: float) -> PastRestart | None:
+        """Return the restart of all workers that follows from a failure, and count it; None if the job ends.
+
+        Args:
+            failure: of one worker.
+            now: monotonic seconds.
+        """
+        restart = self.decide(failure, tuple(range(self._workers)), now)
+        if restart is not None:
+            self.begin_round()
+        return restart
+
+    def begin_round(self) -> None:
         """Count that all workers are started again."""
         self.rounds += 1
-        self.counts.update(ranks)
+        self.counts.update(range(self._workers))
 
     def _too_early(self, key: int, failure: WorkerFailure) -> str:
         if not failure.early:

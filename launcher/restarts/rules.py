@@ -1,7 +1,6 @@
 """Rules of restarts: what is started again when a worker fails, and how often. The policies are Erlang's strategies."""
 
 import enum
-from collections.abc import Collection
 from dataclasses import dataclass
 
 DEFAULT_MOST = 10
@@ -76,19 +75,6 @@ class RestartRules:
         if self.most is not None:
             return self.most, self.within
         return DEFAULT_MOST * (workers if self.widest.single else 1), DEFAULT_WITHIN_SECONDS
-
-    def check_roles(self, roles: Collection[str]) -> None:
-        """Check that the job has each role.
-
-        Raises:
-            ValueError: it lacks one.
-        """
-        for role, _ in self.roles:
-            if role not in roles:
-                raise ValueError(
-                    f"--restart names the role {role!r}, which this job does not have; its roles are "
-                    f"{', '.join(sorted(roles))}"
-                )
 
     def __str__(self) -> str:
         """Return them as ``--restart`` and its companions state them."""

@@ -12,8 +12,8 @@ import signal
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..instructions import Instruction, Restarting, Signal
-from ..root_cause import FailureGraph, WorkerRecord
+from ..events import Instruction, Restarting, Signal, Start
+from ..root_cause import FailureGraph, WorkerExit, WorkerRecord
 from .history import RestartHistory, WorkerFailure
 from .rules import RestartPolicy, RestartRules
 
@@ -40,6 +40,8 @@ class WorkerRestarts:
 
     Attributes:
         history: as given.
+        waiting: by rank, of workers that have ended and are to be started again: when.
+        wake_at: time of the next step that the clock brings; None if there is none.
         stuck: rank of a worker that did not end after KILL; None if there is none.
         given_up: ranks of workers whose policy lets others go on, and that have ended and are not started again.
     """
@@ -54,6 +56,8 @@ class WorkerRestarts:
         alone: bool = True,
     ) -> None:
         self.history = history
+        self.waiting: dict[int, float] = {}
+        self.wake_at: float | None = None
         self.stuck: int | None = None
         self.given_up: set[int] = set()
         self._policies = [*policies]
@@ -61,8 +65,6 @@ class WorkerRestarts:
         self._settle, self._grace, self._unkillable = settle, grace, unkillable
         self._replaceable = {rank for rank, policy in enumerate(policies) if policy.single}
         self._ending: dict[int, _Ending] = {}
-        self._waiting: dict[int, float] = {}  # by rank, of workers that have ended: when they are started again
-        self._started: dict[int, float] = {}
 
     @staticmethod
     def never(workers: int) -> "WorkerRestarts":
@@ -76,19 +78,7 @@ class WorkerRestarts:
     @property
     def excused(self) -> set[int]:
         """Ranks of the workers whose failure does not end the job now."""
-        return self._replaceable | self._commanded | set(self._waiting)
-
-    @property
-    def waits(self) -> bool:
-        """Return whether a worker that has ended is to be started again."""
-        return bool(self._waiting)
-
-    @property
-    def wake_at(self) -> float | None:
-        """Time of the next step that the clock brings; None if there is none."""
-        held = self._held_from()
-        times = [ending.at for ending in self._ending.values() if self.stuck is None]
-        return min([*times, *(at for rank, at in self._waiting.items() if rank >= held)], default=None)
+        return self._replaceable | self._commanded | set(self.waiting)
 
     def add(self, policy: RestartPolicy) -> None:
         """Add a worker of the next rank."""
@@ -97,17 +87,20 @@ class WorkerRestarts:
         self._policies.append(policy)
         self.history.grow()
 
-    def is_waiting(self, rank: int) -> bool:
-        """Return whether a worker has ended and is to be started again."""
-        return rank in self._waiting
+    def failure_for_all(self, cause: WorkerExit, failures: FailureGraph) -> WorkerFailure | None:
+        """Return the failure after which all workers are started again; None if the policies forbid it.
 
-    def started(self, rank: int, now: float) -> None:
-        """Note that a worker's process is started."""
-        self._started[rank] = now
+        The worker whose failure caused the others' decides; if its policy is not ``all``, those that failed because of it.
 
-    def ran(self, rank: int, until: float) -> float:
-        """Return the seconds from the start of a worker's process to a time."""
-        return until - self._started.get(rank, until)
+        Args:
+            cause: of the end of the job.
+            failures: what the workers reported, and how they ended.
+        """
+        failed = {self._policies[worker.rank] for worker in failures.failed()}
+        consequences = RestartPolicy.ALL in failed and RestartPolicy.NEVER not in failed
+        if self._policies[cause.rank] is not RestartPolicy.ALL and not consequences:
+            return None
+        return _failure(failures.worker(cause.rank), cause)
 
     def look(self, failures: FailureGraph, running: Collection[int], now: float) -> Iterator[Instruction]:
         """Yield what follows from what is known of the workers, and from the time.
@@ -117,26 +110,23 @@ class WorkerRestarts:
             running: ranks of those whose processes have not ended.
             now: monotonic seconds.
         """
+        if not any(policy.single for policy in self._policies):
+            return
         self._note_ends(running)
         for worker in failures.failed():
             if worker.rank in running:
                 self._let_linger(worker.rank, now)
-            elif worker.rank in self._waiting:
+            elif worker.rank in self.waiting:
                 self._check_others(worker, failures, running)
             elif worker.rank in self._replaceable:
                 yield from self._replace(worker, failures, running, now)
-        over = set(range(len(self._policies))) - {*running, *self._waiting}
+        over = set(range(len(self._policies))) - {*running, *self.waiting}
         self.given_up = {rank for rank in over if self._policies[rank].single and not failures.worker(rank).parted}
         yield from self._urge(now)
-
-    def due(self, now: float) -> list[int]:
-        """Return the ranks of the workers to be started now; they count as started."""
-        held = self._held_from()
-        ranks = sorted(rank for rank, at in self._waiting.items() if at <= now and rank >= held)
-        for rank in ranks:
-            del self._waiting[rank]
-            self.history.counts[rank] += 1
-        return ranks
+        failures.excused = self.excused
+        if self.stuck is None and not failures.has_failure():
+            yield from self._start_due(failures, now)
+        self.wake_at = self._next_step()
 
     @property
     def _commanded(self) -> set[int]:
@@ -147,11 +137,24 @@ class WorkerRestarts:
         """Return the lowest rank that may be started: a worker waits until those of higher rank have ended that must."""
         return max(self._commanded, default=-1) + 1
 
+    def _start_due(self, failures: FailureGraph, now: float) -> Iterator[Start]:
+        held = self._held_from()
+        for rank in sorted(rank for rank, at in self.waiting.items() if at <= now and rank >= held):
+            del self.waiting[rank]
+            self.history.counts[rank] += 1
+            failures.replaced(rank)
+            yield Start(rank)
+
+    def _next_step(self) -> float | None:
+        held = self._held_from()
+        times = [ending.at for ending in self._ending.values() if self.stuck is None]
+        return min([*times, *(at for rank, at in self.waiting.items() if rank >= held)], default=None)
+
     def _note_ends(self, running: Collection[int]) -> None:
         for rank in [rank for rank in self._ending if rank not in running]:
             ending = self._ending.pop(rank)
             if ending.restarts_at is not None:
-                self._waiting[rank] = ending.restarts_at
+                self.waiting[rank] = ending.restarts_at
 
     def _let_linger(self, rank: int, now: float) -> None:
         if rank in self._replaceable and rank not in self._ending:
@@ -163,13 +166,13 @@ class WorkerRestarts:
         rank, end = worker.rank, worker.exit
         assert end is not None, "it does not run"
         rest = [other for other in running if self._policies[rank] is RestartPolicy.REST and other > rank]
-        failure = WorkerFailure(rank, end.code, worker.error, worker.lost, self.ran(rank, end.at))
+        failure = _failure(worker, end)
         self.history.refusal = self._left_alone(worker, {*rest, rank}, failures, running)
         restart = None if self.history.refusal else self.history.decide(failure, tuple(rest), now)
         if restart is None:
             self._replaceable.discard(rank)
             return
-        self._waiting[rank] = now + restart.delay
+        self.waiting[rank] = now + restart.delay
         yield Restarting(restart)
         for other in rest:
             if other not in self._ending or self._ending[other].restarts_at is None:
@@ -178,14 +181,14 @@ class WorkerRestarts:
 
     def _none_stays(self, failures: FailureGraph) -> bool:
         """Return whether all workers are to be started again, but for those that have ended well."""
-        coming = {*self._waiting, *self._commanded}
+        coming = {*self.waiting, *self._commanded}
         others = [failures.worker(rank) for rank in range(len(self._policies)) if rank not in coming]
         return all(other.exit is not None and not other.failed for other in others)
 
     def _check_others(self, worker: WorkerRecord, failures: FailureGraph, running: Collection[int]) -> None:
         """Give up a worker that is to be started again soon, if all others have left the job meanwhile."""
         if why := self._left_alone(worker, {worker.rank}, failures, running):
-            del self._waiting[worker.rank]
+            del self.waiting[worker.rank]
             self._replaceable.discard(worker.rank)
             self.history.withdraw(worker.rank, why)
 
@@ -202,7 +205,7 @@ class WorkerRestarts:
         """
         if worker.parted:
             return "it had left the job with all others (by rpc.shutdown), so the others would not meet it again"
-        coming = {*ranks, *self._waiting, *self._commanded}
+        coming = {*ranks, *self.waiting, *self._commanded}
         others = [failures.worker(rank) for rank in range(len(self._policies)) if rank not in coming]
         others = [other for other in others if other.joined or not other.replaces]  # else it is about to come
         gone = [other for other in others if other.parted or other.rank not in running]
@@ -220,3 +223,7 @@ class WorkerRestarts:
             signum = ending.signals.pop(0)
             ending.at = now + (self._grace if ending.signals else self._unkillable)
             yield Signal(rank, signum)
+
+
+def _failure(worker: WorkerRecord, end: WorkerExit) -> WorkerFailure:
+    return WorkerFailure(worker.rank, end.code, worker.error, worker.lost, end.ran)

@@ -9,12 +9,12 @@ import pytest
 from helpers.launched import read_until, telegrad
 from telegrad.core.errors import IllegalEventError
 from telegrad.launcher.elastic import LauncherSocket, Scaling
-from telegrad.launcher.instructions import Start
+from telegrad.launcher.events import Added, Begin, Exited, Start, Wake
 from telegrad.launcher.restarts.history import RestartHistory
 from telegrad.launcher.restarts.rules import NO_RESTARTS, RestartPolicy, RestartRules
 from telegrad.launcher.restarts.workers import WorkerRestarts
 from telegrad.launcher.spec import JobSpec
-from telegrad.launcher.supervisor import Added, Begin, Exited, JobPhase, Supervisor, Wake
+from telegrad.launcher.supervisor import JobPhase, Supervisor
 
 STAYS = """
 import time

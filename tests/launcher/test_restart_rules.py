@@ -3,6 +3,7 @@
 import pytest
 from telegrad.launcher.restarts.history import RestartHistory, WorkerFailure
 from telegrad.launcher.restarts.rules import RestartPolicy, RestartRules, parse_restarts
+from telegrad.launcher.spec import check_roles
 
 NEVER, ONE, REST, ALL = RestartPolicy
 
@@ -48,7 +49,7 @@ def test_options_that_cannot_be_are_refused_by_name(options, why):
 
 def test_a_role_that_the_job_lacks_is_refused():
     with pytest.raises(ValueError, match="'trainr', which this job does not have; its roles are ps, trainer"):
-        parse_restarts("trainr=one", None, None).check_roles({"ps", "trainer"})
+        check_roles(parse_restarts("trainr=one", None, None), ["ps", "trainer0"])
 
 
 @pytest.mark.parametrize("text", ["never", "all", "one,ps=never", "ps=never,trainer=one"])

@@ -5,24 +5,23 @@ import random
 import signal
 
 import pytest
-from telegrad.launcher.instructions import Restarting, Signal, Start
-from telegrad.launcher.restarts.history import RestartHistory
-from telegrad.launcher.restarts.rules import RestartPolicy, RestartRules
-from telegrad.launcher.restarts.workers import WorkerRestarts
-from telegrad.launcher.supervisor import (
-    SETTLE_SECONDS,
-    UNKILLABLE_SECONDS,
+from telegrad.launcher.events import (
     Abandoned,
     Begin,
     Exited,
     Failed,
     Interrupted,
-    JobPhase,
     Joined,
     Left,
-    Supervisor,
+    Restarting,
+    Signal,
+    Start,
     Wake,
 )
+from telegrad.launcher.restarts.history import RestartHistory
+from telegrad.launcher.restarts.rules import RestartPolicy, RestartRules
+from telegrad.launcher.restarts.workers import WorkerRestarts
+from telegrad.launcher.supervisor import SETTLE_SECONDS, UNKILLABLE_SECONDS, JobPhase, Supervisor
 
 TERM, KILL, INT = signal.SIGTERM, signal.SIGKILL, signal.SIGINT
 NEVER, ONE, REST, ALL = RestartPolicy
@@ -179,7 +178,7 @@ def test_a_worker_that_reports_a_failure_and_hangs_is_ended_and_started_again():
     assert done(supervisor, Exited(0, -KILL), 28.1) == []
     assert supervisor.handle(Wake(), 29.0) == [Start(0)]
     supervisor.handle(Exited(0, -TERM), 60.0)
-    assert supervisor.restarts.waits, "a signal of somebody else is a failure again"
+    assert supervisor.restarts.waiting, "a signal of somebody else is a failure again"
 
 
 def test_a_worker_that_reports_a_failure_and_succeeds_is_not_started_again():

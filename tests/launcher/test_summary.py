@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from telegrad import launcher
 from telegrad.launcher import JobResult, WorkerResult
-from telegrad.launcher.summary import describe_exit, summary
+from telegrad.launcher.result import describe_exit, summary
 from telegrad.launcher.tracebacks import CAUSED, describe_error, headline
 
 FAILED = """epoch 1

@@ -6,22 +6,9 @@ import signal
 
 import pytest
 from telegrad.core.errors import IllegalEventError
-from telegrad.launcher.instructions import Signal, Start
+from telegrad.launcher.events import Abandoned, Begin, Exited, Failed, Interrupted, Joined, Left, Signal, Start, Wake
 from telegrad.launcher.root_cause import SAME_TIME_SECONDS
-from telegrad.launcher.supervisor import (
-    SETTLE_SECONDS,
-    UNKILLABLE_SECONDS,
-    Abandoned,
-    Begin,
-    Exited,
-    Failed,
-    Interrupted,
-    JobPhase,
-    Joined,
-    Left,
-    Supervisor,
-    Wake,
-)
+from telegrad.launcher.supervisor import SETTLE_SECONDS, UNKILLABLE_SECONDS, JobPhase, Supervisor
 
 TERM, KILL, INT, HUP = signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import failing
 from telegrad.launcher import JobSpec, ProcessException, launch, spawn
-from telegrad.launcher.summary import summary
+from telegrad.launcher.result import summary
 
 CASES = ("serving", "pending", "polling", "short", "chain")
 HOWS = ("raise", "hook", "leave", "thread", "exit", "os._exit", "kill", "crash", "forgotten")
