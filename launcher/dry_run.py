@@ -4,7 +4,8 @@ import shlex
 from functools import partial
 from itertools import groupby
 
-from .environment import helpful_defaults, rank_environment, shared_cores
+from .cores import shared_cores
+from .environment import helpful_defaults, option_variables, rank_environment
 from .nodes.options import NodeOptions
 from .progress import counted, listed
 from .restarts.rules import RestartPolicy
@@ -53,7 +54,7 @@ def _node(spec: JobSpec, nodes: NodeOptions, roles: str | None) -> list[str]:
 
 def _variables(spec: JobSpec, worker: str) -> dict[str, str]:
     threads = helpful_defaults(len(spec.workers))["OMP_NUM_THREADS"]
-    return {"OMP_NUM_THREADS": threads, **spec.variables_of(worker)}
+    return {"OMP_NUM_THREADS": threads, **option_variables(spec, worker)}
 
 
 def _command(spec: JobSpec, variables: dict[str, str]) -> str:

@@ -22,8 +22,11 @@ MOST_COMMANDS = 16  # further commands wait to be accepted
 class Workers(Protocol):
     """Workers of a launcher, as ``Scaling`` sees them."""
 
-    spec: JobSpec
     supervisor: Supervisor
+
+    @property
+    def spec(self) -> JobSpec:
+        """The job, with the workers that have been added."""
 
     def add(self, name: str) -> None:
         """Start one more worker, or a new one in the place of one that has ended well."""

@@ -1,18 +1,24 @@
 """Environment variables of a job's workers, and the port of their rendezvous."""
 
-import itertools
 import os
 import secrets
 import socket
 import threading
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
 
-from ..core import allocator, job_secrets
-from ..core.job_records import RESTART_COUNT_VARIABLE
+from ..core import allocator
+from ..core.job_records import LOG_VARIABLE, RESTART_COUNT_VARIABLE
+from ..core.recording import EVENT_FILES
 from .credentials import CredentialFolders
+from .engines.job_processes import JOB_MARK
 from .nodes.assignment import Placement
+from .nodes.part import JobPart
+from .restarts.history import RestartHistory
 from .restarts.rules import RestartPolicy, RestartRules
+from .spec import JobSpec, role_of
+from .worker_files import EventsFile, ReportFile
 
 LOOPBACK_ADDRESS = "127.0.0.1"
 WORKER_VARIABLE = "TELEGRAD_WORKER"
@@ -20,6 +26,7 @@ SECRET_VARIABLE = "TELEGRAD_SECRET"
 RESTART_VARIABLE = "TELEGRAD_RESTART"
 """Restarts of this job's workers: ``one`` or ``rest`` if some are started again while others go on, else ``all``."""
 INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
+RENDEZVOUS_FILE = "rendezvous"  # beside the folders of the workers' credentials
 
 
 def reserve_port(host: str = LOOPBACK_ADDRESS) -> socket.socket:
@@ -98,17 +105,20 @@ def restart_environment(rules: RestartRules, count: int) -> dict[str, str]:
     return {RESTART_VARIABLE: rules.widest.value, **counts, **most}
 
 
-def next_rendezvous(init_method: str, round_number: int) -> str:
-    """Return the address of a rendezvous for a further round of a job whose workers are all started again.
+def job_mark(job: str) -> dict[str, str]:
+    """Return the variable that marks a job's processes (``engines/job_processes.py``).
 
-    In a file and in etcd a name is for one rendezvous; at a port rank 0 listens anew.
-
-    Args:
-        init_method: that of the first round.
-        round_number: 0 for the first round.
+    A job inside a job's worker carries both marks.
     """
-    named = init_method.startswith(("file://", "etcd://", "etcds://"))
-    return f"{init_method}-restart{round_number}" if named and round_number else init_method
+    outer = os.environ.get(JOB_MARK)
+    return {JOB_MARK: f"{outer}/{job}" if outer else job}
+
+
+def option_variables(spec: JobSpec, worker: str) -> dict[str, str]:
+    """Return the variables that the options of a job set for a worker; those for its role come last."""
+    chosen = sorted((each for each in spec.variables if each[0] in ("", role_of(worker))), key=lambda each: each[0])
+    events = {EVENT_FILES: os.path.abspath(spec.tensorboard)} if spec.tensorboard else {}
+    return {name: value for _, name, value in chosen} | events
 
 
 def helpful_defaults(world_size: int) -> dict[str, str]:
@@ -124,34 +134,13 @@ def helpful_defaults(world_size: int) -> dict[str, str]:
     return settings
 
 
-def shared_cores(workers: int) -> list[set[int]]:
-    """Return the cores of each worker of this machine: equal shares; none if there are fewer cores than workers."""
-    cores = sorted(os.sched_getaffinity(0))
-    each, more = divmod(len(cores), workers)
-    if each == 0:
-        return []
-    starts = [number * each + min(number, more) for number in range(workers + 1)]
-    return [set(cores[start:end]) for start, end in itertools.pairwise(starts)]
-
-
-@contextmanager
-def on_cores(cores: Collection[int]) -> Iterator[None]:
-    """Let processes that this thread starts in the block use these cores only; all that it may use itself, if empty."""
-    before = os.sched_getaffinity(0)
-    if cores:
-        os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-_changing_environment = threading.Lock()
+changing_environment = threading.Lock()
+"""Held by a thread that sets variables of this process for a moment, for a child to inherit."""
 
 
 def own_environment() -> dict[str, str]:
     """Return this process's environment, without what another thread has set for a moment to start a worker."""
-    with _changing_environment:
+    with changing_environment:
         return dict(os.environ)
 
 
@@ -167,56 +156,89 @@ def given_port() -> int | None:
     return int(given) if given else None
 
 
-@contextmanager
-def _set_environment(forced: Mapping[str, str], defaults: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Set variables of this process for a child to inherit, ``defaults`` only where it has none; yield those that were set.
+class WorkerPlace:
+    """Place of a job's workers in one round: what each finds in its environment, and the files that are named there.
 
-    A child cannot set all of them for itself: by the time it runs a line of ours, NumPy has read its own. Where it does not
-    inherit them (multiprocessing's fork server inherits those of the first child), it sets the others.
-    """
-    with _changing_environment:
-        changed = {**{name: value for name, value in defaults.items() if name not in os.environ}, **forced}
-        before = {name: os.environ.get(name) for name in changed}
-        os.environ.update(changed)
-        try:
-            yield changed
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
-
-
-class SpawnEnvironment:
-    """Environment of a job whose processes inherit this one's; the user's own rendezvous and secret stay.
+    It must be closed.
 
     Args:
-        world_size: how many workers there are.
-        port: of the rendezvous, unless the user has set MASTER_PORT.
-        folders: for the workers' credentials.
+        spec: the job.
+        log_dir: folder of the logs.
+        history: of the job's restarts.
+        environment: variables that all have in all rounds.
+        reports: file of their reports.
+        node: part of a job on several machines; None if this launcher runs all of it.
 
-    Raises:
-        ValueError: MASTER_PORT is not a number.
+    Attributes:
+        first_rank: rank in the job of the first worker.
+        credentials: folders of the workers' credentials.
+        events: memory for the workers' last events.
     """
 
-    def __init__(self, world_size: int, port: int, folders: CredentialFolders) -> None:
-        self._defaults = {**helpful_defaults(world_size), **rendezvous_environment(world_size, port)}
-        self._folders = folders
-        self._port = given_port() or port
-        self.init_method = f"tcp://{LOOPBACK_ADDRESS}:{self._port}"
+    def __init__(
+        self,
+        spec: JobSpec,
+        log_dir: Path,
+        history: RestartHistory,
+        environment: Mapping[str, str],
+        reports: ReportFile,
+        node: JobPart | None = None,
+    ) -> None:
+        self.first_rank = node.placement.first_rank if node else 0
+        self._spec = spec
+        self._log_dir = log_dir
+        self._history = history
+        self._environment = environment
+        self._reports = reports
+        self._node = node
+        self._resources = ExitStack()
+        port: int = self._resources.enter_context(reserve_port()).getsockname()[1]
+        self._rendezvous = (
+            placement_environment(node.placement, node.listen_host)
+            if node
+            else rendezvous_environment(0 if spec.elastic else len(spec.workers), port)
+        )
+        self.credentials = self._resources.enter_context(closing(node.folders if node else CredentialFolders()))
+        self.events = self._resources.enter_context(closing(EventsFile(len(spec.workers))))
 
-    def joinable_by_parent(self) -> AbstractContextManager[None]:
-        """Let this process join the job, although the job's secret is not in its environment."""
-        if self._has_secret():
-            return nullcontext()
-        return job_secrets.remembered(self._port, self._folders.secret)
+    def log(self, name: str) -> Path:
+        """Return the path of a worker's log."""
+        return self._log_dir / f"{name}.log"
 
-    def of(self, rank: int, name: str) -> AbstractContextManager[dict[str, str]]:
-        """Make this process's environment that of a worker, as long as one is started; yields what it adds."""
-        credentials = {} if self._has_secret() else self._folders.add(name)
-        return _set_environment({**rank_environment(rank, name), **credentials}, self._defaults)
+    def variables(self, rank: int, name: str) -> dict[str, str]:
+        """Return the variables of a worker that is about to start, and write its credentials.
 
-    @staticmethod
-    def _has_secret() -> bool:
-        return SECRET_VARIABLE in own_environment()
+        Raises:
+            OSError: they cannot be written.
+        """
+        own = option_variables(self._spec, name)
+        return {
+            **self._rendezvous,
+            **own,
+            LOG_VARIABLE: os.path.abspath(self.log(name)),
+            **self._init_method(own),
+            **restart_environment(self._spec.restarts, self._history.counts[rank]),
+            **rank_environment(rank, name, self._node.placement if self._node else None),
+            **self.credentials.add(name, self._node.files(rank) if self._node else {}),
+            **self._reports.variable(rank),
+            **self.events.variable(rank),
+        }
+
+    def close(self) -> None:
+        """Remove the credentials, and free the port and the memory."""
+        self._resources.close()
+
+    def _init_method(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Return where the workers of this round of the job find one another, if not at the port.
+
+        In a file and in etcd a name is for one rendezvous; at a port rank 0 listens anew. Where workers are started while
+        others go on, it is a file: no worker has to outlive the others for it.
+        """
+        number, restarts = self._history.rounds, self._spec.restarts
+        given = own.get(INIT_METHOD_VARIABLE) or self._environment.get(INIT_METHOD_VARIABLE)
+        if given:
+            named = given.startswith(("file://", "etcd://", "etcds://"))
+            return {INIT_METHOD_VARIABLE: f"{given}-restart{number}" if named and number else given}
+        if (restarts.widest.single or self._spec.elastic) and self._node is None:
+            return {INIT_METHOD_VARIABLE: f"file://{self.credentials.root}/{RENDEZVOUS_FILE}{number}"}
+        return {}

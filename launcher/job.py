@@ -1,30 +1,34 @@
 """Running of a job from its spec to its result, in one round or in several: after one, all workers may be started again."""
 
-import errno
-import os
+import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from datetime import datetime
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from .console import WorkerConsole
-from .engines.ending_signals import ending_signals
-from .engines.scripts import ScriptEngine
+from ..core.job_credentials import LAUNCHER, LEAVE
+from .console import WorkerConsole, job_console
+from .elastic import LauncherSocket, Scaling
+from .engines.ending_signals import EndingSignals, ending_signals
+from .engines.engine import Engine
+from .engines.log import make_log_dir
+from .engines.scripts import ScriptWorkers
 from .engines.starter import WorkerStarter
-from .errors import LogDirError
+from .environment import WorkerPlace
+from .events import Abandoned, Added, Interrupted
 from .nodes.part import JobPart
 from .progress import Progress, counted, listed
 from .restarts.history import RestartHistory
 from .restarts.words import restart_line
+from .restarts.workers import WorkerRestarts
 from .result import JobResult, result_of
 from .spec import JobSpec, check_roles
+from .supervisor import SETTLE_SECONDS, UNKILLABLE_SECONDS, Supervisor
 
-RUNS = Path("telegrad_runs")
 Tell = Callable[[str], None]
 
 
@@ -62,61 +66,118 @@ def launch(
     tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
     with ExitStack() as stack:
         signals = stack.enter_context(ending_signals())
-        console, told = stack.enter_context(_console(spec, stream or sys.stdout, log_dir, tell))
+        console, told = stack.enter_context(job_console(spec.workers, log_dir, stream or sys.stdout, spec.plain, tell))
         processes = starter or stack.enter_context(closing(WorkerStarter(spec, told)))
         while True:
             progress = Progress(len(spec.workers), told, time.monotonic())
-            engine = ScriptEngine(spec, log_dir, console, progress, history, processes, node)
-            engine.run_to_the_end(signals)
-            restart = engine.supervisor.begin_again(time.monotonic()) if node is None else None  # else the host decides
+            last = JobRound(spec, log_dir, console, progress, history, processes, node)
+            last.run(signals)
+            restart = last.supervisor.begin_again(time.monotonic()) if node is None else None  # else the host decides
             if restart is None:
-                return result_of(engine, began, None)
+                return result_of(last, began, None)
             told(restart_line(restart, spec.workers))
             if (signum := signals.wait(restart.delay)) is not None:
                 told(f"interrupted by {signal.Signals(signum).name} before the workers were started again")
-                return result_of(engine, began, signum)
+                return result_of(last, began, signum)
 
 
-@contextmanager
-def _console(spec: JobSpec, stream: TextIO, log_dir: Path, tell: Tell) -> Iterator[tuple[WorkerConsole, Tell]]:
-    """Yield the console, and a function that tells a line: with a live view, if ``stream`` is a terminal that can show it."""
-    if spec.plain or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        yield WorkerConsole(spec.workers, stream), tell
-        return
-    from .live.console import LiveConsole  # where output is no terminal, nothing of it is loaded
-    from .live.watcher import JobWatcher
+class JobRound:
+    """Round of a job: its workers from their start to their end, and all that ends with them.
 
-    logs = [os.path.abspath(log_dir / f"{name}.log") for name in spec.workers]
-    with closing(JobWatcher(logs)) as watcher, closing(LiveConsole(spec.workers, stream, watcher.rows)) as console:
-        yield console, lambda line: console.tell(partial(tell, line))
+    Args:
+        spec: the job.
+        log_dir: existing folder that receives ``<worker>.log`` of each worker.
+        console: shows the workers' output.
+        progress: tells how far the start is, and that a silent job runs.
+        history: of the job's restarts; rounds before this one are in it.
+        starter: of the job's processes.
+        node: part of a job on several machines; None if this launcher runs all of it.
 
-
-def log_folder(spec: JobSpec) -> Path:
-    """Return the folder for a job's logs: the user's, or one with the time in its name."""
-    return spec.log_dir or RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}-{spec.title}"
-
-
-def make_log_dir(spec: JobSpec) -> Path:
-    """Make the folder for a job's logs, and return it.
-
-    Raises:
-        LogDirError: it cannot be made.
+    Attributes:
+        log_dir: as given.
+        supervisor: decides what is done.
+        workers: do it.
+        engine: has them do it.
+        starter: as given.
+        first_rank: rank in the job of the first worker.
     """
-    log_dir = log_folder(spec)
-    try:
-        if spec.log_dir is None:
-            return _make_new(log_dir)
-        log_dir.mkdir(parents=True, exist_ok=True)
-        return log_dir
-    except OSError as error:
-        raise LogDirError(f"the folder {str(log_dir)!r} for the logs cannot be made: {error.strerror}") from error
 
+    def __init__(
+        self,
+        spec: JobSpec,
+        log_dir: Path,
+        console: WorkerConsole,
+        progress: Progress,
+        history: RestartHistory,
+        starter: WorkerStarter,
+        node: JobPart | None = None,
+    ) -> None:
+        alone = node is None
+        restarts = WorkerRestarts(spec.policies, history, SETTLE_SECONDS, spec.grace, UNKILLABLE_SECONDS, alone)
+        self.supervisor = Supervisor(len(spec.workers), spec.grace, restarts)
+        self.log_dir = log_dir
+        self._resources = ExitStack()
+        self._selector = self._resources.enter_context(selectors.DefaultSelector())
+        self._place = self._resources.enter_context(
+            closing(WorkerPlace(spec, log_dir, history, starter.environment, starter.reports, node))
+        )
+        self.first_rank = self._place.first_rank
+        self.workers = self._resources.enter_context(
+            closing(ScriptWorkers(spec, self._place, self.supervisor, console, progress, starter, self._selector))
+        )
+        self.engine = self._resources.enter_context(closing(Engine(self.supervisor, self.workers, self._selector)))
+        self._progress = progress
+        self.starter = starter
+        console.on_closed = lambda: self._interrupt(signal.SIGPIPE)  # end as other programs in a pipeline do
+        if node:
+            self._selector.register(node.wake, selectors.EVENT_READ, partial(self._abandon, node))
 
-def _make_new(folder: Path) -> Path:
-    """Make the folder, or one with a number after its name where jobs began in the same second."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for name in (folder.name, *(f"{folder.name}-{i}" for i in range(2, 1000))):
-        with suppress(FileExistsError):
-            folder.with_name(name).mkdir()
-            return folder.with_name(name)
-    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+    @property
+    def spec(self) -> JobSpec:
+        """The job; with the workers that have been added."""
+        return self.workers.spec
+
+    def run(self, signals: EndingSignals) -> None:
+        """Run the workers, end what they leave running, and free all resources.
+
+        Args:
+            signals: by which the user ends the job.
+
+        Raises:
+            LogDirError: a log cannot be written.
+        """
+        folder = self._place.credentials.root
+        with self._resources as stack:
+            stack.enter_context(signals.to(self._selector, self._interrupt))
+            stack.enter_context(self.starter.in_round(self._selector, folder))
+            if self.workers.spec.elastic:
+                commands = LauncherSocket(folder / LAUNCHER, self._selector, Scaling(self).answer)
+                stack.enter_context(closing(commands))
+            self.engine.begin()
+            self.engine.run()
+
+    def add(self, name: str) -> None:
+        """Start one more worker, or a new one in the place of one that has ended well.
+
+        Raises:
+            ValueError: there are too many.
+        """
+        if name not in self.spec.workers:
+            self.workers.add(name)
+        rank = self.spec.workers.index(name)
+        self.engine.post(Added(rank, self.spec.policies[rank]))
+
+    def ask_to_leave(self, name: str) -> None:
+        """Ask a worker to end between two steps; started again before it has left, it is asked no more."""
+        self._place.credentials.mark(name, LEAVE)
+
+    def tell(self, line: str) -> None:
+        """Tell the user of a change of the workers."""
+        self._progress.tell(line)
+
+    def _interrupt(self, signum: int) -> None:
+        self.engine.post(Interrupted(signum))
+
+    def _abandon(self, node: JobPart) -> None:
+        self._selector.unregister(node.wake)
+        self.engine.post(Abandoned(node.ended_because))

@@ -14,7 +14,7 @@ from .restarts.words import past_line
 from .tracebacks import describe_error, headline
 
 if TYPE_CHECKING:
-    from .engines.scripts import ScriptEngine
+    from .job import JobRound
 
 MOST_TOLD_RESTARTS = 8
 
@@ -88,50 +88,50 @@ class JobResult:
     may_begin_again: bool = False
 
 
-def result_of(engine: "ScriptEngine", began: float, interrupted_by: int | None) -> JobResult:
+def result_of(last: "JobRound", began: float, interrupted_by: int | None) -> JobResult:
     """Return the result of a job that is over.
 
     Args:
-        engine: of its last round.
+        last: its last round.
         began: monotonic seconds of the job's start.
         interrupted_by: number of the signal that came after that round, before a further one; None if none did.
     """
-    supervisor, history = engine.supervisor, engine.supervisor.restarts.history
-    workers = tuple(_worker_result(engine, rank, began) for rank in range(len(engine.spec.workers)))
+    supervisor, history = last.supervisor, last.supervisor.restarts.history
+    workers = tuple(_worker_result(last, rank, began) for rank in range(len(last.workers.spec.workers)))
     cause = supervisor.cause if interrupted_by is None else None
     return JobResult(
         exit_code=supervisor.exit_code if interrupted_by is None else 128 + interrupted_by,
         cause=workers[cause.rank] if cause else None,
         interrupted_by=supervisor.interrupted_by if interrupted_by is None else interrupted_by,
         workers=workers,
-        log_dir=engine.log_dir,
+        log_dir=last.log_dir,
         seconds=time.monotonic() - began,
-        left_running=tuple(engine.left_running),
+        left_running=tuple(last.starter.left_running),
         ended_because=supervisor.abandoned,
-        restarts=tuple(past_line(restart, engine.spec.workers, began) for restart in history.restarts),
+        restarts=tuple(past_line(restart, last.workers.spec.workers, began) for restart in history.restarts),
         no_restart=history.refusal if cause else "",
         failure=supervisor.failure_for_all,
         may_begin_again=supervisor.may_begin_again,
     )
 
 
-def _worker_result(engine: "ScriptEngine", rank: int, began: float) -> WorkerResult:
-    failures, name = engine.supervisor.failures, engine.spec.workers[rank]
+def _worker_result(last: "JobRound", rank: int, began: float) -> WorkerResult:
+    failures, name = last.supervisor.failures, last.workers.spec.workers[rank]
     worker = failures.worker(rank)
     end = worker.exit
     return WorkerResult(
         name,
-        engine.first_rank + rank,
+        last.first_rank + rank,
         code=end.code if end else None,
         ended_by_launcher=end.by_launcher if end else False,
         after=(end.at if end else time.monotonic()) - began,
-        log=engine.log_dir / f"{name}.log",
-        traceback=engine.reports.tracebacks.get(rank, "") if worker.raised else "",
-        lost=tuple(failures.launched_name(name, engine.spec.workers) for name in worker.lost),
+        log=last.log_dir / f"{name}.log",
+        traceback=last.workers.reports.tracebacks.get(rank, "") if worker.raised else "",
+        lost=tuple(failures.launched_name(name, last.workers.spec.workers) for name in worker.lost),
         ended_early=worker.ended_early,
-        last_events=engine.last_events.get(rank, ()),
-        last_trace=engine.last_traces.get(rank),
-        restarts=engine.supervisor.restarts.history.counts[rank],
+        last_events=last.engine.last_events.get(rank, ()),
+        last_trace=last.workers.last_traces.get(rank),
+        restarts=last.supervisor.restarts.history.counts[rank],
     )
 
 

@@ -113,8 +113,8 @@ def _refuse_logs(error: LogDirError) -> NoReturn:
 
 def finish(result: JobResult) -> NoReturn:
     """Print the summary, and exit with the job's code."""
-    report(summary(result))
     _silence_broken_output()
+    report(summary(result))
     raise typer.Exit(result.exit_code)
 
 

@@ -1,17 +1,20 @@
 """``spawn``: calls a function in several processes, in the manner of ``torch.multiprocessing.spawn``."""
 
 import multiprocessing
+import selectors
 import signal
 import sys
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..core.multiprocessing_children import GUARD, imports_main
-from .engines.functions import FunctionEngine
+from .engines.engine import Engine
+from .engines.functions import FunctionWorkers
 from .environment import WORKER_VARIABLE, given_port, own_environment
 from .errors import ProcessExitedException, ProcessRaisedException
 from .events import Interrupted
@@ -19,6 +22,7 @@ from .exit_words import describe_exit, signal_name
 from .root_cause import WorkerExit
 from .spawned_process import SpawnedWork
 from .spec import check_count, check_seconds
+from .supervisor import Supervisor
 
 SPAWN_GRACE_SECONDS = 3.0
 START_METHODS = ("spawn", "fork", "forkserver")
@@ -42,23 +46,27 @@ class ProcessContext:
     """
 
     def __init__(self, context: BaseContext, work: SpawnedWork, nprocs: int, daemon: bool) -> None:
-        self._engine = FunctionEngine(context, work, nprocs, SPAWN_GRACE_SECONDS, daemon)
-        self._release = weakref.finalize(self, self._engine.close)  # a context may be dropped without being joined
-        self.processes: list[BaseProcess] = self._engine.processes
-        self.init_method = self._engine.init_method
+        resources = ExitStack()
+        self._workers = resources.enter_context(closing(FunctionWorkers(context, work, nprocs, daemon)))
+        self._supervisor = Supervisor(nprocs, SPAWN_GRACE_SECONDS)
+        selector = resources.enter_context(selectors.DefaultSelector())
+        self._engine = resources.enter_context(closing(Engine(self._supervisor, self._workers, selector)))
+        self._release = weakref.finalize(self, resources.close)  # a context may be dropped without being joined
+        self.processes: list[BaseProcess] = self._workers.processes
+        self.init_method = self._workers.init_method
         try:
             self._engine.begin()
         except BaseException:
-            self._engine.kill()
+            self.kill()
             raise
 
     def pids(self) -> list[int]:
         """Return the process ids, in order of rank."""
-        return [self._engine.pid(rank) for rank in range(len(self.processes))]
+        return [self._workers.pid(rank) for rank in range(len(self.processes))]
 
     def kill(self) -> None:
         """Kill the processes that still run, at once."""
-        self._engine.kill()
+        self._workers.kill()
         self._release()
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
@@ -81,7 +89,7 @@ class ProcessContext:
         for name, seconds in (("timeout", timeout), ("grace_period", grace_period)):
             if seconds is not None:
                 check_seconds(f"`{name}`", seconds)
-        self._engine.supervisor.grace = SPAWN_GRACE_SECONDS if grace_period is None else grace_period
+        self._supervisor.grace = SPAWN_GRACE_SECONDS if grace_period is None else grace_period
         try:
             done = self._engine.run(None if timeout is None else time.monotonic() + timeout)
         except KeyboardInterrupt:
@@ -89,7 +97,7 @@ class ProcessContext:
             raise
         if done:
             self._release()
-            if cause := self._engine.supervisor.cause:
+            if cause := self._supervisor.cause:
                 self._raise_failure(cause)
         return done
 
@@ -98,14 +106,14 @@ class ProcessContext:
         try:
             self._engine.run()
         except KeyboardInterrupt:
-            self._engine.kill()
+            self._workers.kill()
         self._release()
 
     def _raise_failure(self, cause: WorkerExit) -> None:
-        pid, consequences = self._engine.pid(cause.rank), self._consequences(cause.rank)
+        pid, consequences = self._workers.pid(cause.rank), self._consequences(cause.rank)
         who = f"process {cause.rank} (pid {pid})"
-        if self._engine.supervisor.failures.worker(cause.rank).raised:
-            traceback = self._engine.reports.tracebacks[cause.rank]
+        if self._supervisor.failures.worker(cause.rank).raised:
+            traceback = self._workers.reports.tracebacks[cause.rank]
             text = f"{who} raised an exception; there it was:\n\n{traceback}{consequences}"
             raise ProcessRaisedException(text, cause.rank, pid)
         by = signal_name(-cause.code).split()[0] if cause.code < 0 else None
@@ -118,7 +126,7 @@ class ProcessContext:
         lines = [
             f"\nprocess {rank} lost {', '.join(f'process {other}' for other in lost)}"
             for rank in range(len(self.processes))
-            if rank != cause and (lost := self._engine.supervisor.failures.lost_by(rank))
+            if rank != cause and (lost := self._supervisor.failures.lost_by(rank))
         ]
         return "".join(lines)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from ..core.recording import EVENT_FILES
 from .restarts.rules import NO_RESTARTS, RestartPolicy, RestartRules
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -97,12 +96,6 @@ class JobSpec:
         if self.no_python:
             return [self.program, *self.args]
         return [self.interpreter, *(["-m"] if self.module else []), self.program, *self.args]
-
-    def variables_of(self, worker: str) -> dict[str, str]:
-        """Return the environment variables that the options set for a worker; those for its role come last."""
-        chosen = sorted((each for each in self.variables if each[0] in ("", role_of(worker))), key=lambda each: each[0])
-        events = {EVENT_FILES: os.path.abspath(self.tensorboard)} if self.tensorboard else {}
-        return {name: value for _, name, value in chosen} | events
 
     @property
     def forks(self) -> bool:

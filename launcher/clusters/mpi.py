@@ -13,8 +13,8 @@ from typing import NoReturn
 
 import typer
 
-from ..environment import WORKER_VARIABLE, helpful_defaults, own_environment
-from ..job import make_log_dir
+from ..engines.log import make_log_dir
+from ..environment import WORKER_VARIABLE, helpful_defaults, option_variables, own_environment
 from ..progress import counted, listed, report
 from ..restarts.rules import RestartPolicy
 from ..run_command import finish
@@ -77,7 +77,7 @@ def command(job: ClusterJob, mpiexec: str) -> list[str]:
         result += ["-hosts", ",".join(job.hosts), "-ppn", str(-(-len(job.workers) // len(job.hosts)))]
     for rank, worker in enumerate(spec.workers):
         own = {"RANK": str(rank), "WORLD_SIZE": str(len(spec.workers)), WORKER_VARIABLE: worker}
-        variables = {**spec.variables_of(worker), **own}
+        variables = {**option_variables(spec, worker), **own}
         result += [":"] * (rank > 0) + ["-n", "1"]
         result += [word for name, value in variables.items() for word in ("-env", name, value)]
         result += _program(spec)

@@ -16,7 +16,8 @@ from ..console import WorkerConsole
 from ..engines import job_processes
 from ..engines.ending_signals import ending_signals
 from ..engines.log import WorkerLog
-from ..engines.scripts import guardian
+from ..engines.starter import guardian
+from ..environment import job_mark
 from ..events import Failed, Joined, Left, Lost
 from ..progress import Progress
 from ..result import JobResult, WorkerResult
@@ -66,7 +67,7 @@ class MpiJob:
             mpiexec = stack.enter_context(
                 subprocess.Popen(
                     command,
-                    env={**environment, **job_processes.mark(job)},
+                    env={**environment, **job_mark(job)},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..job import log_folder
+from ..engines.log import log_folder
 from ..nodes.options import NODES_TIMEOUT
 from ..progress import report
 from ..restarts.rules import RestartPolicy

@@ -1,20 +1,27 @@
-"""Workers that a fork server starts (``fork_server.py``): the launcher's end."""
+"""Workers that a fork server starts (``fork_server.py``): the launcher's end.
 
+If the server dies, they become orphans: processes whose parent has ended. The launcher adopts them, so that no exit code is
+lost.
+"""
+
+import ctypes
 import json
 import os
 import signal
 import socket
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from . import fork_server
-from .orphans import adopted_exit_code
 
 IMPORT_SECONDS = 120.0  # it may have to import first, on a machine that starts many jobs
 FORK_SECONDS = 30.0
 FORK_SERVER_END_SECONDS = 5.0
+PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
+UNKNOWN = 255  # exit code of a worker that this process could not adopt: no other process can tell it
 
 
 class ForkServer:
@@ -86,7 +93,7 @@ class ForkServer:
         try:
             return self._ask(pid, [])
         except OSError:
-            return adopted_exit_code(pid)
+            return _adopted_exit_code(pid)
 
     def close(self) -> None:
         """End the fork server; workers go on."""
@@ -132,3 +139,38 @@ class ForkedProcess:
         """Kill the process."""
         with suppress(ProcessLookupError):  # reaped, because its fork server has ended
             os.kill(self.pid, signal.SIGKILL)
+
+
+@contextmanager
+def adoption() -> Iterator[None]:
+    """Be the parent of each process below this one whose own parent ends, in the block (``PR_SET_CHILD_SUBREAPER``)."""
+    libc, before = ctypes.CDLL(None), ctypes.c_int()
+    libc.prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(PR_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
+
+
+def _adopted_exit_code(pid: int) -> int:
+    """Return the exit code of an adopted process, which has ended; minus the number, for a signal."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:
+        return UNKNOWN
+
+
+def reap_orphans() -> None:
+    """Reap what is dead of the adopted processes, but for those that lead a session: these may have an owner that waits."""
+    for pid in _children():
+        with suppress(OSError):  # it was reaped meanwhile
+            state, _parent, _group, session = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:4]
+            if state == b"Z" and int(session) not in (pid, os.getsid(0)):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def _children() -> Iterator[int]:
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(OSError):  # the thread has ended, or the kernel has no such file
+            yield from map(int, Path(f"/proc/self/task/{thread}/children").read_bytes().split())

@@ -25,12 +25,6 @@ JOB_GRACE_SECONDS = 0.5
 MOST_ROUNDS = 10
 
 
-def mark(job: str) -> dict[str, str]:
-    """Return the environment variable that marks a job's processes; a job inside a job's worker carries both marks."""
-    outer = os.environ.get(JOB_MARK)
-    return {JOB_MARK: f"{outer}/{job}" if outer else job}
-
-
 def find(job: str | None, sessions: Collection[int], spared: Collection[int] = ()) -> list[int]:
     """Return the ids of the job's processes, without this process.
 

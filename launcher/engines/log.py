@@ -1,17 +1,56 @@
-"""Log of a worker on disk: one file, and the one before it, so that a program that writes without end fills no disk."""
+"""Logs of a job on disk: their folder, and of each worker one file, and the one before it.
 
+So a program that writes without end fills no disk.
+"""
+
+import errno
 import fcntl
 import os
 import stat
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from ..errors import LogDirError
 from ..progress import report
+from ..spec import JobSpec
 
+RUNS = Path("telegrad_runs")
 MOST_LOG_BYTES = 128 << 20  # of each of the two files
 MIB = 1 << 20
 RESTART_LINE = "--- telegrad: restart "
 """Beginning of the line in a log after which a restarted worker writes."""
+
+
+def log_folder(spec: JobSpec) -> Path:
+    """Return the folder for a job's logs: the user's, or one with the time in its name."""
+    return spec.log_dir or RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}-{spec.title}"
+
+
+def make_log_dir(spec: JobSpec) -> Path:
+    """Make the folder for a job's logs, and return it.
+
+    Raises:
+        LogDirError: it cannot be made.
+    """
+    log_dir = log_folder(spec)
+    try:
+        if spec.log_dir is None:
+            return _make_new(log_dir)
+        log_dir.mkdir(parents=True, exist_ok=True)
+        return log_dir
+    except OSError as error:
+        raise LogDirError(f"the folder {str(log_dir)!r} for the logs cannot be made: {error.strerror}") from error
+
+
+def _make_new(folder: Path) -> Path:
+    """Make the folder, or one with a number after its name where jobs began in the same second."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for name in (folder.name, *(f"{folder.name}-{i}" for i in range(2, 1000))):
+        with suppress(FileExistsError):
+            folder.with_name(name).mkdir()
+            return folder.with_name(name)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
 
 
 def earlier(path: Path) -> Path:

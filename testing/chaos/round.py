@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...launcher.engines import job_processes
-from ...launcher.environment import helpful_defaults, job_environment, reserve_port
+from ...launcher.environment import helpful_defaults, job_environment, job_mark, reserve_port
 from .checks import Excuses, Violation, check_calls, check_growth, check_remains
 from .faults import Fate, Fault, Pace, Target
 from .journal import read_journals
@@ -145,7 +145,7 @@ class Round:
             **helpful_defaults(self._count),
             **os.environ,
             **job_environment(self._count, ports[0]),
-            **job_processes.mark(self._job),
+            **job_mark(self._job),
             "TMPDIR": str(temporary),
         }
         for rank, port in enumerate(ports):

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from helpers.launched import ended, read_until
 from telegrad.launcher import JobSpec
-from telegrad.launcher.engines import forked, orphans
+from telegrad.launcher.engines import forked
 
 pytestmark = pytest.mark.processes
 WAYS = ("--preload", "--no-preload")
@@ -146,7 +146,7 @@ def test_a_fork_server_that_was_late_once_is_not_asked_again(tmp_path, monkeypat
         for _ in range(2):
             with pytest.raises(OSError, match="does not answer"):
                 server.start({}, file.fileno(), ())
-        assert server.exit_code(1) == orphans.UNKNOWN
+        assert server.exit_code(1) == forked.UNKNOWN
 
 
 @pytest.mark.parametrize(

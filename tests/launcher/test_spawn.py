@@ -12,13 +12,16 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from selectors import DefaultSelector
 
 import pytest
 from helpers.programs import ending_within, stop_fork_server
 from telegrad.launcher import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn
 from telegrad.launcher.credentials import CredentialFolders
-from telegrad.launcher.engines.functions import FunctionEngine
+from telegrad.launcher.engines.engine import Engine
+from telegrad.launcher.engines.functions import FunctionWorkers
 from telegrad.launcher.spawned_process import SpawnedWork
+from telegrad.launcher.supervisor import Supervisor
 
 pytestmark = pytest.mark.processes
 
@@ -150,10 +153,10 @@ def test_jobs_of_several_threads_do_not_mix(functions, folder):
 
 def test_credentials_go_with_the_job(functions, folder):
     context = spawn(functions.report, (str(folder), "TELEGRAD_CREDENTIALS"), nprocs=2, join=False)
-    assert context._engine.credentials.root.is_dir()
+    assert context._workers.credentials.root.is_dir()
     context.join()
     (first, second) = (Path(told[1]) for told in reports(folder, 2))
-    assert first.parent == second.parent == context._engine.credentials.root
+    assert first.parent == second.parent == context._workers.credentials.root
     assert not first.parent.exists()
 
 
@@ -236,14 +239,18 @@ def test_a_process_that_does_not_listen_is_killed_after_the_grace(functions):
 
 def test_a_process_that_somebody_else_reaped_is_not_signalled(functions):
     """multiprocessing reaps all ended children whenever any thread starts one."""
-    work = SpawnedWork(functions.exit_in_one, (3,))
-    with closing(FunctionEngine(multiprocessing.get_context("spawn"), work, 2, grace=3.0, daemon=False)) as engine:
+    work, supervisor = SpawnedWork(functions.exit_in_one, (3,)), Supervisor(2, grace=3.0)
+    with (
+        closing(FunctionWorkers(multiprocessing.get_context("spawn"), work, 2, daemon=False)) as workers,
+        DefaultSelector() as selector,
+        closing(Engine(supervisor, workers, selector)) as engine,
+    ):
         engine.begin()
-        for process in engine.processes:
+        for process in workers.processes:
             os.kill(process.pid, signal.SIGKILL)
             process.join()
-        engine.signal(0, signal.SIGTERM)
-        assert engine.run() and engine.supervisor.cause.code == -signal.SIGKILL
+        workers.signal(0, signal.SIGTERM)
+        assert engine.run() and supervisor.cause.code == -signal.SIGKILL
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
