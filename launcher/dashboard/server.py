@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import secrets
-import socket
 import webbrowser
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -20,7 +19,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from ..progress import report
-from ..watching.jobs import NoJobError, choose_job, choose_workers
+from ..watching.jobs import NoJobError, choose_job, choose_workers, own_listener
 from ..watching.kill import end_processes
 from .clients import ClientLimit, LimitedProtocol
 from .guard import OPEN_PATHS, PERFETTO_PATH, Guard
@@ -118,7 +117,7 @@ def serve_page(key: str | None, port: int, timeout: float, allow_actions: bool, 
         NoJobError: there is no such job, or the port is taken.
     """
     token = secrets.token_urlsafe(24)
-    with closing(JobLooks(choose_job(key), timeout)) as looks, _listener(port) as listener:
+    with closing(JobLooks(choose_job(key), timeout)) as looks, own_listener(port) as listener:
         port = listener.getsockname()[1]
         running = make_server(looks, token, [f"127.0.0.1:{port}", f"localhost:{port}"], allow_actions)
         address = f"http://127.0.0.1:{port}/?token={token}"
@@ -128,13 +127,6 @@ def serve_page(key: str | None, port: int, timeout: float, allow_actions: bool, 
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):
             running.run(sockets=[listener])
-
-
-def _listener(port: int) -> socket.socket:
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except OSError as error:
-        raise NoJobError(f"port {port} cannot be used: {error.strerror or error}") from None
 
 
 def _file(name: str) -> Callable[[Request], Response]:

@@ -21,7 +21,7 @@ from ...core.tcp_owners import other_owner
 from ..progress import report
 from .answers import NoAnswerError
 from .asking import names_of, question
-from .jobs import LocalJob, NoJobError, choose_job
+from .jobs import LocalJob, NoJobError, choose_job, own_listener
 
 OUTPUT_WAIT_SECONDS = 2.0
 ANSWER_LIMIT = 10.0
@@ -50,7 +50,7 @@ def serve_ide(names: Sequence[str], key: str | None, port: int | None, timeout: 
     worker = _choose(job, names, timeout)
     if port is None:
         return _session(job, worker, _read_input, lambda data: _write_all(1, data))
-    with _listener(port) as listener:
+    with own_listener(port) as listener:
         report(f"an IDE of yours may debug {printable(worker)} at this address, until Ctrl-C:")
         print(f"127.0.0.1:{listener.getsockname()[1]}", flush=True)
         while True:
@@ -71,13 +71,6 @@ def _choose(job: LocalJob, names: Sequence[str], timeout: float) -> str:
     if names and names[0] not in known:
         raise NoJobError(f"job {printable(job.key)} has no worker {printable(names[0])!r}; it has {', '.join(known)}")
     return names[0] if names else known[0]
-
-
-def _listener(port: int) -> socket.socket:
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except OSError as error:
-        raise NoJobError(f"port {port} cannot be used: {error.strerror or error}") from None
 
 
 def _accepted(listener: socket.socket) -> socket.socket:

@@ -181,3 +181,18 @@ def _listed(jobs: Sequence[LocalJob]) -> str:
 
 def _order(worker: LocalWorker) -> tuple[int, str]:
     return worker.record.rank, worker.record.worker
+
+
+def own_listener(port: int) -> socket.socket:
+    """Return a socket that listens at a port of this machine's loopback, for the commands that serve a job's user.
+
+    Args:
+        port: 0 takes a free one.
+
+    Raises:
+        NoJobError: the port cannot be used.
+    """
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise NoJobError(f"port {port} cannot be used: {error.strerror or error}") from None
