@@ -1,13 +1,9 @@
 """Output of all workers on one terminal, each line behind its worker's name in the worker's colour."""
 
-import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from .tracebacks import TracebackFilter
@@ -101,30 +97,6 @@ class WorkerConsole:
         except BrokenPipeError:
             self._closed = True
             self.on_closed()
-
-
-@contextmanager
-def job_console(
-    workers: Sequence[str], log_dir: Path, stream: TextIO, plain: bool, tell: Callable[[str], None]
-) -> Iterator[tuple[WorkerConsole, Callable[[str], None]]]:
-    """Yield the console of a job, and a function that tells a line beside it: with a live view, if a terminal can show it.
-
-    Args:
-        workers: the workers' names, in order of rank.
-        log_dir: folder of their logs.
-        stream: where lines are written.
-        plain: show no live view.
-        tell: called with a line.
-    """
-    if plain or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        yield WorkerConsole(workers, stream), tell
-        return
-    from .live.console import LiveConsole  # where output is no terminal, nothing of it is loaded
-    from .live.watcher import JobWatcher
-
-    logs = [os.path.abspath(log_dir / f"{name}.log") for name in workers]
-    with closing(JobWatcher(logs)) as watcher, closing(LiveConsole(workers, stream, watcher.rows)) as console:
-        yield console, lambda line: console.tell(partial(tell, line))
 
 
 class LineSplitter:

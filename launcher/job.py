@@ -1,17 +1,18 @@
 """Running of a job from its spec to its result, in one round or in several: after one, all workers may be started again."""
 
+import os
 import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from ..core.job_credentials import LAUNCHER, LEAVE
-from .console import WorkerConsole, job_console
+from .console import WorkerConsole
 from .elastic import LauncherSocket, Scaling
 from .engines.ending_signals import EndingSignals, ending_signals
 from .engines.engine import Engine
@@ -23,9 +24,9 @@ from .events import Abandoned, Added, Interrupted
 from .nodes.part import JobPart
 from .progress import Progress, counted, listed
 from .restarts.history import RestartHistory
-from .restarts.words import restart_line
+from .restarts.words import past_line, restart_line
 from .restarts.workers import WorkerRestarts
-from .result import JobResult, result_of
+from .result import JobResult, WorkerResult
 from .spec import JobSpec, check_roles
 from .supervisor import SETTLE_SECONDS, UNKILLABLE_SECONDS, Supervisor
 
@@ -66,7 +67,7 @@ def launch(
     tell(f"starts {counted(len(spec.workers))}: {listed(spec.workers)}; logs: {log_dir}/")
     with ExitStack() as stack:
         signals = stack.enter_context(ending_signals())
-        console, told = stack.enter_context(job_console(spec.workers, log_dir, stream or sys.stdout, spec.plain, tell))
+        console, told = stack.enter_context(_console(spec, log_dir, stream or sys.stdout, tell))
         processes = starter or stack.enter_context(closing(WorkerStarter(spec, told)))
         while True:
             progress = Progress(len(spec.workers), told, time.monotonic())
@@ -74,11 +75,11 @@ def launch(
             last.run(signals)
             restart = last.supervisor.begin_again(time.monotonic()) if node is None else None  # else the host decides
             if restart is None:
-                return result_of(last, began, None)
+                return last.result(began)
             told(restart_line(restart, spec.workers))
             if (signum := signals.wait(restart.delay)) is not None:
                 told(f"interrupted by {signal.Signals(signum).name} before the workers were started again")
-                return result_of(last, began, signum)
+                return last.result(began, signum)
 
 
 class JobRound:
@@ -94,12 +95,9 @@ class JobRound:
         node: part of a job on several machines; None if this launcher runs all of it.
 
     Attributes:
-        log_dir: as given.
         supervisor: decides what is done.
         workers: do it.
         engine: has them do it.
-        starter: as given.
-        first_rank: rank in the job of the first worker.
     """
 
     def __init__(
@@ -115,19 +113,18 @@ class JobRound:
         alone = node is None
         restarts = WorkerRestarts(spec.policies, history, SETTLE_SECONDS, spec.grace, UNKILLABLE_SECONDS, alone)
         self.supervisor = Supervisor(len(spec.workers), spec.grace, restarts)
-        self.log_dir = log_dir
+        self._log_dir = log_dir
         self._resources = ExitStack()
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
         self._place = self._resources.enter_context(
             closing(WorkerPlace(spec, log_dir, history, starter.environment, starter.reports, node))
         )
-        self.first_rank = self._place.first_rank
         self.workers = self._resources.enter_context(
             closing(ScriptWorkers(spec, self._place, self.supervisor, console, progress, starter, self._selector))
         )
         self.engine = self._resources.enter_context(closing(Engine(self.supervisor, self.workers, self._selector)))
         self._progress = progress
-        self.starter = starter
+        self._starter = starter
         console.on_closed = lambda: self._interrupt(signal.SIGPIPE)  # end as other programs in a pipeline do
         if node:
             self._selector.register(node.wake, selectors.EVENT_READ, partial(self._abandon, node))
@@ -149,7 +146,7 @@ class JobRound:
         folder = self._place.credentials.root
         with self._resources as stack:
             stack.enter_context(signals.to(self._selector, self._interrupt))
-            stack.enter_context(self.starter.in_round(self._selector, folder))
+            stack.enter_context(self._starter.in_round(self._selector, folder))
             if self.workers.spec.elastic:
                 commands = LauncherSocket(folder / LAUNCHER, self._selector, Scaling(self).answer)
                 stack.enter_context(closing(commands))
@@ -175,9 +172,67 @@ class JobRound:
         """Tell the user of a change of the workers."""
         self._progress.tell(line)
 
+    def result(self, began: float, interrupted_by: int | None = None) -> JobResult:
+        """Return the result of the job, if this was its last round.
+
+        Args:
+            began: monotonic seconds of the job's start.
+            interrupted_by: number of the signal that came before a further round; None if none did.
+        """
+        supervisor, history, names = self.supervisor, self.supervisor.restarts.history, self.workers.spec.workers
+        workers = tuple(self._worker_result(rank, name, began) for rank, name in enumerate(names))
+        cause = supervisor.cause if interrupted_by is None else None
+        return JobResult(
+            exit_code=supervisor.exit_code if interrupted_by is None else 128 + interrupted_by,
+            cause=workers[cause.rank] if cause else None,
+            interrupted_by=supervisor.interrupted_by if interrupted_by is None else interrupted_by,
+            workers=workers,
+            log_dir=self._log_dir,
+            seconds=time.monotonic() - began,
+            left_running=tuple(self._starter.left_running),
+            ended_because=supervisor.abandoned,
+            restarts=tuple(past_line(restart, names, began) for restart in history.restarts),
+            no_restart=history.refusal if cause else "",
+            failure=supervisor.failure_for_all,
+            may_begin_again=supervisor.may_begin_again,
+        )
+
+    def _worker_result(self, rank: int, name: str, began: float) -> WorkerResult:
+        failures = self.supervisor.failures
+        worker = failures.worker(rank)
+        end = worker.exit
+        return WorkerResult(
+            name,
+            self._place.first_rank + rank,
+            code=end.code if end else None,
+            ended_by_launcher=end.by_launcher if end else False,
+            after=(end.at if end else time.monotonic()) - began,
+            log=self._place.log(name),
+            traceback=self.workers.reports.tracebacks.get(rank, "") if worker.raised else "",
+            lost=tuple(failures.launched_name(name, self.workers.spec.workers) for name in worker.lost),
+            ended_early=worker.ended_early,
+            last_events=self.engine.last_events.get(rank, ()),
+            last_trace=self.workers.last_traces.get(rank),
+            restarts=self.supervisor.restarts.history.counts[rank],
+        )
+
     def _interrupt(self, signum: int) -> None:
         self.engine.post(Interrupted(signum))
 
     def _abandon(self, node: JobPart) -> None:
         self._selector.unregister(node.wake)
         self.engine.post(Abandoned(node.ended_because))
+
+
+@contextmanager
+def _console(spec: JobSpec, log_dir: Path, stream: TextIO, tell: Tell) -> Iterator[tuple[WorkerConsole, Tell]]:
+    """Yield the console, and a function that tells a line: with a live view, if ``stream`` is a terminal that can show it."""
+    if spec.plain or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield WorkerConsole(spec.workers, stream), tell
+        return
+    from .live.console import LiveConsole  # where output is no terminal, nothing of it is loaded
+    from .live.watcher import JobWatcher
+
+    logs = [os.path.abspath(log_dir / f"{name}.log") for name in spec.workers]
+    with closing(JobWatcher(logs)) as watcher, closing(LiveConsole(spec.workers, stream, watcher.rows)) as console:
+        yield console, lambda line: console.tell(partial(tell, line))

@@ -1,20 +1,14 @@
 """Result of a job that is over, and its summary: the root cause first, then what followed from it."""
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .exit_words import describe_exit, signal_name
 from .nodes.outcome import Outcome
 from .progress import counted
 from .restarts.history import WorkerFailure
-from .restarts.words import past_line
 from .tracebacks import describe_error, headline
-
-if TYPE_CHECKING:
-    from .job import JobRound
 
 MOST_TOLD_RESTARTS = 8
 
@@ -86,53 +80,6 @@ class JobResult:
     no_restart: str = ""
     failure: WorkerFailure | None = None
     may_begin_again: bool = False
-
-
-def result_of(last: "JobRound", began: float, interrupted_by: int | None) -> JobResult:
-    """Return the result of a job that is over.
-
-    Args:
-        last: its last round.
-        began: monotonic seconds of the job's start.
-        interrupted_by: number of the signal that came after that round, before a further one; None if none did.
-    """
-    supervisor, history = last.supervisor, last.supervisor.restarts.history
-    workers = tuple(_worker_result(last, rank, began) for rank in range(len(last.workers.spec.workers)))
-    cause = supervisor.cause if interrupted_by is None else None
-    return JobResult(
-        exit_code=supervisor.exit_code if interrupted_by is None else 128 + interrupted_by,
-        cause=workers[cause.rank] if cause else None,
-        interrupted_by=supervisor.interrupted_by if interrupted_by is None else interrupted_by,
-        workers=workers,
-        log_dir=last.log_dir,
-        seconds=time.monotonic() - began,
-        left_running=tuple(last.starter.left_running),
-        ended_because=supervisor.abandoned,
-        restarts=tuple(past_line(restart, last.workers.spec.workers, began) for restart in history.restarts),
-        no_restart=history.refusal if cause else "",
-        failure=supervisor.failure_for_all,
-        may_begin_again=supervisor.may_begin_again,
-    )
-
-
-def _worker_result(last: "JobRound", rank: int, began: float) -> WorkerResult:
-    failures, name = last.supervisor.failures, last.workers.spec.workers[rank]
-    worker = failures.worker(rank)
-    end = worker.exit
-    return WorkerResult(
-        name,
-        last.first_rank + rank,
-        code=end.code if end else None,
-        ended_by_launcher=end.by_launcher if end else False,
-        after=(end.at if end else time.monotonic()) - began,
-        log=last.log_dir / f"{name}.log",
-        traceback=last.workers.reports.tracebacks.get(rank, "") if worker.raised else "",
-        lost=tuple(failures.launched_name(name, last.workers.spec.workers) for name in worker.lost),
-        ended_early=worker.ended_early,
-        last_events=last.engine.last_events.get(rank, ()),
-        last_trace=last.workers.last_traces.get(rank),
-        restarts=last.supervisor.restarts.history.counts[rank],
-    )
 
 
 def summary(result: JobResult) -> str:
