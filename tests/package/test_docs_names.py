@@ -29,7 +29,7 @@ def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         path, _, anchor = link.partition("#")
         target = here.parent / path if path else here
-        if not link.startswith("https://") and not (target.exists() and (not anchor or anchor in anchors(target))):
+        if not link.startswith("https://") and not (target.is_file() and (not anchor or anchor in anchors(target))):
             wrong.append(link)
     assert not wrong
 
