@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18telegrad/proto/rpc.proto\x12\x0ctelegrad.rpc\"\xc7\x01\n\x0cWorkerRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x13\n\x0bincarnation\x18\x03 \x01(\r\x12\x10\n\x08identity\x18\x04 \x01(\x0c\x12\x12\n\nprocess_id\x18\x05 \x01(\x04\x12\x11\n\taddresses\x18\x06 \x03(\t\x12\x18\n\x10\x63\x65rtificate_name\x18\x08 \x01(\t\x12\x13\n\x0bmain_script\x18\x07 \x01(\t\x12\x0e\n\x06python\x18\n \x01(\t\x12\x0e\n\x06number\x18\t \x01(\r\"f\n\x0cIntroduction\x12*\n\x06worker\x18\x01 \x01(\x0b\x32\x1a.telegrad.rpc.WorkerRecord\x12\x19\n\x11\x65xpected_identity\x18\x02 \x01(\x0c\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\"F\n\x07Welcome\x12*\n\x06worker\x18\x01 \x01(\x0b\x32\x1a.telegrad.rpc.WorkerRecord\x12\x0f\n\x07refusal\x18\x02 \x01(\t\"C\n\x0bJoinRequest\x12\x12\n\nworld_size\x18\x01 \x01(\r\x12\x0f\n\x07purpose\x18\x02 \x01(\t\x12\x0f\n\x07timeout\x18\x03 \x01(\x01\"D\n\tJoinReply\x12\x0f\n\x07waiting\x18\x01 \x01(\t\x12\x0f\n\x07refusal\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x04 \x01(\x0cJ\x04\x08\x03\x10\x04\"P\n\x0bWorkerTable\x12\x0f\n\x07records\x18\x01 \x01(\x0c\x12\x0f\n\x07lengths\x18\x02 \x03(\r\x12\x0f\n\x07\x62y_name\x18\x03 \x03(\r\x12\x0e\n\x06ranked\x18\x04 \x01(\x08\"I\n\x0cGroupMessage\x12*\n\x06joined\x18\x01 \x01(\x0b\x32\x1a.telegrad.rpc.WorkerRecord\x12\r\n\x05known\x18\x02 \x01(\r\"\xf7\x01\n\x10MembershipReport\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\'\n\x05links\x18\x02 \x03(\x0b\x32\x18.telegrad.rpc.LinkReport\x12&\n\x04lost\x18\x03 \x03(\x0b\x32\x18.telegrad.rpc.LostWorker\x12\x0c\n\x04gone\x18\x04 \x03(\r\x12$\n\x04\x61sks\x18\x05 \x03(\x0b\x32\x16.telegrad.rpc.Question\x12%\n\x05heard\x18\x06 \x03(\x0b\x32\x16.telegrad.rpc.Question\x12&\n\x06\x63hecks\x18\x07 \x03(\x0b\x32\x16.telegrad.rpc.Question\"+\n\x08Question\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0f\n\x07version\x18\x02 \x01(\x04\"=\n\nLinkReport\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0f\n\x07\x66inding\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\":\n\nLostWorker\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0c\n\x04left\x18\x03 \x01(\x08\"x\n\x11QuiescenceMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\x12\'\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x17.telegrad.rpc.PeerCount\x12\x0c\n\x04open\x18\x04 \x01(\x04\x12\x0f\n\x07numbers\x18\x05 \x03(\r\";\n\tPeerCount\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0c\n\x04sent\x18\x02 \x01(\x04\x12\x10\n\x08received\x18\x03 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18telegrad/proto/rpc.proto\x12\x0ctelegrad.rpc\"\xf5\x01\n\x0cWorkerRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x13\n\x0bincarnation\x18\x03 \x01(\r\x12\x10\n\x08identity\x18\x04 \x01(\x0c\x12\x12\n\nprocess_id\x18\x05 \x01(\x04\x12\x11\n\taddresses\x18\x06 \x03(\t\x12\x18\n\x10\x63\x65rtificate_name\x18\x08 \x01(\t\x12\x13\n\x0bmain_script\x18\x07 \x01(\t\x12\x0e\n\x06python\x18\n \x01(\t\x12,\n\x0b\x64\x65vice_maps\x18\x0b \x03(\x0b\x32\x17.telegrad.rpc.DeviceMap\x12\x0e\n\x06number\x18\t \x01(\r\"4\n\tDeviceMap\x12\n\n\x02to\x18\x01 \x01(\t\x12\x0c\n\x04here\x18\x02 \x03(\t\x12\r\n\x05there\x18\x03 \x03(\t\"f\n\x0cIntroduction\x12*\n\x06worker\x18\x01 \x01(\x0b\x32\x1a.telegrad.rpc.WorkerRecord\x12\x19\n\x11\x65xpected_identity\x18\x02 \x01(\x0c\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\"F\n\x07Welcome\x12*\n\x06worker\x18\x01 \x01(\x0b\x32\x1a.telegrad.rpc.WorkerRecord\x12\x0f\n\x07refusal\x18\x02 \x01(\t\"C\n\x0bJoinRequest\x12\x12\n\nworld_size\x18\x01 \x01(\r\x12\x0f\n\x07purpose\x18\x02 \x01(\t\x12\x0f\n\x07timeout\x18\x03 \x01(\x01\"D\n\tJoinReply\x12\x0f\n\x07waiting\x18\x01 \x01(\t\x12\x0f\n\x07refusal\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x04 \x01(\x0cJ\x04\x08\x03\x10\x04\"P\n\x0bWorkerTable\x12\x0f\n\x07records\x18\x01 \x01(\x0c\x12\x0f\n\x07lengths\x18\x02 \x03(\r\x12\x0f\n\x07\x62y_name\x18\x03 \x03(\r\x12\x0e\n\x06ranked\x18\x04 \x01(\x08\"I\n\x0cGroupMessage\x12*\n\x06joined\x18\x01 \x01(\x0b\x32\x1a.telegrad.rpc.WorkerRecord\x12\r\n\x05known\x18\x02 \x01(\r\"\xf7\x01\n\x10MembershipReport\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\'\n\x05links\x18\x02 \x03(\x0b\x32\x18.telegrad.rpc.LinkReport\x12&\n\x04lost\x18\x03 \x03(\x0b\x32\x18.telegrad.rpc.LostWorker\x12\x0c\n\x04gone\x18\x04 \x03(\r\x12$\n\x04\x61sks\x18\x05 \x03(\x0b\x32\x16.telegrad.rpc.Question\x12%\n\x05heard\x18\x06 \x03(\x0b\x32\x16.telegrad.rpc.Question\x12&\n\x06\x63hecks\x18\x07 \x03(\x0b\x32\x16.telegrad.rpc.Question\"+\n\x08Question\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0f\n\x07version\x18\x02 \x01(\x04\"=\n\nLinkReport\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0f\n\x07\x66inding\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\":\n\nLostWorker\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0c\n\x04left\x18\x03 \x01(\x08\"x\n\x11QuiescenceMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\x12\'\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x17.telegrad.rpc.PeerCount\x12\x0c\n\x04open\x18\x04 \x01(\x04\x12\x0f\n\x07numbers\x18\x05 \x03(\r\";\n\tPeerCount\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0c\n\x04sent\x18\x02 \x01(\x04\x12\x10\n\x08received\x18\x03 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -22,29 +22,31 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'telegrad.proto.rpc_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_WORKERRECORD']._serialized_start=43
-  _globals['_WORKERRECORD']._serialized_end=242
-  _globals['_INTRODUCTION']._serialized_start=244
-  _globals['_INTRODUCTION']._serialized_end=346
-  _globals['_WELCOME']._serialized_start=348
-  _globals['_WELCOME']._serialized_end=418
-  _globals['_JOINREQUEST']._serialized_start=420
-  _globals['_JOINREQUEST']._serialized_end=487
-  _globals['_JOINREPLY']._serialized_start=489
-  _globals['_JOINREPLY']._serialized_end=557
-  _globals['_WORKERTABLE']._serialized_start=559
-  _globals['_WORKERTABLE']._serialized_end=639
-  _globals['_GROUPMESSAGE']._serialized_start=641
-  _globals['_GROUPMESSAGE']._serialized_end=714
-  _globals['_MEMBERSHIPREPORT']._serialized_start=717
-  _globals['_MEMBERSHIPREPORT']._serialized_end=964
-  _globals['_QUESTION']._serialized_start=966
-  _globals['_QUESTION']._serialized_end=1009
-  _globals['_LINKREPORT']._serialized_start=1011
-  _globals['_LINKREPORT']._serialized_end=1072
-  _globals['_LOSTWORKER']._serialized_start=1074
-  _globals['_LOSTWORKER']._serialized_end=1132
-  _globals['_QUIESCENCEMESSAGE']._serialized_start=1134
-  _globals['_QUIESCENCEMESSAGE']._serialized_end=1254
-  _globals['_PEERCOUNT']._serialized_start=1256
-  _globals['_PEERCOUNT']._serialized_end=1315
+  _globals['_WORKERRECORD']._serialized_end=288
+  _globals['_DEVICEMAP']._serialized_start=290
+  _globals['_DEVICEMAP']._serialized_end=342
+  _globals['_INTRODUCTION']._serialized_start=344
+  _globals['_INTRODUCTION']._serialized_end=446
+  _globals['_WELCOME']._serialized_start=448
+  _globals['_WELCOME']._serialized_end=518
+  _globals['_JOINREQUEST']._serialized_start=520
+  _globals['_JOINREQUEST']._serialized_end=587
+  _globals['_JOINREPLY']._serialized_start=589
+  _globals['_JOINREPLY']._serialized_end=657
+  _globals['_WORKERTABLE']._serialized_start=659
+  _globals['_WORKERTABLE']._serialized_end=739
+  _globals['_GROUPMESSAGE']._serialized_start=741
+  _globals['_GROUPMESSAGE']._serialized_end=814
+  _globals['_MEMBERSHIPREPORT']._serialized_start=817
+  _globals['_MEMBERSHIPREPORT']._serialized_end=1064
+  _globals['_QUESTION']._serialized_start=1066
+  _globals['_QUESTION']._serialized_end=1109
+  _globals['_LINKREPORT']._serialized_start=1111
+  _globals['_LINKREPORT']._serialized_end=1172
+  _globals['_LOSTWORKER']._serialized_start=1174
+  _globals['_LOSTWORKER']._serialized_end=1232
+  _globals['_QUIESCENCEMESSAGE']._serialized_start=1234
+  _globals['_QUIESCENCEMESSAGE']._serialized_end=1354
+  _globals['_PEERCOUNT']._serialized_start=1356
+  _globals['_PEERCOUNT']._serialized_end=1415
 # @@protoc_insertion_point(module_scope)

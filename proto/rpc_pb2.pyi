@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerRecord(_message.Message):
-    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "certificate_name", "main_script", "python", "number")
+    __slots__ = ("name", "rank", "incarnation", "identity", "process_id", "addresses", "certificate_name", "main_script", "python", "device_maps", "number")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +16,7 @@ class WorkerRecord(_message.Message):
     CERTIFICATE_NAME_FIELD_NUMBER: _ClassVar[int]
     MAIN_SCRIPT_FIELD_NUMBER: _ClassVar[int]
     PYTHON_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_MAPS_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     name: str
     rank: int
@@ -26,8 +27,19 @@ class WorkerRecord(_message.Message):
     certificate_name: str
     main_script: str
     python: str
+    device_maps: _containers.RepeatedCompositeFieldContainer[DeviceMap]
     number: int
-    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., certificate_name: _Optional[str] = ..., main_script: _Optional[str] = ..., python: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., rank: _Optional[int] = ..., incarnation: _Optional[int] = ..., identity: _Optional[bytes] = ..., process_id: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ..., certificate_name: _Optional[str] = ..., main_script: _Optional[str] = ..., python: _Optional[str] = ..., device_maps: _Optional[_Iterable[_Union[DeviceMap, _Mapping]]] = ..., number: _Optional[int] = ...) -> None: ...
+
+class DeviceMap(_message.Message):
+    __slots__ = ("to", "here", "there")
+    TO_FIELD_NUMBER: _ClassVar[int]
+    HERE_FIELD_NUMBER: _ClassVar[int]
+    THERE_FIELD_NUMBER: _ClassVar[int]
+    to: str
+    here: _containers.RepeatedScalarFieldContainer[str]
+    there: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, to: _Optional[str] = ..., here: _Optional[_Iterable[str]] = ..., there: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Introduction(_message.Message):
     __slots__ = ("worker", "expected_identity", "address")

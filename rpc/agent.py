@@ -25,6 +25,7 @@ from .calls.codec import Codec
 from .calls.questions import Questions
 from .calls.serving import Server
 from .calls.waits import CallWaits
+from .device_maps import check_workers, encode_maps
 from .flow.flow import Flow
 from .links.control_channel import ControlChannel
 from .links.peers import Peers
@@ -129,6 +130,7 @@ class Agent:
             main_script=main_script(),
             python=own_version(),
             certificate_name=tls.names[0] if tls else "",
+            device_maps=encode_maps(options.device_maps),
         )
         self.credentials = Credentials(self.record, secret, tls)
         self.peers = Peers(self.record)
@@ -181,9 +183,14 @@ class Agent:
             dynamic: others may join and leave at any time.
             places: number of ranks, if lost workers of the job are replaced; else 0.
             absent: the last workers of the ranks that have none now.
+
+        Raises:
+            ArgumentValueError: there is a device map for a worker that is none of the job.
         """
         self.state.dynamic, self.state.places = dynamic, places
         self.peers.fill(records)
+        if self.options.device_maps and not dynamic:
+            check_workers(self.options.device_maps, self.name, {peer.info.name for peer in self.peers})
         self.peers.remember(absent)
         self.number = self.state.number = self.record.number = self.peers.mine().number
 

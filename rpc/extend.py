@@ -15,6 +15,7 @@ from .debugging.debugger import Debugger as Debugger
 from .debugging.hooks import install_debugger as install_debugger
 from .debugging.ide import IdeSessions as IdeSessions
 from .debugging.sampler import Sampler as Sampler
+from .device_maps import device_name as device_name
 from .exactly_once.call_journal import CallJournal as CallJournal
 from .functions.calling import Later as Later
 from .functions.calling import call_function as call_function
@@ -97,6 +98,7 @@ from .wire.header import Flag as Flag
 from .wire.header import FrameKind as FrameKind
 from .wire.libraries.array_library import ArrayLibrary as ArrayLibrary
 from .wire.libraries.array_library import LibraryTensor as LibraryTensor
+from .wire.libraries.array_library import MissingDeviceError as MissingDeviceError
 from .wire.libraries.array_library import PackedArray as PackedArray
 from .wire.libraries.registry import MissingLibraryError as MissingLibraryError
 from .wire.libraries.registry import library_named as library_named

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..core.errors import ArgumentKindError, ArgumentValueError
+from .device_maps import add_to_map
 from .security.tls import TlsFiles
 
 DEFAULT_RPC_TIMEOUT = 60.0
@@ -89,6 +92,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             itself, started again. ``shutdown`` of the others waits so long for it. 0: lost workers are not replaced. ``None``:
             60 if a launcher says that it starts workers again (``TELEGRAD_RESTART``), else 0. Give all workers the same.
         ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
+        device_maps: for the name of another worker, the device there by the device here (PyTorch's option), for arrays on GPUs
+            and other devices. Replies take it backwards. Without an entry, arrays arrive in the host memory.
         rref_places: record the line of the program that makes each reference, for ``telegrad memory --where`` and
             ``rpc.observe``. It takes some microseconds a reference. ``None`` does it if ``TELEGRAD_RREF_PLACES`` is 1.
     """
@@ -107,6 +112,7 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
     replace_within: float | None = field(default=None, kw_only=True)
     ignore_rref_leaks: bool = field(default=False, kw_only=True)
     rref_places: bool | None = field(default=None, kw_only=True)
+    device_maps: dict[str, dict[Any, Any]] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,6 +134,22 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
                 raise ValueError(f"{name} must be a number of seconds above 0; you gave {seconds!r}")
         if self.replace_within is not None:
             check_timeout("replace_within", self.replace_within)
+
+        given, self.device_maps = self.device_maps or {}, {}
+        for to, device_map in given.items():
+            add_to_map(self.device_maps, to, device_map)
+
+    def set_device_map(self, to: str, device_map: Mapping[Any, Any]) -> None:
+        """Add devices to the map for a worker (``torch.distributed.rpc.TensorPipeRpcBackendOptions.set_device_map``).
+
+        Args:
+            to: name of the other worker.
+            device_map: the device there by the device here: names such as ``"cuda:0"``, numbers of GPUs, ``torch.device``s.
+
+        Raises:
+            ArgumentKindError, ArgumentValueError: a device has no name, or two devices here would be one there.
+        """
+        add_to_map(self.device_maps, to, device_map)
 
     def replacement_seconds(self) -> float:
         """Return the seconds in which a lost worker may be replaced; 0 if lost workers are not replaced."""

@@ -82,7 +82,7 @@ class Part(Node):
         gatherer = current_gatherer.get()
         if gatherer is None or not pairs or not self._ends:
             return [None] * len(self.inputs)
-        outputs, given = tuple([edge for edge, _ in pairs]), tuple([_tensor(grad) for _, grad in pairs])
+        outputs, given = tuple([edge for edge, _ in pairs]), tuple([_gradient_for(edge, grad) for edge, grad in pairs])
         keep = self.shared or gatherer.keeps_graph
         if profiles.get():
             with record_function(self.name()):
@@ -105,6 +105,12 @@ def is_input(edge: TorchEdge, ports: dict[TorchEdge, Port]) -> Edge | None:
     return arrived(edge) or ((ports[edge], 0) if edge in ports else None)
 
 
+def _gradient_for(edge: Any, gradient: Any) -> torch.Tensor:
+    """Return a gradient that came from another worker, on the device of the tensor that it is for."""
+    device = edge.node._input_metadata[edge.output_nr].device
+    return _tensor(gradient) if device.type == "cpu" else _tensor(gradient).to(device)
+
+
 def _tensor(gradient: Any) -> torch.Tensor:
     if isinstance(gradient, Tensor):
         sparse: Any = gradient
@@ -116,6 +122,8 @@ def _tensor(gradient: Any) -> torch.Tensor:
 
 def _array(gradient: torch.Tensor) -> Any:
     """Return a gradient as an array, or a sparse tensor. Narrow types travel as float32, in which they are added up."""
+    if not gradient.is_cpu:
+        gradient = gradient.cpu()
     if gradient.layout is torch.sparse_coo:
         return sparse_coo_tensor(gradient._indices().numpy(), _array(gradient._values()), tuple(gradient.shape))
     if gradient.layout is not torch.strided:

@@ -17,8 +17,8 @@ from ...core.errors import SerializationError
 from ...core.extend import Tensor
 from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.failures import describe_failure
-from ..wire.header import Flag
-from ..wire.libraries.array_library import LibraryTensor
+from ..wire.header import Flag, FrameKind
+from ..wire.libraries.array_library import LibraryTensor, MissingDeviceError
 from ..wire.libraries.registry import MissingLibraryError, usual_libraries
 from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Interceptor, Method, Outgoing
 from ..wire.payload import Labels, Opener, pack_pickled
@@ -107,8 +107,9 @@ class Codec:
             if type(body) is Bundle:
                 body.put_into(message, self.limit)
             else:
-                known = self.reference_types
-                pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions)
+                known, devices = self.reference_types, peer.devices
+                placed = devices.of_replies if message.kind is FrameKind.REPLY else devices.of_requests
+                pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions, placed)
         self._show(message)
 
     def pack_content(self, body: Any, same_main: bool, versions: str, labels: Labels) -> Content:
@@ -190,7 +191,7 @@ class Codec:
             if flags & Flag.PLAIN and not (attached.tensors or attached.references or attached.buffers):
                 return pickle.loads(message.pickled)
             return Opener(message).load()
-        except MissingLibraryError as error:
+        except (MissingLibraryError, MissingDeviceError) as error:
             raise SerializationError(f"an array arrived at worker {self._worker!r}, and {error}") from error.__cause__
         except (ImportError, AttributeError) as error:
             raise SerializationError(

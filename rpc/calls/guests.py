@@ -25,7 +25,7 @@ def stand_in(arrays: tuple[Any, ...]) -> tuple[LibraryTensor, ...] | None:
             packed = library.pack(array)
         except TypeError:  # the pickler raises it again, and says which argument it is
             return None
-        if packed is None or packed.details != details:
+        if packed is None or packed.details != details or packed.device:
             return None
         made.append(LibraryTensor(library, array, packed))
     return tuple(made)

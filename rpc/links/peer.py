@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import LinkCutError, WorkerLostError
+from ..device_maps import NO_DEVICES, PeerDevices
 from ..wire.messages import Topic
 from .control_queue import ControlQueue
 from .link import Actions, Link, LinkAction, LinkState
@@ -27,14 +28,18 @@ class Peer:
         record: the worker.
         same_main: it runs the same main script, whose functions travel by name.
         versions: both workers and their Python versions, if these differ: code does not travel by value then.
+        devices: devices of arrays that are sent to it.
     """
 
-    def __init__(self, record: WorkerRecord, same_main: bool, versions: str = "") -> None:
+    def __init__(
+        self, record: WorkerRecord, same_main: bool, versions: str = "", devices: PeerDevices = NO_DEVICES
+    ) -> None:
         self.record = record
         self.info = info_of(record)
         self.number = record.number
         self.same_main = same_main
         self.versions = versions
+        self.devices = devices
         # Guards the attributes below; never held while a frame is sent. Re-entrant: it is held while the calls of a session
         # that never opened move to the next, and one that fails then may post a message to the peer.
         self.lock = threading.RLock()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.errors import ArgumentKindError, UnknownWorkerError
 from ...proto.rpc_pb2 import WorkerRecord
+from ..device_maps import between
 from ..wire.python_versions import difference
 from .peer import Peer
 from .worker_info import WorkerInfo, info_of
@@ -87,7 +88,7 @@ class Peers:
         me = self.me
         same_main = bool(me.main_script) and record.main_script == me.main_script
         versions = difference(me.name, me.python, record.name, record.python)
-        return Peer(record, same_main or record.identity == me.identity, versions)
+        return Peer(record, same_main or record.identity == me.identity, versions, between(me, record))
 
     # -- all workers, including those that are gone
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType
 from typing import Any
 
 import cloudpickle
@@ -35,6 +35,7 @@ from .unpicklable import find_unpicklable
 
 HERE = __name__
 KEEP_IT = "leave it out (see __getstate__), or keep it where it lives and send an RRef to it"
+NOWHERE: Mapping[str, str] = MappingProxyType({})  # no device is mapped
 PARTS_SHOWN = 4  # of a message, in an error
 NAMEABLE = (FunctionType, BuiltinFunctionType, type)
 
@@ -72,13 +73,14 @@ def subclass_at(kind: type[Tensor], index: int) -> Any:
     raise SerializationError(f"{kind.__name__} {index} of a message was unpickled outside that message")
 
 
-def library_array_at(index: int, library: str, details: tuple[Any, ...]) -> Any:
+def library_array_at(index: int, library: str, details: tuple[Any, ...], device: str = "") -> Any:
     """Stand for an array of another library in a pickle, like ``tensor_at``.
 
     Args:
         index: its place in the table of tensors.
         library: name of its library.
         details: see ``PackedArray``.
+        device: device of the receiver; empty for its host memory.
     """
     raise SerializationError(f"{library} array {index} of a message was unpickled outside that message")
 
@@ -101,19 +103,29 @@ class PickleOutput:
         limit: bytes of the largest message.
         versions: not empty if code cannot travel by value.
         to: number of the receiver.
+        devices: device at the receiver, by the device here, of arrays of other libraries.
     """
 
     __slots__ = (
-        "buffers", "limit", "pickled", "plain", "reference_types", "references", "same_main", "size", "tensors",
+        "buffers", "devices", "limit", "pickled", "plain", "reference_types", "references", "same_main", "size", "tensors",
         "to", "versions",
     )  # fmt: skip
 
-    def __init__(self, reference_types: tuple[type, ...], same_main: bool, limit: int, versions: str, to: int) -> None:
+    def __init__(
+        self,
+        reference_types: tuple[type, ...],
+        same_main: bool,
+        limit: int,
+        versions: str,
+        to: int,
+        devices: Mapping[str, str],
+    ) -> None:
         self.reference_types = reference_types
         self.same_main = same_main
         self.limit = limit
         self.versions = versions
         self.to = to
+        self.devices = devices
         self.size = 0
         self.pickled: list[Any] = []
         self.tensors: list[Tensor] = []
@@ -175,7 +187,9 @@ class PickleOutput:
             return reduce_by_dlpack(obj)
         self._add(LibraryTensor(library, obj, packed))
         self.plain = False
-        arguments = (len(self.tensors) - 1, library.name, packed.details)
+        arguments: tuple[Any, ...] = len(self.tensors) - 1, library.name, packed.details
+        if packed.device and (device := self.devices.get(packed.device)):
+            arguments = (*arguments, device)
         if not (attributes := getattr(obj, "__dict__", None)):
             return library_array_at, arguments
         return library_array_at, arguments, attributes, None, None, set_attributes
@@ -255,6 +269,7 @@ def pack_pickled(
     labels: Labels,
     limit: int,
     versions: str = "",
+    devices: Mapping[str, str] = NOWHERE,
 ) -> None:
     """Put ``body`` into ``message``: its pickle, tensors, references, buffers and flags.
 
@@ -266,10 +281,11 @@ def pack_pickled(
         labels: names the parts of the body for an error message.
         limit: most bytes of pickle, tensors and buffers.
         versions: not empty if code cannot travel by value: both workers and their Python versions.
+        devices: device at the receiver, by the device here, of arrays of other libraries; others go to its host memory.
     """
 
     def attempt(pickler: type[ByName] | type[ByValue], part: Any = body) -> PickleOutput:
-        tables = PickleOutput(reference_types, same_main, limit, versions, message.to)
+        tables = PickleOutput(reference_types, same_main, limit, versions, message.to, devices)
         pickler(tables).dump(part)
         return tables
 
@@ -348,5 +364,7 @@ def _rebuild(tensors: Sequence[Tensor], kind: type[Tensor], index: int) -> Tenso
     return tensor
 
 
-def _of_library(tensors: Sequence[Tensor], index: int, name: str, details: tuple[Any, ...]) -> Any:
-    return from_tables(tensors[index], library_named(name), details)
+def _of_library(tensors: Sequence[Tensor], index: int, name: str, details: tuple[Any, ...], device: str = "") -> Any:
+    library = library_named(name)
+    made = from_tables(tensors[index], library, details)
+    return library.to_device(made, device) if device else made

@@ -131,7 +131,10 @@ def test_options_of_tensorpipe():
     assert (options.num_worker_threads, options.rpc_timeout, options.init_method) == (3, 60.0, "tcp://localhost:1")
     options.set_device_map("c", {"cpu": "cpu"})
     assert options.device_maps == {"b": {"cpu": "cpu"}, "c": {"cpu": "cpu"}}
-    for wrong in ({"devices": ["cuda:0"]}, {"device_maps": {"b": {"cuda:0": "cuda:1"}}}, {"num_worker_threads": 0}):
+    assert torch.distributed.rpc.TensorPipeRpcBackendOptions(
+        device_maps={"b": {0: 1}}, devices=["cuda"]
+    ).device_maps == {"b": {"cuda:0": "cuda:1"}}
+    for wrong in ({"devices": ["cuda:x"]}, {"device_maps": {"b": {0: 1, 2: 1}}}, {"num_worker_threads": 0}):
         with pytest.raises(ValueError):
             torch.distributed.rpc.TensorPipeRpcBackendOptions(**wrong)
     with pytest.raises(TypeError):

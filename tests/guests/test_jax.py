@@ -1,5 +1,6 @@
 """Functions of JAX are nodes of distributed autograd, beside operations of PyTorch and of ours."""
 
+import os
 import re
 import sys
 import weakref
@@ -316,3 +317,44 @@ def test_what_a_program_may_not_do(workers):
         convert(jnp.ones(2, jnp.bfloat16), "torch")
     with pytest.raises(TypeError, match="value must be an array; you gave str"):
         convert("x", "torch")
+
+
+DEVICES = """
+import jax
+import telegrad as tg
+from jax import numpy as jnp
+from telegrad import rpc
+from telegrad.interop.jax import Parameters, call
+from telegrad.rpc.extend import GrpcRpcBackendOptions
+from telegrad.testing import in_process_cluster
+
+
+def twice(x):
+    assert [str(each.id) for each in x.devices()] == ["2"]
+    return call(lambda value: value * 2, x)
+
+
+def on(device, x):
+    return jax.device_put(x, jax.devices()[device])
+
+
+options = GrpcRpcBackendOptions(device_maps={"b": {"cpu:1": "cpu:2", "cpu:3": "cpu:9"}})
+with in_process_cluster("a", "b", options=options) as agents, agents[0].use():
+    weights = Parameters(on(1, jnp.ones(3)))
+    with tg.autograd_dist.context() as context:
+        back = rpc.rpc_sync("b", twice, (call(lambda w: w * 3, weights),))
+        print([each.id for each in back.devices()])
+        tg.autograd_dist.backward(context, [call(lambda value: value.sum(), back)])
+        print(tg.autograd_dist.get_gradients(context)[weights].tolist())
+    try:
+        rpc.rpc_sync("b", twice, (on(3, jnp.ones(3)),))
+    except tg.errors.SerializationError as error:
+        print(error)
+"""
+
+
+def test_values_and_gradients_cross_devices(run_python):
+    flags = "--xla_force_host_platform_device_count=4"
+    done = run_python("-c", DEVICES, env={**os.environ, "XLA_FLAGS": flags})
+    assert done.splitlines()[:2] == ["[1]", "[6.0, 6.0, 6.0]"]
+    assert "worker 'b', and device_maps place it on 'cpu:9', but JAX there has the devices" in done

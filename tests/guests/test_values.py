@@ -211,7 +211,7 @@ def test_a_tensor_inside_a_transform_is_refused(workers):
 def test_a_type_that_the_receiver_does_not_have(workers, monkeypatch):
     tensor = torch.ones(2, dtype=torch.bfloat16)
     library = registry.library_of(tensor)
-    array, (kind, _), _ = library.pack(tensor)
+    array, (kind, _), *_ = library.pack(tensor)
     monkeypatch.setattr(library, "pack", lambda value: PackedArray(array, (kind, "float5_new")))
     with pytest.raises(TypeError, match=r"torch\.float5_new arrived, and PyTorch .* here does not have that type"):
         send(tensor)

@@ -47,6 +47,7 @@ LAYERS_OF_RPC = {
     "running": 0,
     "state": 0,
     "security": 1,
+    "device_maps": 1,
     "options": 2,
     "threads": 2,
     "lanes": 3,

@@ -9,12 +9,13 @@ import telegrad as tg
 from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.rpc.calls.codec import Codec
+from telegrad.rpc.device_maps import NO_DEVICES
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.header import Flag
 from telegrad.rpc.wire.messages import Incoming, Outgoing
 
 LIMIT = 100_000
-PEER = SimpleNamespace(same_main=True, versions="")
+PEER = SimpleNamespace(same_main=True, versions="", devices=NO_DEVICES)
 
 
 class Marked(tg.Tensor):

@@ -8,12 +8,13 @@ import pytest
 import telegrad as tg
 from telegrad import nn, rpc
 from telegrad.rpc.calls.codec import Codec
+from telegrad.rpc.device_maps import NO_DEVICES
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.messages import Incoming, Outgoing
 from telegrad.testing import in_process_cluster, replayable, seeds
 
 CODEC = Codec(1 << 30, "b")
-PEER = SimpleNamespace(same_main=True, versions="")
+PEER = SimpleNamespace(same_main=True, versions="", devices=NO_DEVICES)
 
 
 def travel(body):

@@ -14,11 +14,17 @@ class PackedArray(NamedTuple):
         array: its elements, over the same memory where possible. A type that NumPy does not have travels as integers.
         details: what ``ArrayLibrary.unpack`` needs beside the elements: strings, numbers, classes.
         requires_grad: its flag, in a library with gradients.
+        device: name of the device that it was copied from, as in ``device_maps``: ``"cuda:0"``; empty for host memory.
     """
 
     array: Array
     details: tuple[Any, ...] = ()
     requires_grad: bool = False
+    device: str = ""
+
+
+class MissingDeviceError(RuntimeError):
+    """Error: an array arrived for a device that is not here. Its message says which, and what there is."""
 
 
 class ArrayLibrary:
@@ -39,6 +45,8 @@ class ArrayLibrary:
 
     def pack(self, value: Any) -> PackedArray | None:
         """Return an object of the library as what travels; ``None`` if it is no array, and pickle is to send it.
+
+        What the object has in its ``__dict__`` travels as well, and is set at the receiver.
 
         Raises:
             TypeError: it is an array of a kind that cannot travel. The message says which, and what to send instead.
@@ -63,6 +71,20 @@ class ArrayLibrary:
             edge: node and slot to which its gradient goes.
         """
         return self.unpack(array, details, False)
+
+    def to_device(self, value: Any, device: str) -> Any:
+        """Return an array that arrived, moved to the device that the sender's ``device_maps`` name.
+
+        Args:
+            value: what ``unpack`` or ``connect`` returned. The result has the same flag, and its gradient goes the same way.
+            device: name of the device, such as ``"cuda:0"``.
+
+        Raises:
+            MissingDeviceError: there is no such device.
+        """
+        raise MissingDeviceError(
+            f"device_maps place it on {device!r}, but the adapter for arrays of {self.name} there knows no devices"
+        )
 
     def edge(self, value: Any) -> Edge | None:
         """Return node and slot of our graph for the gradient of an array, if the library has no graph of its own.

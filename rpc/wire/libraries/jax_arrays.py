@@ -1,4 +1,4 @@
-"""Adapter of JAX: its arrays on the CPU, also typed keys of random numbers."""
+"""Adapter of JAX: its arrays, also typed keys of random numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from .array_edges import ArrayEdges
-from .array_library import ArrayLibrary, PackedArray
+from .array_library import ArrayLibrary, MissingDeviceError, PackedArray
 
 if TYPE_CHECKING:
     from ....core.extend import Array, Edge
@@ -35,13 +35,13 @@ class JaxArrays(ArrayLibrary):
             return None
         if problem := _problem(value):
             raise TypeError(problem)
-        key = ""
+        key, original = "", value
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             key, value = str(jax.random.key_impl(value)), jax.random.key_data(value)
         array: Any = np.asarray(value)
         name = array.dtype.name if array.dtype.kind == "V" or array.dtype.type.__module__ != "numpy" else ""
         packed = array.view(JAX_INTEGERS[array.itemsize]) if name else array
-        return PackedArray(packed, (name, key), self._edges.find(value) is not None)
+        return PackedArray(packed, (name, key), self._edges.find(original) is not None, _device_of(original))
 
     def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
         """Return the array of a ``PackedArray`` that arrived, over the same memory where JAX can use it.
@@ -70,6 +70,24 @@ class JaxArrays(ArrayLibrary):
         """
         return self.record(self.unpack(array, details, False), edge)
 
+    def to_device(self, value: Any, device: str) -> Any:
+        """Return an array that arrived, moved to a device.
+
+        Args:
+            value, device: see ``ArrayLibrary.to_device``.
+
+        Raises:
+            MissingDeviceError: JAX has no such device here.
+        """
+        here = {_device_name(each): each for each in jax.devices()}
+        if device not in here:
+            raise MissingDeviceError(
+                f"device_maps place it on {device!r}, but JAX there has the devices {sorted(here)}; correct device_maps, or "
+                f"make the device visible there"
+            )
+        moved, edge = jax.device_put(value, here[device]), self._edges.find(value)
+        return moved if edge is None else self.record(moved, edge)
+
     def record(self, array: Any, edge: Edge) -> Any:
         """Return an array, which is from now on the output of a node of our graph."""
         self._edges.set(array, edge)
@@ -88,10 +106,19 @@ def _problem(value: Any) -> str:
         return "it is a JAX array whose memory was donated or deleted"
     if not value.is_fully_addressable:
         return "it is a JAX array of which other processes have parts; send what addressable_data() gives"
-    kinds = sorted({device.platform for device in value.devices()} - {"cpu"})
-    if kinds:
-        return f"it is on a {kinds[0]}, and only arrays on the CPU are sent; send jax.device_get(array)"
     return ""
+
+
+def _device_of(value: Any) -> str:
+    """Return the name of an array's device; empty for the host's first, and for an array that is spread over several."""
+    devices = value.devices()
+    name = _device_name(next(iter(devices))) if len(devices) == 1 else ""
+    return "" if name == "cpu:0" else name
+
+
+def _device_name(device: Any) -> str:
+    kind = "cuda" if device.platform == "gpu" else device.platform
+    return f"{kind}:{device.id}"
 
 
 library = JaxArrays()

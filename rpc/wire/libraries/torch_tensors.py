@@ -1,4 +1,4 @@
-"""Adapter of PyTorch: its tensors and parameters, on the CPU and dense."""
+"""Adapter of PyTorch: its tensors and parameters that are dense, by way of the CPU's memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import torch
 from torch.nn.parameter import UninitializedTensorMixin
 
 from ....core.errors import AutogradError
-from .array_library import ArrayLibrary, PackedArray
+from ...device_maps import device_name
+from .array_library import ArrayLibrary, MissingDeviceError, PackedArray
 
 if TYPE_CHECKING:
     from ....core.extend import Array, Edge
@@ -52,7 +53,10 @@ class TorchTensors(ArrayLibrary):
             with torch._C.DisableTorchFunctionSubclass():
                 plain = value.detach().as_subclass(torch.Tensor)
         name = "" if value.dtype in NUMPY_TYPES else str(value.dtype).removeprefix("torch.")
-        return PackedArray(_array(plain), (None if kind is torch.Tensor else kind, name), value.requires_grad)
+        details = (None if kind is torch.Tensor else kind, name)
+        if plain.is_cpu:
+            return PackedArray(_array(plain), details, value.requires_grad)
+        return PackedArray(_array(_on_host(plain)), details, value.requires_grad, device_name(value.device))
 
     def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
         """Return the tensor of a ``PackedArray`` that arrived, over the same memory.
@@ -79,7 +83,9 @@ class TorchTensors(ArrayLibrary):
         if not isinstance(value, torch.Tensor) or isinstance(value, UninitializedTensorMixin):
             raise TypeError(f"PyTorch's {type(value).__name__} is no tensor with elements")
         problem = _problem(value)
-        if not problem and value.dtype not in NUMPY_TYPES:
+        if not problem and not value.is_cpu:
+            problem = f"it is on {value.device}, and not in the memory of the CPU; use tensor.cpu()"
+        elif not problem and value.dtype not in NUMPY_TYPES:
             problem = f"it is a tensor of {value.dtype}, which NumPy does not have; use float32"
         elif not problem and (value.is_conj() or value.is_neg() or (0 in value.stride() and value.numel())):
             problem = "its elements share memory, or are conjugated when they are read; use tensor.clone()"
@@ -91,6 +97,28 @@ class TorchTensors(ArrayLibrary):
     def changed(self, value: Any) -> None:
         """Let a backward that needs the former elements raise PyTorch's error."""
         torch.autograd.graph.increment_version(value)
+
+    def to_device(self, value: Any, device: str) -> Any:
+        """Return a tensor that arrived, moved to a device. PyTorch records the move, so gradients take it backwards.
+
+        Args:
+            value, device: see ``ArrayLibrary.to_device``.
+
+        Raises:
+            MissingDeviceError: PyTorch has no such device here.
+        """
+        wanted, count = torch.device(device), torch.cuda.device_count()
+        if wanted.type == "cuda" and (wanted.index or 0) >= count:
+            raise MissingDeviceError(
+                f"device_maps place it on {device!r}, but PyTorch there has {count} GPUs; correct device_maps, or "
+                f"CUDA_VISIBLE_DEVICES there"
+            )
+        if not value.is_leaf:
+            return value.to(wanted)
+        moved = value.detach().to(wanted)
+        return (moved if type(value) is torch.Tensor else moved.as_subclass(type(value))).requires_grad_(
+            value.requires_grad
+        )
 
     def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
         """Return the tensor of one that arrived as the output of a node. It is no parameter, because it is no leaf.
@@ -154,9 +182,12 @@ def _problem(value: torch.Tensor) -> str:
         return f"it is a sparse tensor ({value.layout}); send tensor.to_dense(), or its indices and values"
     if value.device.type == "meta":
         return "it is a meta tensor, which has a shape and no elements"
-    if value.device.type != "cpu":
-        return f"it is on {value.device}, and only tensors on the CPU are sent; send tensor.cpu()"
     return ""
+
+
+def _on_host(plain: torch.Tensor) -> torch.Tensor:
+    """Return the elements of a tensor on a device in memory of the host, which a GPU can write fast."""
+    return torch.empty_like(plain, device="cpu", pin_memory=plain.is_cuda).copy_(plain)
 
 
 def _array(plain: torch.Tensor) -> Array:
