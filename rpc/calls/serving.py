@@ -61,7 +61,8 @@ class ServerCall(Incoming):
         peer: its caller.
         origin: the worker that made the call, if ``peer`` has passed it on; else ``None``.
         warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
-        profiles: for a request of an item: the profiles that record the step which makes the item.
+        kept: what its method keeps with it: for a request of an item the profiles that record the step which makes it, for a
+            call of a mesh the worker that made it (``peer`` has passed it on).
     """
 
     __slots__ = (
@@ -69,9 +70,8 @@ class ServerCall(Incoming):
         "_server",
         "cancelled",
         "deadline",
-        "origin",
+        "kept",
         "peer",
-        "profiles",
         "state",
         "warnings",
         "what",
@@ -79,13 +79,12 @@ class ServerCall(Incoming):
 
     kind = FrameKind.REQUEST
     peer: Peer
-    origin: WorkerInfo | None
     deadline: float
     state: ServingState
     what: str
     cancelled: bool
     warnings: tuple[WarningRow, ...]
-    profiles: tuple[Any, ...]
+    kept: Any
     _cancellation: Future[bool] | None
     _server: Server
 
@@ -184,7 +183,8 @@ class ServerCall(Incoming):
     @property
     def caller(self) -> WorkerInfo:
         """The worker that made the call."""
-        return self.origin or self.peer.info
+        caller: WorkerInfo = self.kept if self.method == Method.MESH else self.peer.info
+        return caller
 
     @property
     def left(self) -> float:
@@ -402,7 +402,7 @@ class Server:
             peer: its caller.
         """
         call._server, call.peer, call.state, call.cancelled, call._cancellation = self, peer, WAITING, False, None
-        call.what, call.warnings, call.profiles, call.origin = "", (), (), None
+        call.what, call.warnings, call.kept = "", (), ()
         call.deadline = self.clock.now() + call.timeout if call.timeout else 0.0
         key = (call.session.number, call.call_id)
         if key in self.serving:

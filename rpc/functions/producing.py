@@ -138,7 +138,7 @@ class Producer:
         return None if (reading := self.call.session.reading) is None else reading.linger
 
     def _next(self, pull: ServerCall) -> Any:
-        with recorded_by(pull.profiles):
+        with recorded_by(pull.kept):
             return next(self.iterator)
 
     def _error_of(self, close: Callable[[], object] | None) -> BaseException | None:
@@ -160,7 +160,7 @@ class Producer:
         if self.call.cancelled:  # before the step began: the generator is to be closed instead
             work.pull.reply((END, None))
             return self._decide(Stepped())
-        with recorded_by(work.pull.profiles):
+        with recorded_by(work.pull.kept):
             value, error = await attempt_async(self.iterator.__anext__)
         if isinstance(error, StopAsyncIteration):
             return self._answer(work, (END, None))
@@ -225,7 +225,7 @@ class Producers:
 
     def _serve_pull(self, call: ServerCall) -> None:
         stream, number = call.open()
-        call.profiles = profiles.get()  # set in this context when the body was opened; the step runs in another context
+        call.kept = profiles.get()  # set in this context when the body was opened; the step runs in another context
         producer = self._open.get((call.sender, stream))
         if producer is None:
             call.reply((END, None))
@@ -246,7 +246,7 @@ class Producers:
 
 
 def _reply(pull: ServerCall, value: tuple[bool, Any]) -> None:
-    with recorded_by(pull.profiles):  # the profiles' interceptor sends the recorded events with the answer
+    with recorded_by(pull.kept):  # the profiles' interceptor sends the recorded events with the answer
         pull.reply(value)
 
 

@@ -184,7 +184,7 @@ class MeshCalls:
         head = RequestHead.decode(bundle.head)
         self._release(head.caller, head.over)
         request.what, request_key = head.name, (head.caller, head.id)
-        request.origin = self.agent.peers.info(head.caller)
+        request.kept = self.agent.peers.info(head.caller)
         request.park()
         with self._lock:
             calls = self._served.setdefault(head.caller, {})

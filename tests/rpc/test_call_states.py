@@ -136,4 +136,4 @@ def slots(kind):
 
 def test_a_call_has_few_fields():
     assert len(slots(PendingCall)) <= 14 and PendingCall.__dictoffset__ == 0
-    assert len(slots(ServerCall)) <= 19 and ServerCall.__dictoffset__ == 0
+    assert len(slots(ServerCall)) <= 18 and ServerCall.__dictoffset__ == 0
