@@ -16,7 +16,14 @@ DEVICES = "tensors stay on the CPU, also in messages: leave device maps and devi
 
 
 class Jobs:
-    """Says of each call and assignment what it needs beside a change of imports."""
+    """Says of each call and assignment what it needs beside a change of imports.
+
+    Args:
+        devices: tensors may be on other devices than the CPU.
+    """
+
+    def __init__(self, devices: bool) -> None:
+        self._devices = devices
 
     def assigned(self, target: cst.BaseExpression, value: cst.BaseExpression) -> str | None:
         """Return what the address in ``os.environ["MASTER_ADDR"] = "10.0.0.1"`` needs; ``None`` for nothing."""
@@ -26,7 +33,7 @@ class Jobs:
         """Return what a call needs; ``None`` for nothing."""
         name = (get_full_name_for_node(call.func) or "").rpartition(".")[2]
         given = {get_full_name_for_node(arg.keyword): arg.value for arg in call.args if arg.keyword}
-        if name in ("set_device_map", "set_devices") or "device_maps" in given:
+        if not self._devices and (name in ("set_device_map", "set_devices") or "device_maps" in given):
             return DEVICES
         if name == "setdefault" and len(call.args) == 2:
             return _of_address(call.args[0].value, call.args[1].value)

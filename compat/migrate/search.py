@@ -38,7 +38,7 @@ class Search(cst.CSTVisitor):
         self._keep_torch = keep_torch
         self._findings: set[Finding] = set()
         self._branches = Branches(self._names)
-        self._jobs = Jobs()
+        self._jobs = Jobs(keep_torch)
 
     def sorted(self) -> list[Finding]:
         """Return the findings, by line."""

@@ -316,7 +316,10 @@ class StreamSender:
     def _answered_how_far(self, stream: _Stream, peer: Peer, future: Future[tuple[int, int]]) -> None:
         error = future.exception()
         if error is None:
-            self._send_from(stream, peer, *future.value())
+            try:
+                self._send_from(stream, peer, *future.value())
+            except AgentClosedError as closed:  # meanwhile
+                self._give_up(stream, closed)
         elif isinstance(error, AgentClosedError) and self._agent.closed:
             self._give_up(stream, error)
         else:  # it was lost, or has not begun to serve

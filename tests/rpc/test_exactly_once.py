@@ -8,7 +8,14 @@ import telegrad as tg
 from helpers.threads import until
 from telegrad import rpc
 from telegrad.checkpoint import Checkpointer
-from telegrad.core.errors import ArgumentTypeError, CheckpointError, RpcError, RpcTimeoutError, SerializationError
+from telegrad.core.errors import (
+    AgentClosedError,
+    ArgumentTypeError,
+    CheckpointError,
+    RpcError,
+    RpcTimeoutError,
+    SerializationError,
+)
 from telegrad.rpc.exactly_once.applying import Applying
 from telegrad.testing import in_process_cluster
 
@@ -337,6 +344,21 @@ def test_a_caller_goes_back_to_before_its_first_call(pair):
     with a.use():
         assert [rpc.rpc_sync("server", add, (number,)) for number in range(4)] == [1, 2, 3, 4]
     assert APPLIED == [0, 1, 2, 3]
+
+
+def test_a_caller_that_closes_as_its_callee_answers_gives_its_calls_up(pair):
+    server, a, _ = pair
+    GATES["closing"] = entered, leave = threading.Event(), threading.Event()
+    journal(server).open()
+    with a.use():
+        call = rpc.rpc_async("server", add_slowly, (1, "closing"))
+    assert entered.wait(30)
+    sending, answered = journal(a)._sending, tg.futures.Future()
+    answered.set_result((0, 0))  # the server says that it has none
+    a.close("this test")
+    sending._answered_how_far(sending.streams()[0], a.peers.find("server"), answered)
+    assert isinstance(call.exception(), AgentClosedError)
+    leave.set()
 
 
 def test_a_fresh_callee_gets_the_calls_that_a_checkpoint_of_the_caller_keeps_though_it_fails_at_first(monkeypatch):
