@@ -21,7 +21,7 @@ def direct_dependents(future: Future[Any], kinds: tuple[type, ...] = ()) -> list
         kinds: types of further objects to find.
     """
     wanted = (Future, *kinds)
-    waiting = [*list(future._callbacks), *list(future._waiters)]
+    waiting = [*list(future._callbacks), *list(future._waiters), *future.leads_to()]
     return [found for each in waiting for found in _within(each, wanted, 0)]
 
 

@@ -12,7 +12,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
@@ -326,6 +326,10 @@ class Future(Generic[T]):
                 self._waiters = self._waiters or []
                 self._waiters.append(waiter)
             return not self._done
+
+    def leads_to(self) -> Iterable[object]:
+        """Return futures and requests that complete when it does, beside those of its callbacks; for observers."""
+        return ()
 
     def remove_waiter(self, waiter: Any) -> None:
         """Forget a waiter, if it is still there."""

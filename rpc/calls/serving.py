@@ -314,8 +314,8 @@ class ServerCall(Incoming):
             logger.log(level, "%s, called by worker %r, raised:\n%s", what, caller, traceback_text(error).rstrip())
 
 
-# A thread that serves a request has a frame of it, whose ``self`` is the request.
-SERVE_CODE = ServerCall._serve.__code__
+# A thread that serves a request has a frame of one of these, with the name of the variable that is the request.
+SERVING_CODES = {ServerCall._serve.__code__: "self"}
 
 
 class Server:

@@ -35,6 +35,10 @@ class Sink(Protocol):
         """Add results with their places in the mesh; one may come twice."""
         ...
 
+    def futures(self) -> Sequence[Future[Any]]:
+        """Return the futures that wait for results."""
+        ...
+
     def complete(self, results: Sequence[tuple[int, Content]], context: contextvars.Context) -> None:
         """Note that the call is complete: with all results, or those of subtrees if they were added up.
 
@@ -111,6 +115,10 @@ class Hop(Future[Any]):
         if callbacks is not None:
             self._call.answered(self, value, error)
         return callbacks
+
+    def leads_to(self) -> Sequence[object]:
+        """Return what waits for results of its call here: futures at the caller, the parent's request elsewhere."""
+        return self._call.waiting()
 
 
 class MeshCall:
@@ -327,6 +335,10 @@ class MeshCall:
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
         """Run a coroutine of this worker's part on the agent's loop."""
         return self._agent.threads.run_coroutine(coroutine, context)
+
+    def waiting(self) -> Sequence[object]:
+        """Return the caller's futures, or the request of the parent."""
+        return [self.relay.parent] if self.sink is None else self.sink.futures()
 
     # -- parents
 

@@ -8,7 +8,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future, thread_role
-from ..calls.serving import check_future
+from ..calls.serving import SERVING_CODES, check_future
 from ..functions.calling import is_async_execution, open_request
 from ..running import call_variable
 from ..wire.failures import traceback_text
@@ -46,6 +46,9 @@ def run_part(made: MeshCall, request: ServerCall) -> None:
         check_future(result).add_done_callback(lambda future: _complete(made, future))
     else:
         made.own(result)
+
+
+SERVING_CODES[run_part.__code__] = "request"
 
 
 def _run(made: MeshCall, request: ServerCall) -> tuple[Any, bool]:

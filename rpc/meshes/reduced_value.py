@@ -45,6 +45,10 @@ class ReducedValue:
         """Return whether results are added up on the way."""
         return self._fold != CAT
 
+    def futures(self) -> Sequence[Future[Any]]:
+        """Return the future of the result."""
+        return [self.future]
+
     def add(self, results: Sequence[tuple[int, Content]]) -> None:
         """Look for an error among results, as they come; for the call."""
         failure = next((content for _, content in results if content.failed), None)

@@ -75,6 +75,10 @@ class ValueMesh(Generic[T]):
         if complete and (callbacks := self.future.try_finish(self)):
             self._call_back(callbacks)
 
+    def futures(self) -> Sequence[Future[Any]]:
+        """Return the futures that wait for results; for observers."""
+        return [self.future, *(future for _, _, future in self._waiting)]
+
     def complete(self, results: Sequence[tuple[int, Content]], context: Context) -> None:
         """Do nothing: ``add`` has all results; for the call.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.extend import thread_frames
 from ...core.futures import Future
-from ..calls.serving import SERVE_CODE
+from ..calls.serving import SERVING_CODES
 from ..functions.producing import Producers
 from ..threads.coroutines import RUNNER_CODE
 from ..wire.messages import QUESTIONS
@@ -75,7 +75,7 @@ def _thread(
     agent: Agent,
     layers: Mapping[CodeType, WaitOf],
 ) -> ObservedThread:
-    request = next((each for each in _locals(frames, SERVE_CODE) if each.method not in QUESTIONS), None)
+    request = next((each for each in _requests(frames) if each.method not in QUESTIONS), None)
     # A thread that observes waits for observations: these are no part of the program's waits.
     wait = ObservedWait("observation") if any(_observers(frames)) else wait_of(frames, awaited, agent, layers)
     return ObservedThread(
@@ -95,7 +95,7 @@ def place_of_call(call: ServerCall) -> str:
     """Return words for the line of the program that a request runs: `` in train at train.py:12``; empty if it is not known."""
     for innermost in thread_frames().values():
         frames = list(frames_of(innermost))
-        if any(each is call for each in _locals(frames, SERVE_CODE)):
+        if any(each is call for each in _requests(frames)):
             at = place_of_frames(frames)
             return f" in {at.function} at {at.file}:{at.line}" if at else ""
     return ""
@@ -114,9 +114,10 @@ def _observers(frames: Stack) -> Iterator[bool]:
     return ((frame.f_code.co_name, frame.f_globals.get("__name__")) in known for frame in frames)
 
 
-def _locals(frames: Stack, code: object) -> Iterator[Any]:
-    """Return ``self`` of each frame that runs a method, the innermost first."""
-    return (frame.f_locals["self"] for frame in frames if frame.f_code is code)
+def _requests(frames: Stack) -> Iterator[Any]:
+    """Return the requests that a thread serves, the innermost first."""
+    names = ((frame, SERVING_CODES.get(frame.f_code)) for frame in frames)
+    return (frame.f_locals[name] for frame, name in names if name is not None)
 
 
 # -- coroutines and generators

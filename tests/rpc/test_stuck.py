@@ -18,6 +18,11 @@ from telegrad.testing import in_process_cluster
 JOBS = PROGRAMS / "stuck" / "jobs.py"
 
 
+def hold_at(name):
+    """Wait for the gate at one worker."""
+    return 1 if rpc.get_worker_info().name != name else int(GATE.wait(60))
+
+
 def line_marked(name):
     """Return the number of the line that a job's explanation must name."""
     (line,) = [
@@ -105,6 +110,17 @@ def test_a_full_window_leads_to_the_functions_that_keep_it_full(closed_gate, thr
         GATE.set()
         until(lambda: len(answers) == 6)
         assert {each.wait() for each in answers} == {1}
+
+
+@pytest.mark.parametrize("reduce", [None, "sum"])
+def test_a_call_of_a_mesh_leads_to_the_function_below_other_workers(closed_gate, thread, reduce):
+    names = [f"w{number}" for number in range(8)]
+    with in_process_cluster(*names) as agents, agents[0].use():
+        calling = thread(agents[0].new_context().run, lambda: rpc.mesh().call(hold_at, ("w7",), reduce=reduce))
+        cause, text = cause_of("event", "of hold_at on worker 'w6' and 1 below it")
+        assert (cause.worker, cause.at.function, cause.waiting) == ("w7", "hold_at", ["w0", "w6"]), text
+        GATE.set()
+        calling.join()
 
 
 def test_a_slow_link_is_told_with_what_is_on_the_way(monkeypatch):
