@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -133,7 +133,7 @@ class Mesh:
         live = [peer for peer in self._peers if not peer.gone]
         if not live:
             raise self._peers[0].lost_error()
-        return random.choice(live).info
+        return secrets.choice(live).info
 
     def call(
         self,
