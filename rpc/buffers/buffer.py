@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, RpcError, WorkerLostError
 from ...core.extend import Array, Tensor
-from ...core.futures import Future, complete_once
+from ...core.futures import Future, attempt, complete_once
 from ..current import current_agent
 from ..functions.calling import resolve_timeout
 from ..options import UNSET_RPC_TIMEOUT
@@ -191,7 +191,8 @@ class Buffer:
         if (memory := self._mapped()) is None:
             return self._send(row, start, timeout, writes)
         done: Future[None] = Future()
-        self._agent.threads.run_later(partial(_complete, done, partial(self._copy, memory, row, start, writes)))
+        copy = partial(attempt, self._copy, memory, row, start, writes)
+        self._agent.threads.run_later(lambda: complete_once(done, *copy()))
         return done
 
     def _start(self, row: Array, offset: Any) -> int:
@@ -297,15 +298,6 @@ def _shares_memory(agent: Agent) -> bool:
     """Return whether a worker may map another's memory: not if its lanes were chosen, and are none of one machine's."""
     lanes = agent.options.lanes
     return lanes is None or not {"unix", "inproc"}.isdisjoint(lanes)
-
-
-def _complete(done: Future[None], copy: Any) -> None:
-    try:
-        copy()
-    except Exception as error:
-        complete_once(done, error=error)
-    else:
-        complete_once(done)
 
 
 def _noted(done: Future[None], out: Any) -> None:

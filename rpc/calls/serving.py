@@ -59,7 +59,6 @@ class ServerCall(Incoming):
         what: names it in log messages.
         cancelled: whether its caller has given up, or is lost.
         peer: its caller.
-        origin: the worker that made the call, if ``peer`` has passed it on; else ``None``.
         warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
         kept: what its method keeps with it: for a request of an item the profiles that record the step which makes it, for a
             call of a mesh the worker that made it (``peer`` has passed it on).

@@ -4,6 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from helpers.transitions import rows_of
 from telegrad.core.errors import IllegalEventError
 from telegrad.rpc.links.link import (
     LINK_TRANSITIONS,
@@ -20,18 +21,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc_connection
 LENGTH = 5  # of the sequences of events: some 4,000
 
 
-def cell(state, event):
-    if (state, event) not in LINK_TRANSITIONS:
-        return " "
-    then, actions = LINK_TRANSITIONS[state, event]
-    words = ", ".join(action.value for action in actions)
-    return f" {then.value}: {words} " if words else f" {then.value} "
-
-
 def test_the_page_has_the_table_of_the_code():
-    rows = [["state", *(event.value for event in LinkEvent)], ["---"] * (1 + len(LinkEvent))]
-    lines = [f"| {' | '.join(rows[0])} |", f"|{'|'.join(rows[1])}|"]
-    lines += [f"| {state.value} |{'|'.join(cell(state, event) for event in LinkEvent)}|" for state in LinkState]
+    lines = rows_of(LINK_TRANSITIONS, LinkState, LinkEvent)
     assert "\n".join(lines) in PAGE.read_text(), "the table in rpc_connections.md must be:\n" + "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """Fixtures of tests of references."""
 
 import gc
+import threading
 
 import pytest
 from helpers.remote import Shelf
@@ -22,3 +23,11 @@ def tables_end_empty(workers, until):
     finally:
         gc.enable()
         Shelf.kept.clear()
+
+
+@pytest.fixture
+def gate():
+    """Event at which ``wait_and_make`` waits for as long as it is not set."""
+    Shelf.kept["gate"] = gate = threading.Event()
+    yield gate
+    gate.set()

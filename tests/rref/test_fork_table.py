@@ -4,6 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from helpers.transitions import rows_of
 from telegrad.core.errors import IllegalEventError
 from telegrad.rref.forks import FORK_TRANSITIONS, Fork, ForkEvent, State
 from telegrad.rref.ids import GlobalId, WorkerKey
@@ -11,18 +12,8 @@ from telegrad.rref.ids import GlobalId, WorkerKey
 PROTOCOL = Path(__file__).resolve().parents[2] / "rref" / "PROTOCOL.md"
 
 
-def cell(state, event):
-    if (state, event) not in FORK_TRANSITIONS:
-        return " "
-    then, actions = FORK_TRANSITIONS[state, event]
-    words = ", ".join(action.value for action in actions)
-    return f" {then.value}: {words} " if words else f" {then.value} "
-
-
 def test_the_description_has_the_table_of_the_code():
-    rows = [["state", *(event.value for event in ForkEvent)], ["---"] * (1 + len(ForkEvent))]
-    lines = [f"| {' | '.join(rows[0])} |", f"|{'|'.join(rows[1])}|"]
-    lines += [f"| {state.value} |{'|'.join(cell(state, event) for event in ForkEvent)}|" for state in State]
+    lines = rows_of(FORK_TRANSITIONS, State, ForkEvent)
     assert "\n".join(lines) in PROTOCOL.read_text(), "the table in PROTOCOL.md must be:\n" + "\n".join(lines)
 
 

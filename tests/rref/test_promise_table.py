@@ -4,23 +4,15 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from helpers.transitions import rows_of
 from telegrad.core.errors import IllegalEventError
 from telegrad.rref.promise_states import PROMISE_TRANSITIONS, PromiseEvent, PromiseMachine, PromiseState
 
 PROTOCOL = Path(__file__).resolve().parents[2] / "rref" / "PROTOCOL.md"
 
 
-def cell(state, event):
-    if (state, event) not in PROMISE_TRANSITIONS:
-        return " "
-    then, actions = PROMISE_TRANSITIONS[state, event]
-    words = ", ".join(action.value for action in actions)
-    return f" {then.value}: {words} " if words else f" {then.value} "
-
-
 def test_the_description_has_the_table_of_the_code():
-    lines = [f"| state | {' | '.join(event.value for event in PromiseEvent)} |", "|---" * (1 + len(PromiseEvent)) + "|"]
-    lines += [f"| {state.value} |{'|'.join(cell(state, event) for event in PromiseEvent)}|" for state in PromiseState]
+    lines = rows_of(PROMISE_TRANSITIONS, PromiseState, PromiseEvent)
     assert "\n".join(lines) in PROTOCOL.read_text(), "the table in PROTOCOL.md must be:\n" + "\n".join(lines)
 
 

@@ -1,25 +1,16 @@
 """Futures as arguments: the result of a call that is under way goes from its callee to the call that needs it."""
 
-import threading
 import time
 
 import pytest
 import telegrad as tg
-from helpers.remote import Counter, Shelf, same, wait_and_make
+from helpers.remote import Counter, same, wait_and_make
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError, SerializationError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rref.numbers import ReferenceMethod
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")
-
-
-@pytest.fixture
-def gate():
-    """Event at which ``wait_and_make`` waits for as long as it is not set."""
-    Shelf.kept["gate"] = gate = threading.Event()
-    yield gate
-    gate.set()
 
 
 def add(left, right=0):

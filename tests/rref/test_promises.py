@@ -1,23 +1,13 @@
 """Promises: a value that is not there yet is an argument, and nothing waits for it but the call itself."""
 
-import threading
-
 import pytest
 import telegrad as tg
-from helpers.remote import Counter, Shelf, same, wait_and_make
+from helpers.remote import Counter, same, wait_and_make
 from telegrad import rpc
 from telegrad.core.errors import RpcCancelledError, RpcError, RpcTimeoutError, SerializationError, WorkerLostError
 from telegrad.rpc.threads.pool import ThreadPool
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")
-
-
-@pytest.fixture
-def gate():
-    """Event at which ``wait_and_make`` waits for as long as it is not set."""
-    Shelf.kept["gate"] = gate = threading.Event()
-    yield gate
-    gate.set()
 
 
 def add(left, right=0):
