@@ -4,11 +4,15 @@ import pytest
 from telegrad.rref import RRef
 from telegrad.tools import repeated
 from telegrad.tools.rpc_programs import __main__ as command
-from telegrad.tools.rpc_programs import lanes, simulated
-from telegrad.tools.rpc_programs.cells import Cell
+from telegrad.tools.rpc_programs import graph, lanes, simulated
+from telegrad.tools.rpc_programs.cells import GRAPH_FUNCTIONS, Cell
 from telegrad.tools.rpc_programs.model import results_in_one_process
 from telegrad.tools.rpc_programs.program import BLOCKING, make_program
 from telegrad.tools.rpc_programs.run import ACTIONS
+
+GRAPH_CALLS = {(function, form) for function in GRAPH_FUNCTIONS for form in graph.FORMS[:2]} | {
+    (function, "receiver") for function in graph.TAKE_CELLS
+}
 
 
 def test_programs_replay_and_use_everything():
@@ -16,6 +20,7 @@ def test_programs_replay_and_use_everything():
     assert programs == [make_program(seed, 4, blocking=True) for seed in range(300)]
     steps = [step for program in programs for step in program.steps]
     assert {step.action for step in steps} == ACTIONS.keys()
+    assert {(node.function, node.form) for step in steps for node in step.graph} == GRAPH_CALLS
     assert any(step.way.startswith(BLOCKING) for step in steps)
     assert not any(step.way.startswith(BLOCKING) for step in make_program(1, 4, blocking=False).steps)
     assert any(result < 0 for program in programs for result in results_in_one_process(program))

@@ -10,9 +10,11 @@ from .operations import DETACHING, OF_LEAVES, OPERATIONS, SPARSE
 SHAPE = (4, 3)
 MOST_STEPS = 12
 MOST_LEAVES = 8  # of a tree
-WAYS = ("here", "call", "reference", "async function", "promise", "proxy", "object", "on and on")
+WAYS = ("here", "call", "reference", "async function", "promise", "proxy", "method", "object", "on and on")
+SMART_WAYS = ("future",)  # the caller gets a result that it may not use, and its gradient is needed in "fast" mode
 BLOCKING_WAYS = ("rpc_sync", "to_here")  # not in the simulator, whose single thread cannot block
 SPARSE_SHARE = 0.4
+PASSED = ("fetched", "reference", "value")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Step:
         at: rank of the worker that it runs on.
         way: how that is asked for.
         to: rank of another worker that takes part in some ways.
-        fetched: whether inputs that live elsewhere are fetched before, or passed as references.
+        passed: how inputs that live elsewhere are given: "fetched" before, as a "reference", or as its "value", which the
+            worker that needs it fetches. A result that is not there yet is passed on as a future, unless it is fetched.
     """
 
     operation: str
@@ -41,7 +44,7 @@ class Step:
     at: int
     way: str
     to: int
-    fetched: bool
+    passed: str
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def make_plan(seed: int, workers: int, mode: str, blocking: bool, library: str =
     """
     rng = random.Random(f"{seed}/{mode}")
     tree = library == "mixed" and seed % 3 == 0
-    ways = WAYS + BLOCKING_WAYS if blocking else WAYS
+    ways = WAYS + (BLOCKING_WAYS if blocking else ()) + (SMART_WAYS if mode == "smart" else ())
     leaves = tuple(
         Leaf(rng.randrange(workers), rng.random() < SPARSE_SHARE and library == "telegrad")
         for _ in range(rng.randint(2, MOST_LEAVES) if tree else rng.randint(1, workers + 1))
@@ -119,7 +122,7 @@ def _step(
         rng.randrange(workers),
         rng.choice(ways),
         rng.randrange(workers),
-        rng.random() < 0.5,
+        rng.choice(PASSED),
     )
 
 

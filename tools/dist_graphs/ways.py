@@ -1,4 +1,4 @@
-"""Ways to run an operation on another worker. Values are tensors, or references to tensors that live elsewhere."""
+"""Ways to run an operation on another worker. Values are tensors, references to tensors elsewhere, and futures of tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ...core.extend import Tensor
 from ...core.futures import Future
 from ...rpc import functions, rpc_async, rpc_sync
-from ...rref import RRef, remote
+from ...rref import RRef, remote, value
 from .libraries import apply_here, compute, double
 from .plan import Step
 
@@ -22,9 +22,11 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-async def here(value: Value) -> Tensor:
-    """Return a value's tensor on this worker."""
-    return await value.to_here_async() if isinstance(value, RRef) else value
+async def here(operand: Value) -> Tensor:
+    """Return the tensor of an operand on this worker."""
+    if isinstance(operand, RRef):
+        return await operand.to_here_async()
+    return await operand if isinstance(operand, Future) else operand
 
 
 # -- functions that run on other workers
@@ -74,7 +76,7 @@ async def apply_to_box(name: str, box: Box, more: bool) -> Box:
 
 def block(name: str, left: Value, right: Value, to: int) -> Tensor:
     """Run an operation in a thread that blocks: it fetches, and calls another worker."""
-    left, right = (value.to_here() if isinstance(value, RRef) else value for value in (left, right))
+    left, right = (each.to_here() if isinstance(each, RRef) else each for each in (left, right))
     return compute(CHANGES["rpc_sync"], rpc_sync(to, apply_here, (name, left, right)))
 
 
@@ -88,8 +90,16 @@ async def _object(step: Step, left: Value, right: Value, more: bool) -> Value:
 
 async def _proxy(step: Step, left: Value, right: Value) -> Value:
     with remote(step.at, Applier, (step.operation,)) as applier:
-        await applier._get_future()  # else the method would block the callee's thread until the object is there
         return await applier.rpc_async().apply(left, right)
+
+
+async def _method(step: Step, left: Value, right: Value) -> Value:
+    with remote(step.at, Applier, (step.operation,)) as applier:
+        return applier.remote().apply(left, right)
+
+
+async def _future(step: Step, left: Value, right: Value) -> Value:
+    return rpc_async(step.at, apply_there, (step.operation, left, right))
 
 
 async def _reference(step: Step, left: Value, right: Value) -> Value:
@@ -127,10 +137,16 @@ RUN: dict[str, Callable[[Step, Value, Value], Awaitable[Value]]] = {
     "async function": _awaited(apply_there),
     "promise": _awaited(promise, "to"),
     "proxy": _proxy,
+    "method": _method,
+    "future": _future,
     "on and on": _awaited(pass_on, "to"),
     "rpc_sync": _rpc_sync,
     "to_here": _to_here,
 }
+
+
+def _meant(argument: Value) -> Value:
+    return value(argument) if isinstance(argument, RRef) else argument
 
 
 async def run(step: Step, left: Value, right: Value, smart: bool) -> Value:
@@ -142,8 +158,10 @@ async def run(step: Step, left: Value, right: Value, smart: bool) -> Value:
         right: the second operand.
         smart: results that nothing needs may be made on the way.
     """
-    if step.fetched:
+    if step.passed == "fetched":
         left, right = await here(left), await here(right)
+    elif step.passed == "value" and step.way != "here":
+        left, right = _meant(left), _meant(right)
     if step.way == "object":
         return await _object(step, left, right, smart)
     return await RUN[step.way](step, left, right)

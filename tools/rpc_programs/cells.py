@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from ...core.futures import Future
@@ -44,6 +44,14 @@ class Cell:
         """Return the number."""
         return self.number
 
+    def plus(self, number: int) -> Cell:
+        """Return a new cell, whose number depends on both."""
+        return Cell(combine(self.number, number))
+
+    def with_number(self, number: int) -> int:
+        """Return a number that depends on both."""
+        return combine(self.number, number)
+
     def put_in(self, cell: Any) -> int:
         """Keep a reference in the place of the one before; return this cell's number."""
         self.held["cells"] = [cell]
@@ -52,6 +60,11 @@ class Cell:
     def take_out(self) -> Any:
         """Return the reference that is kept, which stays; ``None`` if there is none."""
         return self.held["cells"][0] if self.held["cells"] else None
+
+
+def new_cell(left: int, right: int) -> Cell:
+    """Return a cell, whose number depends on both."""
+    return Cell(combine(left, right))
 
 
 class Parcel:
@@ -100,6 +113,12 @@ def call_named(name: str, left: int, right: int) -> int:
 
 
 FUNCTIONS = {"combine": combine, "fail": fail}
+GRAPH_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **FUNCTIONS,
+    "new_cell": new_cell,
+    "plus": Cell.plus,
+    "with_number": Cell.with_number,
+}
 
 
 # -- ways to use a cell

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from .cells import FAILING_SHARE, Cell, combine
+from .cells import FAILING_SHARE, GRAPH_FUNCTIONS, Cell, ProgramError, combine
+from .graph import GIVEN, START, Node, sinks
 from .program import Program, Step
 
 
@@ -42,6 +43,8 @@ def _run(step: Step, values: list[int], cells: list[Cell]) -> Any:
             return cells[0].take_out() or Cell(0)
         case "object":
             return reduce(lambda number, cell: cell.add(number), cells, values[0])
+        case "graph":
+            return digest(graph_in_one_process(step.graph, values[0], cells))
         case "drop":
             return 0
     return _streamed(values[0], step)
@@ -51,6 +54,34 @@ def _streamed(start: int, step: Step) -> int:
     if step.taken > step.count and start % FAILING_SHARE == 0:  # somebody sees the end
         return failed(start)
     return digest([combine(start, number) for number in range(min(step.count, step.taken))])
+
+
+def graph_in_one_process(graph: tuple[Node, ...], start: int, cells: list[Cell]) -> list[int]:
+    """Return the results of a graph's sinks: of a cell its number, of a failure a number that tells of it.
+
+    Args:
+        graph: the calls.
+        start: the number that they begin with.
+        cells: the cell that they may use, if there is one.
+    """
+    made: dict[int, Any] = {START: start, **dict(zip([GIVEN], cells))}
+    for number, node in enumerate(graph):
+        left, right = made[node.left], made[node.right]
+        try:
+            for each in (left, right):
+                if isinstance(each, ProgramError):
+                    raise each
+            made[number] = GRAPH_FUNCTIONS[node.function](left, right)
+        except ProgramError as error:
+            made[number] = error
+    return [outcome_of(made[number]) for number in sinks(graph)]
+
+
+def outcome_of(value: Any) -> int:
+    """Return the result of a call of a graph as a number."""
+    if isinstance(value, ProgramError):
+        return failed(value.args[0])
+    return value.number if isinstance(value, Cell) else int(value)
 
 
 def failed(number: int) -> int:

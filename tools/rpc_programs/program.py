@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
+from .graph import Node, make_graph
+
 MOST_STEPS = 24
 LITERALS = 1000
 CALL_WAYS = ("call", "async function", "promise", "passed on", "reference")
@@ -29,6 +31,7 @@ class Step:
         way: how it is asked for.
         count: a small number: items of a stream, or a literal.
         taken: how many items of a stream are taken before it is closed.
+        graph: calls that are sent together.
     """
 
     action: str
@@ -39,6 +42,7 @@ class Step:
     way: str = ""
     count: int = 0
     taken: int = 0
+    graph: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ class _Maker:
             "stream",
             "stream",
             "stream of cells",
+            "graph",
+            "graph",
         ]
         if self._cells:
             actions += [
@@ -119,6 +125,7 @@ class _Maker:
                 "put in",
                 "take out",
                 "object",
+                "graph of cell",
                 "drop",
             ]
         action = rng.choice(actions)
@@ -145,9 +152,15 @@ class _Maker:
     def _combine(self, step: Step) -> Step:
         return self._filled(step, 2, 0, CALL_WAYS)
 
+    def _graph(self, step: Step, cells: int = 0) -> Step:
+        step = self._filled(step, 1, cells, ("kept", "released"))
+        return replace(step, action="graph", graph=make_graph(self.rng, self._workers, bool(cells)))
+
+    def _graph_of_cell(self, step: Step) -> Step:
+        return self._graph(step, 1)
+
     def _make(self, step: Step) -> Step:
-        # A method that is called before the object is there blocks a thread of its owner.
-        return self._filled(step, 1, 0, ("awaited",))
+        return self._filled(step, 1, 0, ("awaited", "at once"))
 
     def _return(self, step: Step) -> Step:
         return self._filled(step, 1, 0, ())

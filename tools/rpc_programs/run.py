@@ -11,6 +11,7 @@ from . import cells as there
 from .cells import Cell, Parcel, ProgramError
 from .model import digest, failed
 from .program import BLOCKING, Program, Step
+from .run_graph import graph_across
 
 
 async def results_across(program: Program) -> list[int]:
@@ -68,7 +69,7 @@ async def _call(step: Step, values: list[int], cells: list[RRef]) -> Any:
 
 async def _make(step: Step, values: list[int], cells: list[RRef]) -> RRef:
     cell = remote(step.at, Cell, (values[0],))
-    if not step.way.startswith(BLOCKING):
+    if step.way.removeprefix(BLOCKING) == "awaited":
         await cell._get_future()
     return cell
 
@@ -128,6 +129,11 @@ async def _object(step: Step, values: list[int], cells: list[RRef]) -> int:
     return parcel.number
 
 
+async def _graph(step: Step, values: list[int], cells: list[RRef]) -> int:
+    blocking, way = step.way.startswith(BLOCKING), step.way.removeprefix(BLOCKING)
+    return digest(await graph_across(step.graph, values[0], cells, way == "released", blocking))
+
+
 async def _drop(step: Step, values: list[int], cells: list[RRef]) -> int:
     cells[0].release()
     return 0
@@ -176,6 +182,7 @@ ACTIONS: dict[str, Action] = {
     "put in": _put_in,
     "take out": _take_out,
     "object": _object,
+    "graph": _graph,
     "drop": _drop,
     "stream": _stream,
     "stream of cells": _stream_of_cells,
