@@ -54,7 +54,7 @@ def mark_promises(context: RRefContext, message: Outgoing) -> None:
     for place in places:
         call = NO_CALL
         if isinstance(future := references[place], Future):
-            call = future.call or NO_CALL
+            call = NO_CALL if future.done() or future.call is None else future.call
             references[place] = RRef._of(context, context.own_outcome(future))
         rows.append(PLACE.pack(place, *call))
     message.tell(PROMISE_EXTRA, b"".join(rows))

@@ -263,7 +263,7 @@ class ServerCall(Incoming):
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         server = self._server
-        if server.wanted:
+        if server.wanted and not self.cancelled:
             server.hand_on(self.key, value, error)
         late = 0.0 < self.deadline < server.clock.now()
         if not late or self.must_run:  # else its caller has given up
@@ -486,6 +486,8 @@ class Server:
             call.drop()
         if (call := self.serving.get(key)) is not None:
             call.cancel()
+            if key in self.wanted:
+                self.threads.run_later(partial(self.hand_on, key, error=RpcError("its call was cancelled")))
         for listener in self.on_cancel:
             listener(key)
 

@@ -85,6 +85,17 @@ def test_a_cancelled_call_fails_the_next(workers, gate, callee, until):
     assert isinstance(error, RpcCancelledError)
 
 
+@pytest.mark.parametrize("callee", ["b", "c"])
+def test_a_call_that_is_cancelled_while_it_runs_fails_the_next(workers, gate, callee, until):
+    slow = rpc.rpc_async("b", wait_and_make, ("gate",))
+    before = rpc.rpc_async(callee, Counter.get, (slow,))
+    until(lambda: workers[1].server.wanted)
+    slow.cancel()
+    after = rpc.rpc_async(callee, Counter.get, (slow,))
+    for call in (before, after):  # the function still runs
+        assert isinstance(call.then(lambda done: done.exception()).wait(), RpcCancelledError)
+
+
 def test_a_callee_is_lost_before_its_result_is_handed_on(workers, gate, until):
     slow = rpc.rpc_async("b", wait_and_make, ("gate",))
     after = rpc.rpc_async("c", add, (slow, 1))
