@@ -1,5 +1,6 @@
 """Reasons of calls that wait for values: told by the callee, by ``rpc.why``, and as a deadlock if it waits for itself."""
 
+import signal
 import asyncio
 
 import pytest
@@ -48,3 +49,10 @@ def test_the_callee_says_that_a_value_is_missing(workers, until):
     outcome.set_result(5)
     assert [call.wait().get() for call in calls] == [5, 5]
     Shelf.kept.clear()
+
+
+def test_the_maker_of_a_value_and_a_worker_that_waits_for_one_are_killed(forked_job):
+    running = forked_job("killed_promises", 3, [])
+    running.wait(codes=[0, -signal.SIGKILL, -signal.SIGKILL])
+    told = [line for line in running.output(0).splitlines() if " " not in line]
+    assert told == ["worker1"] * 5 + ["worker2"] * 3 + ["over"], running.outputs()
