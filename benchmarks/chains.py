@@ -1,14 +1,18 @@
 """Benchmark of promises: ``python -m telegrad.benchmarks.chains``.
 
 Dependent calls on simulated links, whose round trip is 20 ms: one call at a time, and as a chain that is sent at once. And a
-diamond of values on three owners: the bytes that reach the caller.
+diamond of values on three owners: the bytes that reach the caller. If ``make peers`` has made an environment of Cap'n Proto,
+its chain as well, in real time and over links with that delay.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,10 @@ from telegrad.rpc import rpc_async
 from telegrad.rref import RRef, remote, value
 from telegrad.testing.simulator import FaultPlan, Simulation, Worker, Workload
 
+from .environments import find_peers
+
 ROUND_TRIP_SECONDS = 0.02
+PEER_SECONDS = 60.0
 
 
 class Number:
@@ -132,8 +139,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, seconds in workload.seconds.items():
         trips = seconds / ROUND_TRIP_SECONDS
         print(f"{name:20} {trips:6.2f} round trips  {workload.received[name]:12,} bytes to the caller")
+    if python := find_peers([]).get("capnp"):
+        _print_capnp(python, options.length)
     print("\n".join(result.violations), end="")
     return 1 if result.violations or not workload.seconds else 0
+
+
+def _print_capnp(python: str, length: int) -> None:
+    """Run the same calls with Cap'n Proto, and print the round trips."""
+    command = [python, str(Path(__file__).with_name("capnp_chain.py")), str(length), str(ROUND_TRIP_SECONDS)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=PEER_SECONDS)
+    for name, trips in json.loads(done.stdout).items():
+        print(f"Cap'n Proto, {name}: {trips:.2f} round trips")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ REQUIREMENTS = {
     "rpyc": ["rpyc>=6", "numpy"],
     "zeromq": ["pyzmq", "numpy"],
     "ray": ["ray", "numpy"],
+    "capnp": ["pycapnp"],
 }
 
 
@@ -75,3 +76,7 @@ def find_peers(given: Sequence[str]) -> dict[str, str]:
             raise ValueError(f"{name} is no peer; name one of {', '.join(REQUIREMENTS)} as NAME=PYTHON")
         found[name] = python
     return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,8 @@
 """The command measures, shows what failed, and names who is left out."""
 
 import json
+import runpy
+import sys
 
 import pytest
 from helpers.launched import NEEDS_MPI
@@ -131,6 +133,13 @@ def test_peers_are_named_or_left_out():
     )
     with pytest.raises(ValueError, match="pyro is no peer"):
         environments.find_peers(["pyro=/c"])
+
+
+def test_environments_are_a_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["environments", "pyro"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(environments.__file__, run_name="__main__")
+    assert "there is no environment pyro" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--peer", "pyro=/c"]])

@@ -1,7 +1,7 @@
 """Reasons of calls that wait for values: told by the callee, by ``rpc.why``, and as a deadlock if it waits for itself."""
 
-import signal
 import asyncio
+import signal
 
 import pytest
 from helpers.remote import Counter, Shelf, keep
