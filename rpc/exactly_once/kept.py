@@ -47,6 +47,7 @@ class KeptCalls:
         self.most_calls, self.most_bytes = most_calls, most_bytes
         self._kept: dict[int, KeptCall] = {}  # in the order of their numbers
         self._unanswered: dict[int, None] = {}  # the same
+        self._on_way: dict[int, int] = {}  # number of a call -> incarnation whose answer to it is to come
         self._callee: int | None = None  # incarnation that was sent all calls which are kept
         self._restored_from: int | None = None  # next number in the caller's checkpoint to which it may go back
 
@@ -87,7 +88,17 @@ class KeptCalls:
     def answered(self, number: int) -> None:
         """Note that the answer to a call has arrived."""
         self._unanswered.pop(number, None)
+        self._on_way.pop(number, None)
         self._forget()
+
+    def sent(self, number: int, callee: int) -> None:
+        """Note that a call is on its way to an incarnation of the callee, which will answer or fail it."""
+        self._on_way[number] = callee
+
+    def failed(self, number: int, callee: int) -> None:
+        """Note that a call which was sent ended without an answer."""
+        if self._on_way.get(number) == callee:
+            del self._on_way[number]
 
     def made_durable(self, end: int) -> None:
         """Note that a durable checkpoint of the callee has all calls below ``end``.
@@ -115,14 +126,18 @@ class KeptCalls:
         return self.was_sent_to(callee)
 
     def to_send(self, callee: int, applied: int) -> list[KeptCall]:
-        """Return the calls to send to a new incarnation of the callee, in order. Later ones go to it at once.
+        """Return the calls to send after the callee was asked how far it is, in order. Later ones go to it at once.
+
+        A call that is on its way to this incarnation is not sent again: its second answer could only be that it was applied
+        before, and might come first.
 
         Args:
             callee: number of the incarnation.
             applied: how many calls of the stream it has applied. Those below it are sent only if their answer is missing.
         """
         self._callee = callee
-        return [call for call in self._kept.values() if call.number >= applied or call.number in self._unanswered]
+        lacking = [call for call in self._kept.values() if call.number >= applied or call.number in self._unanswered]
+        return [call for call in lacking if self._on_way.get(call.number) != callee]
 
     def was_sent_to(self, callee: int) -> bool:
         """Return whether an incarnation of the callee was sent all calls that are kept."""
@@ -156,7 +171,7 @@ class KeptCalls:
     def load(self, state: dict[str, Any]) -> None:
         """Go back to a state. Answers that had arrived count as missing until the callee has been asked."""
         self.next, self.durable, self.size = state["next"], state["durable"], 0
-        self._kept, self._unanswered, self._callee = {}, {}, None
+        self._kept, self._unanswered, self._on_way, self._callee = {}, {}, {}, None
         self._restored_from = self.next
         for number, request, size in state["kept"]:
             self._keep(KeptCall(number, request, size))

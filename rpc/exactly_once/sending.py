@@ -205,6 +205,8 @@ class StreamSender:
                 return  # it is sent when the callee has answered
             at_once = peer is not None and not peer.gone and window.goes_to(kept, peer.number)
             numbers = (stream.origin, stream.token, kept.number, window.oldest, window.results_from)
+            if at_once:
+                window.sent(kept.number, peer.number)
         if peer is None or not at_once:
             self.resume(stream)
             return
@@ -215,6 +217,9 @@ class StreamSender:
             kept.request = (NO_FUNCTION, (), {})  # the callee does not wait for this number
             self._complete(stream, kept.number, error=error)
             call = self._begin(peer, receive, (*numbers, *kept.request), what)
+        except Exception:
+            self._failed(stream, kept.number, peer)
+            raise
         if (outcome := stream.outcomes.get(kept.number)) is not None:
             outcome.driver = call.future.driver  # the thread that waits reads the answer
         call.future.add_done_callback(partial(self._ended, stream, kept.number, peer, call))
@@ -227,6 +232,8 @@ class StreamSender:
         self, stream: _Stream, number: int, peer: Peer, call: PendingCall, future: Future[AppliedAnswer]
     ) -> None:
         error = future.exception()
+        if error is not None:
+            self._failed(stream, number, peer)
         if isinstance(error, AgentClosedError) and self._agent.closed:
             self._complete(stream, number, error=error)
         elif error is not None and may_go_again(call, error):
@@ -235,6 +242,11 @@ class StreamSender:
             self._ended_with(stream, number, error)
         else:
             self._answered(stream, number, peer, future.value())
+
+    @staticmethod
+    def _failed(stream: _Stream, number: int, peer: Peer) -> None:
+        with stream.lock:
+            stream.window.failed(number, peer.number)
 
     def _ended_with(self, stream: _Stream, number: int, error: BaseException) -> None:
         """Ask the callee whether a call was applied that ended with an exception: its function's, or one from before that."""

@@ -114,6 +114,7 @@ class World:
             self.resume(caller)
 
     def fly(self, caller, call):
+        caller.window.sent(call.number, self.server.incarnation)
         self.flying.append(("call", self.server.incarnation, caller.incarnation, caller.message(call)))
 
     def resume(self, caller):
@@ -144,9 +145,11 @@ class World:
 
     def lose(self, at):
         """A message is lost with its connection: the caller asks how far the server is."""
-        kind, _, incarnation, what = self.flying.pop(at)
+        kind, to, incarnation, what = self.flying.pop(at)
         caller = self.callers[what[0].caller]
         if kind != "durable" and incarnation == caller.incarnation:
+            if kind != "loss":
+                caller.window.failed(what[1], to)
             self.resume(caller)
 
     def run(self, event):
@@ -345,6 +348,19 @@ def test_calls_that_a_caller_makes_again_after_it_went_back_are_kept_until_they_
         assert window.has_room(1) and window.add(None, 1).number == number
         window.answered(number)
     assert [call.number for call in window.to_send(1, 0)] == [2]
+
+
+def test_a_call_on_its_way_to_this_callee_is_not_sent_again():
+    window = KeptCalls(9, 99)
+    for number in range(3):
+        window.add(number, 1)
+        window.sent(number, 1)
+    window.failed(1, 1)
+    assert [call.number for call in window.to_send(1, 0)] == [1]
+    assert [call.number for call in window.to_send(2, 0)] == [0, 1, 2]
+    window.sent(0, 2)
+    window.failed(0, 1)  # its first message ends with the callee that was lost
+    assert [call.number for call in window.to_send(2, 0)] == [1, 2]
 
 
 def test_a_durable_call_is_kept_until_its_answer_has_come():
