@@ -12,13 +12,14 @@ import socket
 import statistics
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from telegrad import rpc
 from telegrad.launcher import local_cluster
+
+from .timing import seconds_of
 
 _kept: dict[str, Any] = {}
 
@@ -67,7 +68,7 @@ def _compare(
         for computes in (False, True):
             with _computing() if computes else contextlib.nullcontext():
                 for name, way in {base: plain, **ways}.items():
-                    took = _seconds(way)
+                    took = seconds_of(way)
                     if number:  # the first round maps the memory
                         times.setdefault(f"{name}, the owner {'computes' if computes else 'waits'}", []).append(took)
     print(title)
@@ -122,12 +123,6 @@ def _receive(port: int, memory: memoryview) -> None:
     with socket.create_connection(("127.0.0.1", port)) as connected:
         while memory:
             memory = memory[connected.recv_into(memory) :]
-
-
-def _seconds(function: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    function()
-    return time.perf_counter() - begun
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import telegrad as tg
 
 from ..checkpoint import Checkpointer, verify
+from .timing import seconds_of
 
 _WIDTH = 512  # of a layer: 1 MiB of weights
 _WARM = 3  # steps
@@ -53,7 +54,7 @@ class Training:
         """Do one step, and return the seconds that the optimizer took, and waited."""
         self.optimizer.zero_grad()
         self.model(self.inputs).square().mean().backward()
-        return _seconds(self.optimizer.step)
+        return seconds_of(self.optimizer.step)
 
     def arrays(self) -> list[np.ndarray]:
         """Return copies of parameters and optimizer's state."""
@@ -72,10 +73,10 @@ def _measure(training: Training, folder: Path) -> None:
     usual = [_step(training) for _ in range(_STEPS)]
     with Checkpointer(folder, keep=1, model=training.model, optimizer=training.optimizer) as checkpoints:
         saved = [_step(training, checkpoints) for _ in range(_SAVES)]
-        saving = min(_seconds(lambda: checkpoints.save(_SAVES)) for _ in range(3))
+        saving = min(seconds_of(lambda: checkpoints.save(_SAVES)) for _ in range(3))
         before = training.arrays()
         training.step()
-        restoring = min(_seconds(checkpoints.restore) for _ in range(3))
+        restoring = min(seconds_of(checkpoints.restore) for _ in range(3))
         equal = all(map(np.array_equal, training.arrays(), before))
     size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
     writing, reading = _plain(folder, size)
@@ -109,7 +110,7 @@ def _plain(folder: Path, size: int) -> tuple[float, float]:
             file.flush()
             os.fsync(file.fileno())
 
-    times = min(_seconds(write) for _ in range(3)), min(_seconds(path.read_bytes) for _ in range(3))
+    times = min(seconds_of(write) for _ in range(3)), min(seconds_of(path.read_bytes) for _ in range(3))
     path.unlink()
     return times
 
@@ -137,12 +138,6 @@ def _change(path: Path, place: int, change: int) -> None:
         (byte,) = file.read(1)
         file.seek(place)
         file.write(bytes([byte ^ change]))
-
-
-def _seconds(function: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    function()
-    return time.perf_counter() - begun
 
 
 if __name__ == "__main__":
