@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
-from ..core.extend import Array, changed
-from ..rpc.extend import LibraryTensor, PackedArray, library_of
+from ..core.extend import Array
+from ..rpc.extend import note_written, tensor_over
 
 
 def check_tensor(name: str, tensor: Any) -> Tensor:
@@ -17,14 +17,7 @@ def check_tensor(name: str, tensor: Any) -> Tensor:
     Raises:
         TypeError: it is neither, or one that cannot be written in place.
     """
-    if isinstance(tensor, Tensor) and not tensor.is_sparse:
-        return tensor
-    if isinstance(tensor, Tensor) or (library := library_of(tensor)) is None:
-        raise TypeError(f"{name} must be a dense tensor; you gave {type(tensor).__name__}")
-    try:
-        return LibraryTensor(library, tensor, PackedArray(library.memory(tensor)))
-    except TypeError as error:
-        raise TypeError(f"{name} cannot take part in a collective: {error}") from None
+    return tensor_over(name, tensor, use="take part in a collective")
 
 
 def check_list(name: str, tensors: Any, size: int) -> list[Tensor]:
@@ -68,10 +61,7 @@ def fill(tensor: Tensor, row: Array) -> None:
     array = tensor.detach().numpy()
     if not (array.flags.c_contiguous and np.may_share_memory(array, row)):
         np.copyto(array, row.reshape(array.shape))
-    if isinstance(tensor, LibraryTensor):
-        tensor.library.changed(tensor.original)
-    else:
-        changed(tensor)
+    note_written(tensor)
 
 
 def describe(tensor: Tensor) -> str:

@@ -100,6 +100,8 @@ from .wire.libraries.array_library import ArrayLibrary as ArrayLibrary
 from .wire.libraries.array_library import LibraryTensor as LibraryTensor
 from .wire.libraries.array_library import MissingDeviceError as MissingDeviceError
 from .wire.libraries.array_library import PackedArray as PackedArray
+from .wire.libraries.in_place import note_written as note_written
+from .wire.libraries.in_place import tensor_over as tensor_over
 from .wire.libraries.registry import MissingLibraryError as MissingLibraryError
 from .wire.libraries.registry import library_named as library_named
 from .wire.libraries.registry import library_of as library_of

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import ArgumentTypeError, ArgumentValueError
-from ...core.extend import Array, Tensor, changed
-from ..wire.libraries.registry import library_of
+from ...core.errors import ArgumentValueError
+from ..wire.libraries.in_place import tensor_over
+
+if TYPE_CHECKING:
+    from ...core.extend import Array
 
 
 def elements(name: str, value: Any) -> Array:
@@ -21,16 +23,9 @@ def elements(name: str, value: Any) -> Array:
     Raises:
         ArgumentTypeError: it is none of these.
     """
-    if isinstance(value, Tensor) and not value.is_sparse:
-        return value.detach().numpy()
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value
-    if (library := library_of(value)) is not None:
-        try:
-            return library.memory(value)
-        except TypeError as error:
-            raise ArgumentTypeError(f"{name} cannot be used: {error}") from None
-    raise ArgumentTypeError(f"{name} must be a dense tensor or an array of numbers; you gave {type(value).__name__}")
+    return tensor_over(name, value, "a dense tensor or an array of numbers").detach().numpy()
 
 
 def bytes_of(name: str, value: Any, written: bool) -> Array:
@@ -52,11 +47,3 @@ def bytes_of(name: str, value: Any, written: bool) -> Array:
         raise ArgumentValueError(f"{name} must be writable; you gave an array that is not")
     row: Array = array.reshape(-1).view(np.uint8)
     return row
-
-
-def filled(value: Any) -> None:
-    """Note that elements were written to the memory of a tensor or array."""
-    if isinstance(value, Tensor):
-        changed(value)
-    elif not isinstance(value, np.ndarray) and (library := library_of(value)) is not None:
-        library.changed(value)

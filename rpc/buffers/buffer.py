@@ -15,8 +15,9 @@ from ...core.futures import Future, attempt, complete_once
 from ..current import current_agent
 from ..functions.calling import resolve_timeout
 from ..options import UNSET_RPC_TIMEOUT
+from ..wire.libraries.in_place import note_written
 from ..wire.messages import Method
-from .arrays import bytes_of, elements, filled
+from .arrays import bytes_of, elements
 from .memory import BufferMemory, BufferPlace, map_memory
 from .owned import freed_error, owned_buffers
 from .pieces import Pieces
@@ -142,7 +143,7 @@ class Buffer:
         """
         row = bytes_of("out", out, written=True)
         self._move(row, offset, timeout, writes=False)
-        filled(out)
+        note_written(out)
 
     def read_into_async(self, out: Any, offset: int = 0, timeout: float = UNSET_RPC_TIMEOUT) -> Future[None]:
         """Do what ``read_into`` does, and return a future at once; ``out`` is for nothing else until that is done.
@@ -302,4 +303,4 @@ def _shares_memory(agent: Agent) -> bool:
 
 def _noted(done: Future[None], out: Any) -> None:
     done.value()
-    filled(out)
+    note_written(out)
