@@ -12,7 +12,7 @@ from ...core import sparse_coo_tensor
 from ...core.extend import Array, Edge, Node, Tensor, profiles
 from ...core.profiler import record_function
 from ..graph import current_gatherer
-from .walk import TorchEdge, arrived, differentiate, gradient_edges
+from .walk import TorchEdge, arrived, differentiate, gradient_edges, hooks_of, is_end
 
 
 class Port(Node):
@@ -21,14 +21,15 @@ class Port(Node):
     The part is planned when the first backward reaches the port: then all tensors that were sent before are known.
 
     Args:
+        tensor: the tensor.
         edge: PyTorch's node and output of the tensor.
         order: number of the first message with the tensor, among all that were sent and arrived on this worker.
         plan: method that gives the port its part. Its object has this port, so it is referred to weakly.
     """
 
-    __slots__ = ("_next", "_plan", "edge", "order")
+    __slots__ = ("_next", "_plan", "_table", "_tensor", "edge", "order")
 
-    def __init__(self, edge: TorchEdge, order: int, plan: Callable[[], None]) -> None:
+    def __init__(self, tensor: Any, edge: TorchEdge, order: int, plan: Callable[[], None]) -> None:
         self._next: tuple[Edge, ...] | None = None
         self._plan = weakref.WeakMethod(plan)
         self._hooks = None
@@ -36,6 +37,13 @@ class Port(Node):
         self.num_inputs = 1
         self.edge = edge
         self.order = order
+        self._tensor = weakref.ref(tensor)
+        self._table = None if is_end(edge) else hooks_of(tensor)
+
+    @property
+    def hooked(self) -> bool:
+        """True if PyTorch's engine calls hooks, or sets ``.grad``, each time that a gradient of the tensor comes to it."""
+        return bool(self._table) or ((tensor := self._tensor()) is not None and tensor.retains_grad)
 
     @property
     def next_edges(self) -> tuple[Edge, ...]:  # type: ignore[override]
@@ -121,14 +129,19 @@ def _tensor(gradient: Any) -> torch.Tensor:
 
 
 def _array(gradient: torch.Tensor) -> Any:
-    """Return a gradient as an array, or a sparse tensor. Narrow types travel as float32, in which they are added up."""
+    """Return a gradient as an array, or a sparse tensor.
+
+    Types that NumPy lacks travel as float32 or complex64, in which they are added up.
+    """
     if not gradient.is_cpu:
         gradient = gradient.cpu()
     if gradient.layout is torch.sparse_coo:
         return sparse_coo_tensor(gradient._indices().numpy(), _array(gradient._values()), tuple(gradient.shape))
     if gradient.layout is not torch.strided:
         gradient = gradient.to_dense()
-    if gradient.dtype.is_floating_point and gradient.element_size() < 4 and gradient.dtype is not torch.float16:
+    if gradient.dtype is torch.complex32:
+        gradient = gradient.to(torch.complex64)
+    elif gradient.dtype.is_floating_point and gradient.element_size() < 4 and gradient.dtype is not torch.float16:
         gradient = gradient.float()
     return gradient.resolve_conj().resolve_neg().numpy()
 

@@ -3,7 +3,8 @@
 Our engine runs a part when all its gradients have come. So two tensors are outputs of one part only if neither's gradient can
 need that part: no tensor below the later one arrived after the earlier one was sent. A part ends at a tensor that was sent
 before, whose own part then runs once with the sum of the gradients. It is not cut there if what is below the tensor is reached
-past it, too: PyTorch's engine would count the way through the tensor twice. Then what is below runs twice, and the gradients
+past it, too: PyTorch's engine would count the way through the tensor twice. Nor is it cut there if the tensor has hooks, which
+the engine would call where the part ends, and again where the next one begins. Then what is below runs twice, and the gradients
 add up, which is right because they are linear.
 """
 
@@ -44,7 +45,7 @@ class Planner:
         with self._lock:
             port = self._ports.get(edge)
             if port is None:
-                port = self._ports[edge] = Port(edge, order, self.plan)
+                port = self._ports[edge] = Port(tensor, edge, order, self.plan)
                 self._open.append(port)
         return port, 0
 
@@ -81,7 +82,8 @@ class Planner:
 
     def _make_part(self, group: list[Port]) -> None:
         outputs = [port.edge for port in group]
-        cuts = {edge for edge in self._below if self._ports[edge].order < group[0].order}
+        ports = {edge: self._ports[edge] for edge in self._below}
+        cuts = {edge for edge, port in ports.items() if port.order < group[0].order and not port.hooked}
         found = walk(outputs, cuts)
         while twice := {end for end in found.ends if end in cuts and not self._below[end].isdisjoint(found.ends)}:
             cuts -= twice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,6 +30,20 @@ def edge_of(tensor: Any) -> TorchEdge:
         return node, tensor.output_nr
     edge = get_gradient_edge(tensor)
     return edge.node, edge.output_nr
+
+
+def hooks_of(tensor: Any) -> dict[int, Any]:
+    """Return the table of the hooks of a tensor that is no leaf: also of later hooks, and for as long as its node lives.
+
+    PyTorch makes the table with the first hook. Here it is made before, because the tensor may not be there any more when it is
+    asked whether there are hooks.
+    """
+    with torch._C.DisableTorchFunctionSubclass():
+        if tensor._backward_hooks is None:
+            tensor._backward_hooks = OrderedDict()
+            tensor.grad_fn._register_hook_dict(tensor)
+        hooks: dict[int, Any] = tensor._backward_hooks
+    return hooks
 
 
 def gradient_edges(edges: Iterable[TorchEdge]) -> tuple[GradientEdge, ...]:

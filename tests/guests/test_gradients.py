@@ -33,6 +33,13 @@ def contexts_end(workers, until):
         until(lambda agent=agent: agent.debug_info()["contexts"] == 0)
 
 
+class Box(dict):
+    """Object with tensors in it."""
+
+    def clone(self):
+        return self
+
+
 class Weights:
     """Leaves that functions on all workers of this process use."""
 
@@ -55,9 +62,25 @@ def in_place(x):
     return x.mul_(Weights.kept["w2"]).relu_() + 1
 
 
+def two_rows(x):
+    return torch.sin(x) * Weights.kept["w2"][:2]
+
+
 def onwards(x, route):
     y = torch.sin(Weights.kept["w3"] @ x)
     return y * x if not route else rpc.rpc_sync(route[0], onwards, (y, route[1:])) + x
+
+
+def penalty(x):
+    """A loss with the gradient of another one, whose graph is differentiated, too."""
+    y = torch.tanh(Weights.kept["w2"] @ x).sum()
+    (slope,) = torch.autograd.grad(y, x, create_graph=True)
+    return (slope.norm() - 1) ** 2 + y
+
+
+def unpack(box):
+    first, (row, turned) = box["nested"]
+    return {"both": [first @ Weights.kept["w2"] + row, (turned * box["whole"].sum(),)], "again": box["again"]}
 
 
 def gradients(context_id, name):
@@ -111,11 +134,55 @@ def leaves_and_relays(call):
     return (call(square, arrived) + arrived).sum() * 0.01 + Weights.kept["w1"].sum()
 
 
+def hooked(call):
+    """A hook runs once for each part of a gradient, also one of a tensor that is gone, or that was sent before."""
+
+    def inner():
+        x = torch.tanh(Weights.kept["w1"] @ torch.eye(4))
+        x.register_hook(lambda gradient: gradient * 2)
+        y = call(square, x)
+        x.register_hook(lambda gradient: gradient * 3)
+        return y, x * 0.1
+
+    y, z = inner()
+    return (y * z).sum()
+
+
+def changed_after_it_was_sent(call):
+    x = Weights.kept["w1"] * 1.5
+    row = x[1]
+    y = call(square, row)
+    row.mul_(2)
+    x[0].add_(y)
+    return (x * call(square, x)).sum() * 0.01
+
+
+def views_of_one_node(call):
+    left, right = torch.split(torch.tanh(Weights.kept["w1"]), 2)
+    y = call(two_rows, left)
+    z = call(two_rows, right * y)
+    return (y * z * left).sum()
+
+
+def gradient_of_a_gradient(call):
+    (slope,) = torch.autograd.grad(torch.tanh(Weights.kept["w1"]).pow(3).sum(), Weights.kept["w1"], create_graph=True)
+    return call(penalty, slope) + slope.sum()
+
+
+def nested_objects(call):
+    x = torch.tanh(Weights.kept["w1"])
+    found = call(unpack, Box({"nested": [x, (x[0], x.t())], "whole": torch.arange(3), "again": x}))
+    return (found["both"][0] * found["both"][1][0]).sum() + found["again"].sum()
+
+
 def chain(call):
     return call(onwards, Weights.kept["w1"].cos(), []).sum()
 
 
-PROGRAMS = [sent_and_used, cut, depths, many_outputs, changed_in_place, leaves_and_relays, chain]
+PROGRAMS = [
+    sent_and_used, cut, depths, many_outputs, changed_in_place, leaves_and_relays, chain, hooked, changed_after_it_was_sent,
+    views_of_one_node, gradient_of_a_gradient, nested_objects,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["smart", "fast"])
@@ -225,6 +292,29 @@ def test_narrow_types_and_hooks(workers):
     assert gradient.dtype == torch.bfloat16 and gradient.tolist() == [6, 6, 6, 6]
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+def test_complex_numbers(workers):
+    for dtype in (torch.complex32, torch.complex64, torch.complex128):
+        leaf = torch.ones(4, dtype=dtype, requires_grad=True)
+        with autograd_dist.context() as context:
+            arrived = rpc.rpc_sync("b", remote.same, (leaf,))
+            backward(context, [(arrived.to(torch.complex128) * (2 + 1j)).real.sum()])
+            gradient = get_gradients(context)[leaf]
+        assert gradient.dtype == dtype and gradient.tolist() == [2 - 1j] * 4
+
+
+def test_a_kept_gradient_is_the_whole_one(workers):
+    kept = []
+    for call in (there("b"), lambda function, *args: function(*args)):
+        with autograd_dist.context() as context:
+            x = torch.tanh(Weights.kept["w1"])
+            x.retain_grad()
+            loss = (call(square, x) * x.sin()).sum()
+            backward(context, [loss])
+            kept.append(x.grad)
+    torch.testing.assert_close(*kept, rtol=1e-12, atol=1e-12)
+
+
 def test_a_lookup_table_gets_a_sparse_gradient(workers):
     table = torch.randn(5, 2, requires_grad=True)
     with autograd_dist.context() as context:
@@ -290,6 +380,25 @@ class Failing(torch.autograd.Function):
 
 def fail(x):
     return Failing.apply(x)
+
+
+def hook_fails(x):
+    def hook(gradient):
+        raise LookupError("not this one")
+
+    x.register_hook(hook)
+    return x * 2
+
+
+def test_a_hook_that_raises(workers):
+    x = Weights.kept["w1"]
+    for call in (there("b"), lambda function, *args: function(*args)):
+        with autograd_dist.context() as context:
+            loss = call(square, call(hook_fails, x * 1)).sum()
+            with pytest.raises(LookupError, match="not this one"):
+                backward(context, [loss])
+            backward(context, [call(square, x).sum()])  # the context goes on
+            torch.testing.assert_close(get_gradients(context)[x], torch.autograd.grad(square(x).sum(), x)[0])
 
 
 def test_an_error_of_a_backward_comes_to_its_root(workers):
