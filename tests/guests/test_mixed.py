@@ -9,9 +9,9 @@ pytest.importorskip("jax.numpy", reason="JAX is not in this environment; `make g
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
 import jax
 from telegrad.tools.dist_graphs.compare import differences, gradients_across
+from telegrad.tools.dist_graphs.exact import is_exact
 from telegrad.tools.dist_graphs.leaves import Leaves
 from telegrad.tools.dist_graphs.libraries import MIXED, library_at
-from telegrad.tools.dist_graphs.mixed import adds_nothing_up
 from telegrad.tools.dist_graphs.plan import make_plan
 from telegrad.tools.dist_graphs.processes import MODES, _blocking
 
@@ -41,6 +41,6 @@ def test_gradients_are_those_of_one_process(seed, wide_numbers):
 
 def test_every_third_expression_is_a_tree():
     plans = [make_plan(seed, len(RANKS), mode, blocking=True, library="mixed") for seed in range(60) for mode in MODES]
-    assert all(adds_nothing_up(plan) for plan in plans if plan.seed % 3 == 0)
-    assert not all(adds_nothing_up(plan) for plan in plans)
+    assert all(is_exact(plan) for plan in plans if plan.seed % 3 == 0)
+    assert not all(is_exact(plan) for plan in plans)
     assert {library_at("mixed", place) for place in RANKS} == {*MIXED}

@@ -36,7 +36,7 @@ def test_differences_are_told():
 @pytest.mark.slow
 def test_on_processes(capsys):
     assert command.main(["--seeds", "10", "--workers", "3", "--on", "processes"]) == 0
-    assert "20 expressions on 3 processes" in capsys.readouterr().out
+    assert "20 expressions on 3 processes, 0 of them bit by bit" in capsys.readouterr().out
 
 
 @pytest.mark.slow

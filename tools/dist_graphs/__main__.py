@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from ..repeated import at_least_one, report
 from . import processes, simulated
+from .exact import is_exact
+from .plan import make_plan
 
 ABOUT = """Compare gradients of random expressions that are split over workers (every way to call, dense and sparse, results
 that nothing needs, several passes) with those of the same expressions in one process, in float64, to 1e-9: on real processes,
@@ -43,7 +45,14 @@ def _on_processes(seeds: range, workers: int, library: str) -> bool:
     started = time.perf_counter()
     count, problems = processes.check(seeds, workers, library)
     seconds = time.perf_counter() - started
-    print(f"{count} expressions on {workers} processes, {seconds:.1f} s: {len(problems)} wrong", flush=True)
+    plans = [
+        make_plan(seed, workers, mode, blocking=True, library=library) for seed in seeds for mode in processes.MODES
+    ]
+    exact = sum(map(is_exact, plans))
+    print(
+        f"{count} expressions on {workers} processes, {exact} of them bit by bit, {seconds:.1f} s: {len(problems)} wrong",
+        flush=True,
+    )
     for name, each in problems.items():
         print(f"{name}:", *each, sep="\n  ")
     return bool(problems)

@@ -11,12 +11,12 @@ from ...autograd_dist import context
 from ...core.extend import Tensor
 from ...rpc import rpc_async
 from ...rref import RRef
+from .exact import is_exact
 from .leaves import Gradient, gradient_of, leaf_value, make_leaf, take_gradient
 from .libraries import compute, total
-from .mixed import adds_nothing_up, gradients_by_hand
-from .operations import apply
+from .mixed import gradients_by_hand
 from .plan import Plan
-from .ways import CHANGES, here, run
+from .ways import here, run, run_in_one_process
 
 TOLERANCES = {"telegrad": 1e-9, "torch": 1e-12, "mixed": 1e-12}
 Backward = Callable[[int, list[Tensor], bool, str], Awaitable[Any]]
@@ -51,7 +51,7 @@ async def gradients_across(plan: Plan, backward: Backward) -> dict[int, Gradient
 
 
 async def _leaf(plan: Plan, number: int) -> Any:
-    take = leaf_value if (plan.seed + number) % 2 else lend_leaf
+    take = leaf_value if plan.leaf_is_sent(number) else lend_leaf
     return await rpc_async(plan.leaves[number].owner, take, (plan, number))
 
 
@@ -61,8 +61,7 @@ def gradients_in_one_process(plan: Plan) -> dict[int, Gradient]:
     leaves = values.copy()
     for step in plan.steps:
         left, right = (values[each] for each in step.inputs)
-        result = apply(step.operation, left, right)
-        values.append(CHANGES[step.way](result) if step.way in CHANGES else result)
+        values.append(run_in_one_process(step, left, right))
     loss = total(*[values[number] for number in plan.used])
     for done in range(1, plan.passes + 1):
         loss.backward(retain_graph=done < plan.passes)
@@ -72,7 +71,7 @@ def gradients_in_one_process(plan: Plan) -> dict[int, Gradient]:
 def differences(plan: Plan, found: dict[int, Gradient]) -> list[str]:
     """Return how gradients differ from those of one process; nothing if they do not."""
     expected = _dense_gradients(plan) if plan.library == "mixed" else gradients_in_one_process(plan)
-    tolerance = 0 if plan.library == "mixed" and adds_nothing_up(plan) else TOLERANCES[plan.library]
+    tolerance = 0 if is_exact(plan) else TOLERANCES[plan.library]
     problems = []
     for number, gradient in found.items():
         wanted = expected[number]

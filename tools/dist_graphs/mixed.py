@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -38,12 +37,6 @@ def gradients_by_hand(plan: Plan) -> dict[int, Any]:
                     gradients[number] = gradients[number] + share if number in gradients else share
     found = {number: gradients.get(number) for number in range(len(plan.leaves))}
     return {number: None if each is None else each * plan.passes for number, each in found.items()}
-
-
-def adds_nothing_up(plan: Plan) -> bool:
-    """Return whether each value is used once: then no gradients are added up, and they must be equal bit by bit."""
-    uses = Counter(number for step in plan.steps for number in step.inputs) + Counter(plan.used)
-    return max(uses.values()) == 1
 
 
 def _rank(step: Step) -> int:

@@ -42,6 +42,13 @@ def in_place(left: Tensor, right: Tensor) -> Tensor:
     return result.tanh()
 
 
+def hooked(left: Tensor, right: Tensor) -> Tensor:
+    """Return a product, to whose gradient a hook adds a half."""
+    result = dense(left) * dense(right)
+    result.register_hook(lambda gradient: gradient * 1.5)
+    return result
+
+
 def gate(left: Tensor, right: Tensor) -> Tensor:
     """Let the first operand through where the second is positive; no gradient goes to the second."""
     return dense(left) * (dense(right).detach() > 0)
@@ -54,6 +61,7 @@ OPERATIONS: dict[str, Operation] = {
     "matrices": lambda left, right: (dense(left) @ dense(right).t() @ dense(left)).tanh(),
     "mean": lambda left, right: dense(left) - dense(right).mean(0),
     "in place": in_place,
+    "hooked": hooked,
 }
 # The first operand is a leaf; a sparse gradient goes no further, as in PyTorch.
 OF_LEAVES: dict[str, Operation] = {"looked up": looked_up}

@@ -10,9 +10,10 @@ from .operations import DETACHING, OF_LEAVES, OPERATIONS, SPARSE
 SHAPE = (4, 3)
 MOST_STEPS = 12
 MOST_LEAVES = 8  # of a tree
-WAYS = ("here", "call", "reference", "async function", "promise", "proxy", "method", "object", "on and on")
+WAYS = ("here", "call", "reference", "async function", "promise", "proxy", "method", "object", "on and on", "changed")
 SMART_WAYS = ("future",)  # the caller gets a result that it may not use, and its gradient is needed in "fast" mode
 BLOCKING_WAYS = ("rpc_sync", "to_here")  # not in the simulator, whose single thread cannot block
+IN_PLACE_WAYS = ("changed",)  # not in mixed expressions, because JAX has no changes in place
 SPARSE_SHARE = 0.4
 PASSED = ("fetched", "reference", "value")
 
@@ -69,6 +70,10 @@ class Plan:
     passes: int
     library: str = "telegrad"
 
+    def leaf_is_sent(self, number: int) -> bool:
+        """Return whether a leaf is sent to the first worker; otherwise that gets a reference to it."""
+        return bool((self.seed + number) % 2)
+
 
 def make_plan(seed: int, workers: int, mode: str, blocking: bool, library: str = "telegrad") -> Plan:
     """Return the expression of a seed.
@@ -79,11 +84,13 @@ def make_plan(seed: int, workers: int, mode: str, blocking: bool, library: str =
         mode: "smart", or "fast": then every value contributes to the loss.
         blocking: calls may block their thread.
         library: library of its tensors. Only leaves of "telegrad" are sparse, because others cannot be sent. Every third
-            "mixed" expression is a tree: each value is used once.
+            "torch" or "mixed" expression is a tree: each value is used once.
     """
     rng = random.Random(f"{seed}/{mode}")
-    tree = library == "mixed" and seed % 3 == 0
+    tree = library != "telegrad" and seed % 3 == 0
     ways = WAYS + (BLOCKING_WAYS if blocking else ()) + (SMART_WAYS if mode == "smart" else ())
+    if library == "mixed":
+        ways = tuple(way for way in ways if way not in IN_PLACE_WAYS)
     leaves = tuple(
         Leaf(rng.randrange(workers), rng.random() < SPARSE_SHARE and library == "telegrad")
         for _ in range(rng.randint(2, MOST_LEAVES) if tree else rng.randint(1, workers + 1))
@@ -116,11 +123,12 @@ def _step(
         names = [*SPARSE]
     else:
         names = [*OPERATIONS, *(DETACHING if mode == "smart" else ()), *(OF_LEAVES if first < len(leaves) else ())]
+    name = rng.choice(names)
     return Step(
-        rng.choice(names),
+        name,
         (first, second),
         rng.randrange(workers),
-        rng.choice(ways),
+        rng.choice(ways if name not in (*OF_LEAVES, *SPARSE) else [way for way in ways if way not in IN_PLACE_WAYS]),
         rng.randrange(workers),
         rng.choice(PASSED),
     )
