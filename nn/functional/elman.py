@@ -95,5 +95,5 @@ class _Layer:
             np.matmul(changes[step, :n], self.w_hh, out=dh_n)
         rows = changes.reshape(math.prod(changes.shape[:2]), changes.shape[-1])
         of_x = (rows @ self.w_ih).reshape(self.x.shape) if wanted[0] else None
-        bias = None if self.bias is None else bias_gradient(rows, (0,))
-        return [of_x, dh, weight_gradient(rows, self.x, (0,)), weight_gradient(rows, self.former_h, (0,)), bias, bias]
+        bias = None if self.bias is None else bias_gradient(rows)
+        return [of_x, dh, weight_gradient(rows, self.x), weight_gradient(rows, self.former_h), bias, bias]

@@ -20,12 +20,10 @@ from .recurrence import (
     Steps,
     Weights,
     add_step,
-    as_rows,
     bias_gradient,
     continuing,
     forward_planes,
     gradient_of,
-    input_gradient,
     of_outputs,
     planes,
     replayed,
@@ -82,83 +80,98 @@ def lstm_layer(
     return y, last_h, last_c
 
 
-# The gates in the order in which they are computed, by their numbers in PyTorch's: output, forget, input, cell. So the
-# sigmoids lie together, so do the three that c depends on, and the two that are factors of one another.
-_ORDER = (3, 1, 0, 2)
-_HALVES = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1, 1)
+# The gates as they are computed, by their numbers in PyTorch's order: cell, forget, output, input. In this order the sigmoids
+# lie together, and so do the gates that one call of the backward pass needs.
+_GATES = (2, 1, 3, 0)
+_HALVES = np.array([1.0, 0.5, 0.5, 0.5]).reshape(4, 1, 1)
 
 
 class _Layer:
-    """Forward and backward pass over arrays, with the gates, (T, 4, N, H), and other values that the backward one needs."""
+    """Forward and backward pass over arrays.
+
+    Attributes:
+        values: of each step, tanh(c) and the gates, shape (T, 5, N, H).
+        products: of each step, of a gate with the other factor, shape (T, 3, N, H): forget * c, h, and input * cell.
+    """
 
     def __init__(self, x: Array, h: Array, c: Array, weights: Weights, steps: Steps) -> None:
         self.x, self.h, self.c, self.steps = x, h, c, steps
-        self.w_ih, self.w_hh = planes(weights.ih._array, _ORDER), planes(weights.hh._array, _ORDER)
+        self.w_ih, self.w_hh = weights.ih._array, weights.hh._array
         self.bias = None
         if weights.bias_ih is not None and weights.bias_hh is not None:
-            self.bias = planes((weights.bias_ih._array + weights.bias_hh._array)[:, None], _ORDER).swapaxes(1, 2)
+            self.bias = weights.bias_ih._array + weights.bias_hh._array
 
     def forward(self) -> tuple[Array, Array, Array]:
         """Return the outputs of all steps, and the last states."""
-        shape, halves = (*self.x.shape[:2], self.h.shape[1]), _HALVES.astype(self.x.dtype)
-        bias = None if self.bias is None else self.bias * halves
-        self.gates = times_inputs(self.x, forward_planes(self.w_ih) * halves, bias)
-        self.y, self.all_c, self.tanh_c = (self.steps.empty(shape, self.x) for _ in range(3))
-        w_hh, room = forward_planes(self.w_hh) * halves, np.empty((5, *self.h.shape), self.x.dtype, like=self.x)
-        h, c = self.h[:0], self.c[:0]
+        bias = None if self.bias is None else _planes(self.bias[:, None]).swapaxes(1, 2)
+        w_hh, room = forward_planes(_planes(self.w_hh)), np.empty((4, *self.h.shape), self.x.dtype, like=self.x)
+        shape = (len(self.x), 5, *self.h.shape)
+        self.values = np.empty(shape, self.x.dtype, like=self.x)
+        times_inputs(self.x, forward_planes(_planes(self.w_ih)), bias, self.values[:, 1:])
+        self.products = self.steps.empty((len(self.x), 3, *self.h.shape), self.x)
+        h, last_c = self.h[:0], self.c.copy()
         for step, n in self.steps:
-            h, c = continuing(h, n, self.h), continuing(c, n, self.c)
-            products, kept = room[:4, :n], room[4, :n]
-            gates, tanh_c = self.gates[step, :, :n], self.tanh_c[step, :n]
-            gates += np.matmul(h, w_hh, out=products)
+            h, c = continuing(h, n, self.h), last_c[:n]
+            tanh_c, cell, forget, out, into = self.values[step, :, :n]
+            kept, entered = self.products[step, 0, :n], self.products[step, 2, :n]
+            gates, opened = self.values[step, 1:, :n], self.values[step, 2:, :n]
+            gates += np.matmul(h, w_hh, out=room[:, :n])
             np.tanh(gates, out=gates)
-            opened = gates[:3]
             opened *= 0.5
             opened += 0.5
-            out, forget, into, cell = gates
-            c = np.multiply(forget, c, out=self.all_c[step, :n])
-            c += np.multiply(into, cell, out=kept)
-            h = np.multiply(out, np.tanh(c, out=tanh_c), out=self.y[step, :n])
-        return self.y, self.steps.last(self.y, self.h), self.steps.last(self.all_c, self.c)
+            np.add(np.multiply(forget, c, out=kept), np.multiply(into, cell, out=entered), out=c)
+            h = np.multiply(out, np.tanh(c, out=tanh_c), out=self.products[step, 1, :n])
+        self.y = self.products[:, 1].copy()
+        return self.y, self.steps.last(self.y, self.h), last_c
 
     def backward(self, grads: Sequence[Array | None], wanted: Sequence[bool]) -> list[Array | None]:
         """Return the gradients of x, h, c and the weights."""
         dh, dc = (gradient_of(grad, self.h) for grad in grads[1:])
-        changes, by_c = self._slopes()
         of_y = of_outputs(grads[0])
-        room = np.empty((5, *self.h.shape), self.x.dtype, like=self.x)
+        # The gradients of the gates of all steps in PyTorch's order, as rows for products with the weights.
+        # One product with them sums over the gates.
+        rows = self.steps.empty((len(self.x), len(dh), len(self.w_hh)), self.x)
+        room = np.empty((9, *dh.shape), self.x.dtype, like=self.x)
         for step, n in self.steps.back():
-            dh_n, dc_n, change, products = dh[:n], dc[:n], changes[step, :, :n], room[:4, :n]
+            dh_n, dc_n, changes = dh[:n], dc[:n], room[5:, :n]
             add_step(dh_n, of_y, step)
-            dc_n += np.multiply(by_c[step, :n], dh_n, out=room[4, :n])
-            change[0] *= dh_n
-            change[1:] *= dc_n
-            if n < len(dh):
-                changes[step, :, n:] = 0
-            np.add.reduce(np.matmul(change, self.w_hh, out=products), 0, out=dh_n)
-            dc_n *= self.gates[step, 1, :n]
-        rows = as_rows(changes)
-        return [input_gradient(rows, self.w_ih, self.x.shape) if wanted[0] else None, dh, dc, *self._of_weights(rows)]
+            forget, out, into, by_c, cell = self._slopes(step, n, room[:5, :n])
+            dc_n += np.multiply(by_c, dh_n, out=changes[0])
+            np.multiply(into, dc_n, out=changes[0])
+            np.multiply(forget, dc_n, out=changes[1])
+            np.multiply(cell, dc_n, out=changes[2])
+            np.multiply(out, dh_n, out=changes[3])
+            row = rows[step, :n]
+            row.reshape(n, 4, dh.shape[1])[...] = changes.swapaxes(0, 1)
+            np.matmul(row, self.w_hh, out=dh_n)
+            dc_n *= self.values[step, 2, :n]
+        rows = rows.reshape(len(self.x) * len(dh), len(self.w_hh))
+        return [(rows @ self.w_ih).reshape(self.x.shape) if wanted[0] else None, dh, dc, *self._of_weights(rows)]
 
-    def _slopes(self) -> tuple[Array, Array]:
-        """Return the derivatives of h and c of a step by its gates before their functions, for all steps at once.
+    def _slopes(self, step: int, n: int, room: Array) -> Array:
+        """Return the derivatives of a step's c by the forget gate, h by output, c by input, h by c, and c by the cell gate.
 
-        Returns:
-            For the gates, shape (T, 4, N, H): of h by the output gate, of c by the others; and of h by c, (T, N, H).
+        The gates are meant before their functions. The slope of a sigmoid s is s - s * s, that of a tanh t is 1 - t * t; each
+        times the other factor.
+
+        Args:
+            step: the step.
+            n: the number of its sequences.
+            room: for the result, (5, n, H).
         """
-        gates = self.gates
-        # The slope of a sigmoid s is s - s * s, that of a tanh t is 1 - t * t.
-        slopes = np.multiply(gates, gates)
-        np.subtract(gates[:, :3], slopes[:, :3], out=slopes[:, :3])
-        np.subtract(1, slopes[:, 3], out=slopes[:, 3])
-        slopes[:, 0] *= self.tanh_c
-        slopes[:, 1] *= self.steps.former(self.all_c, self.c)
-        slopes[:, 2:] *= gates[:, 3:1:-1]
-        # By c, h = out * tanh(c) changes with out * (1 - tanh(c) ** 2), which is out - h * tanh(c).
-        by_c = np.multiply(self.y, self.tanh_c)
-        return slopes, np.subtract(gates[:, 0], by_c, out=by_c)
+        values, products = self.values[step, :, :n], self.products[step, :, :n]
+        np.multiply(values[2:], products, out=room[:3])
+        np.subtract(products, room[:3], out=room[:3])
+        np.multiply(values[:2], products[1:], out=room[3:])
+        np.subtract(values[3:], room[3:], out=room[3:])
+        return room
 
     def _of_weights(self, rows: Array) -> list[Array | None]:
         former_h = self.steps.former(self.y, self.h)
-        bias = None if self.bias is None else bias_gradient(rows, _ORDER)
-        return [weight_gradient(rows, self.x, _ORDER), weight_gradient(rows, former_h, _ORDER), bias, bias]
+        bias = None if self.bias is None else bias_gradient(rows)
+        return [weight_gradient(rows, self.x), weight_gradient(rows, former_h), bias, bias]
+
+
+def _planes(matrix: Array) -> Array:
+    """Return the gates of a weight matrix, halved where a sigmoid follows: (4, H, I)."""
+    return planes(matrix, _GATES) * _HALVES.astype(matrix.dtype)
