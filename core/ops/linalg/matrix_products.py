@@ -20,6 +20,8 @@ from ..table.nodes import OpNode, Saved
 from ..table.operation import operation
 from ..table.rows import Row
 
+_FEW_ROWS, _MANY_OUTPUTS, _PRODUCTS = 128, 128, 1 << 17  # of _projected(): beyond these the usual order is as fast
+
 
 def _rule_a(xp: Any, g: Any, a: Any, b: Any, shape: Any, other: Any) -> Any:
     if len(other) == 1:
@@ -241,7 +243,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear() cannot apply a weight of shape {w.shape} (out, in) to an input of shape {x.shape}: "
             "its last length must be the weight's second"
         )
-    out = product(x, w.T)
+    out = _projected(x, w)
     if bias is not None:
         if bias._array.shape != w.shape[:1] or bias._array.dtype != out.dtype:
             raise ValueError(
@@ -256,6 +258,16 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         bias_edge = None if bias is None else gradient_edge(bias)
         link(_LINEAR, result, (input, weight), (x, w), (), (bias_edge,))
     return result
+
+
+def _projected(x: Array, w: Array) -> Any:
+    """Return ``x @ w.T``; for few rows as the transpose of ``w @ x.T``, which takes BLAS half to nine tenths of the time."""
+    rows, (outputs, inputs) = math.prod(x.shape[:-1]), w.shape
+    few = 1 < rows <= min(_FEW_ROWS, outputs // 2) and outputs >= _MANY_OUTPUTS and rows * w.size >= _PRODUCTS
+    if not few or x.dtype.kind != "f" or x.dtype.itemsize < 4:
+        return product(x, w.T)
+    columns = w.dot(x.reshape(rows, inputs).T)
+    return np.ascontiguousarray(columns.T, like=columns).reshape(*x.shape[:-1], outputs)
 
 
 def link(
