@@ -5,41 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 
-from ..autograd_dist.extend import (
-    AutogradInterceptor,
-    Contexts,
-    OutsideContext,
-    StepQueue,
-    backward_from,
-    serve_passes,
-    serve_steps,
-)
-from ..collective.extend import collective_waits, serve_elastic, serve_groups
+from ..autograd_dist.extend import OutsideContext
 from ..core.futures import Future
-from ..profiler_dist.extend import ProfilerInterceptor
 from ..rpc.extend import (
     Agent,
-    CallJournal,
-    Debugger,
     DynamicGroup,
     Executor,
     Gathering,
     GrpcRpcBackendOptions,
-    IdeSessions,
     Lane,
     MembershipEvents,
-    MeshCalls,
-    Observer,
-    Producers,
     RemoteWarnings,
-    Sampler,
     Shutdown,
-    UpperLayers,
     Vacancies,
     collect_warnings,
-    observe_worker,
     serve_calls,
 )
 from ..rref import RRef
@@ -53,6 +33,7 @@ from ..rref.extend import (
     serve_methods,
     serve_references,
 )
+from .late_parts import add_gradients, add_late_parts, add_observer, add_profiler, backward_from
 
 
 def make_agent(
@@ -90,28 +71,16 @@ def make_agent(
     return agent
 
 
-def add_group_parts(agent: Agent) -> None:
-    """Add the parts of a process group's agent: it carries messages of collectives only."""
-    agent.add_part(Vacancies(agent))
-    agent.add_part(Shutdown(agent))
-    serve_groups(agent)
-
-
 def add_parts(agent: Agent) -> None:
     """Add the parts of all layers to an agent that knows its number."""
-    # rpc: calls of functions, item streams, gatherings, workers that join later, shutdown
+    add_late_parts(agent)
+    # rpc: calls of functions, gatherings, workers that join later, shutdown
     serve_calls(agent)
-    agent.add_part(Producers(agent))
-    agent.add_part(MeshCalls(agent))
     agent.add_part(Gathering(agent.peers, agent.caller, agent.losses, agent.timers))
     agent.add_part(DynamicGroup(agent))
     agent.add_part(Vacancies(agent))
     agent.add_part(MembershipEvents(agent))
-    agent.add_part(CallJournal(agent))
     agent.add_part(Shutdown(agent))
-    agent.add_part(Debugger(agent))
-    agent.add_part(Sampler(agent))
-    agent.add_part(IdeSessions(agent))
     # rref: references, which travel in every message
     references = RRefContext(
         agent, backward_from, agent.options.ignore_rref_leaks, places_wanted(agent.options.rref_places)
@@ -121,27 +90,15 @@ def add_parts(agent: Agent) -> None:
     Future.proxy_of_outcome = staticmethod(proxy_of_outcome)
     serve_references(references)
     serve_methods(references)
-    # autograd_dist: contexts, backward passes, steps of optimizers
-    contexts = Contexts(agent)
-    agent.add_part(contexts)
-    layers = UpperLayers(references.observe, contexts.observe, collective_waits)
-    agent.add_part(Observer(agent, partial(observe_worker, agent, layers)))
-    agent.add_part(StepQueue(agent))
-    # collective: groups of workers that train together, and change between two steps
-    serve_groups(agent)
-    serve_elastic(agent)
-    serve_passes(contexts)
-    serve_steps(agent)
+    add_observer(agent, references)
     # The order in which interceptors see a message: a tensor may lie behind a reference, never the reverse.
-    profiler = ProfilerInterceptor(agent)
-    agent.add_part(profiler)
     remote_warnings = RemoteWarnings(agent.peers)
     collect_warnings()
     agent.codec.intercept(
         ReferenceInterceptor(references),
         PromiseInterceptor(),
-        AutogradInterceptor(contexts),
-        profiler,
+        add_gradients(agent),
+        add_profiler(agent),
         remote_warnings,
     )
     agent.codec.on_tensors = OutsideContext(agent.name)

@@ -30,7 +30,7 @@ from ..core.job_records import (
     write_record,
 )
 from ..core.stack_dumps import StackDumps
-from ..rpc.extend import Agent, CommandSocket, Debugger, Plan
+from ..rpc.extend import Agent, CommandSocket, Plan, debugger_of
 
 if TYPE_CHECKING:
     from ..rpc.observing import CommandRequest
@@ -125,7 +125,7 @@ def open_to_commands(agent: Agent, plan: Plan, address: str) -> CommandAccess | 
 
 def _ask_debugger(agent: Agent, request: CommandRequest) -> str:
     (name,) = request.workers
-    return agent.part(Debugger).ask(agent.peers.find(name), json.loads(request.request), request.timeout).wait()
+    return debugger_of(agent).ask(agent.peers.find(name), json.loads(request.request), request.timeout).wait()
 
 
 def _digest(*parts: bytes) -> str:

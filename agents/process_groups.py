@@ -7,11 +7,19 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from ..collective.extend import GROUP_TIMEOUT, AgentGroup, MpiGroup, ProcessGroup, mpi, registry, seconds
+from ..collective.extend import (
+    GROUP_TIMEOUT,
+    AgentGroup,
+    MpiGroup,
+    ProcessGroup,
+    mpi,
+    registry,
+    seconds,
+    serve_groups,
+)
 from ..core.errors import CollectiveError
 from ..core.mpi import started_by_mpi
-from ..rpc.extend import Agent, GrpcRpcBackendOptions, Plan, plan_rendezvous, rpc_agents, shut_down
-from .assembly import add_group_parts
+from ..rpc.extend import Agent, GrpcRpcBackendOptions, Plan, Shutdown, Vacancies, plan_rendezvous, rpc_agents, shut_down
 from .starting import meeting_places, open_agent
 
 BACKENDS = {"mpi": "mpi", "rpc": "rpc", "gloo": "rpc"}
@@ -66,6 +74,13 @@ def _open_rpc(timeout: float, init_method: str | None, world_size: int, rank: in
     name = f"rank{plan.rank}" if worker is None else worker.name
     agent = open_agent(name, plan, options, add_group_parts, private=True)
     registry.open(partial(AgentGroup, agent), range(plan.world_size), timeout, partial(shut_down, agent, True, 0.0))
+
+
+def add_group_parts(agent: Agent) -> None:
+    """Add the parts of a process group's agent: it carries messages of collectives only."""
+    agent.add_part(Vacancies(agent))
+    agent.add_part(Shutdown(agent))
+    serve_groups(agent)
 
 
 def _plan(options: GrpcRpcBackendOptions, worker: Agent | None, world_size: int, rank: int) -> Plan:

@@ -18,7 +18,6 @@ from ..rpc.extend import (
     BackendType,
     DynamicGroup,
     GrpcRpcBackendOptions,
-    LoggedGroup,
     Plan,
     RpcBackendOptions,
     check_name,
@@ -134,6 +133,8 @@ def start_grpc(name: str | None, rank: int, world_size: int | None, options: Rpc
 def open_group(agent: Agent, plan: Plan) -> None:
     """Let other workers join the dynamic group of an agent: at every worker if a log keeps its members, else at rank 0."""
     if (log := plan.rendezvous.log) is not None:
+        from ..rpc.extend import LoggedGroup
+
         agent.add_part(group := LoggedGroup(agent, log))
         plan.rendezvous.open_group(group.admit)
     elif plan.rank == 0:

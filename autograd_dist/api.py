@@ -15,7 +15,8 @@ from ..core.futures import Future
 from ..core.profiler import record_function
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from .backward_pass import BackwardPass
-from .contexts import Context, Contexts, contexts_of, current_context
+from .contexts import Context, Contexts, contexts_of
+from .current_context import current_context
 from .edges import as_tensor, edge_of
 from .graph import ContextGraph
 from .local_pass import Feeds

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from contextlib import suppress
-from contextvars import ContextVar
 from functools import partial
 
 from ..core.errors import AutogradError, ContextTypeError, PassStoppedError, RpcError
@@ -47,9 +46,6 @@ class Context(Lifetime):
         super().__init__(context_id, parent)
         self.graph = ContextGraph(context_id)
         self.passes = Passes(worker)
-
-
-current_context: ContextVar[Context | None] = ContextVar("telegrad_autograd_context", default=None)
 
 
 class Contexts:

@@ -14,7 +14,8 @@ from ..core.extend import Layout, Tensor, svg_box, svg_curve, svg_page
 from ..core.futures import wait_all
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
 from ..rref import RRef
-from .contexts import contexts_of, current_context
+from .contexts import contexts_of
+from .current_context import current_context
 from .graph_parts import GraphPart, describe_part
 
 NODE_COLOURS = {"leaf": "#DCEBF7", "operation": "#F3F3F3", "send": "#E4F2E1", "receive": "#FCE8D5"}

@@ -7,14 +7,14 @@ import struct
 from ..core.extend import is_grad_enabled
 from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing
 from .anomaly import enter_mode, pack_mode
-from .contexts import Context, Contexts, current_context
+from .contexts import Context, Contexts
+from .current_context import current_context
 from .edges import edge_of
 from .graph import ReceiveNode, SendNode, make_message_id
 from .lifetimes import Release
 from .news import RIDING
-from .numbers import GradientMethod
+from .numbers import GRADIENT_EXTRA, GradientMethod
 
-GRADIENT_EXTRA = 2
 # Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` and ``News.riding`` follow.
 MESSAGE_EXTRA = struct.Struct("<QQ")
 

@@ -1,5 +1,8 @@
 """Numbers of the methods and topics of distributed autograd. This package uses 32 to 47."""
 
+GRADIENT_EXTRA = 2
+"""Number of the extra of a message that has its context."""
+
 
 class GradientMethod:
     """Method numbers of requests."""

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from ..core.late_imports import late_imports
-from .elastic.members import serve_elastic as serve_elastic
+from .elastic.members import ElasticTrainings as ElasticTrainings
+from .failures import Failures as Failures
 from .failures import serve_groups as serve_groups
 from .group import ProcessGroup as ProcessGroup
+from .mailbox import Mailbox as Mailbox
 from .observing import collective_waits as collective_waits
 from .registry import GROUP_TIMEOUT as GROUP_TIMEOUT
 from .registry import registry as registry

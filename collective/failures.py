@@ -43,15 +43,16 @@ class Failures:
     """Open collectives of one agent's groups, and what their members tell one another.
 
     Args:
-        agent: the agent.
-        mailbox: its messages, which keeps the errors.
+        agent: the agent. Its ``Mailbox`` keeps the errors.
     """
 
-    def __init__(self, agent: Agent, mailbox: Mailbox) -> None:
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._mailbox = mailbox
+        self._mailbox = agent.part(Mailbox)
         self._lock = threading.Lock()
         self._open: dict[tuple[str, int], CollectiveCall] = {}
+        agent.server.serve(GroupMethod.FAIL, self.told)
+        agent.server.serve(GroupMethod.ASK, self.asked, quick=True)
 
     def begin(self, group: str, call: CollectiveCall) -> None:
         """Begin a collective.
@@ -128,13 +129,8 @@ class Failures:
 
 def serve_groups(agent: Agent) -> None:
     """Let an agent take part in process groups."""
-    mailbox = Mailbox(agent)
-    failures = Failures(agent, mailbox)
-    agent.add_part(mailbox)
-    agent.add_part(failures)
-    agent.server.serve(GroupMethod.PASS, mailbox.arrived)
-    agent.server.serve(GroupMethod.FAIL, failures.told)
-    agent.server.serve(GroupMethod.ASK, failures.asked, quick=True)
+    agent.add_part(Mailbox(agent))
+    agent.add_part(Failures(agent))
 
 
 def _label(body: Any) -> list[tuple[str, Any]]:

@@ -51,6 +51,7 @@ class Mailbox:
         self._destroyed: OrderedDict[str, BaseException] = OrderedDict()  # by group: what those get who still take
         agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self._closed)
+        agent.server.serve(GroupMethod.PASS, self.arrived)
 
     def send(self, to: int, key: MessageKey, message: Message, seconds: float, what: str) -> Future[Any]:
         """Send a message; the future completes when its receiver has taken it.

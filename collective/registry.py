@@ -21,6 +21,12 @@ class NonMember:
 NON_GROUP_MEMBER = NonMember()
 
 
+class GroupMember:
+    """Holder of the value that ``new_group`` returns to non-members (``torch.distributed.GroupMember``)."""
+
+    NON_GROUP_MEMBER = NON_GROUP_MEMBER
+
+
 class Registry:
     """Groups of one process."""
 

@@ -4,27 +4,27 @@ Users import from ``telegrad``. Code that adds an operation, cuts the graph (as 
 backward pass imports from here.
 """
 
+from typing import TYPE_CHECKING
+
 from .array_like import ArrayLike, as_array, change, holds, strided, within
 from .array_memory import address as memory_address
 from .array_memory import aligned as aligned_memory
 from .array_memory import storage as memory_owner
 from .autograd.accumulate import AccumulateGrad, accumulate_grad, divert
 from .autograd.anomaly import anomaly_mode, detect_anomaly
-from .autograd.drawing import node_label, nodes_below, svg_box, svg_curve, svg_page
 from .autograd.edges import attach, gradient_edge
 from .autograd.engine import GraphTask
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.hooks import HookTable, RemovableHandle
-from .autograd.layout import Layout
 from .autograd.leaf_gradient import BorrowedGradient
 from .autograd.node import Edge, Edges, Node
-from .autograd.progress import progress_of
 from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
 from .dtypes import dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
 from .interception import entered as interceptors_entered
+from .late_imports import late_imports
 from .ops.index.array_elements import add_at
 from .ops.reduce.cumulative import add_runs
 from .ops.reduce.losses import check_broadcast, check_reduction, reduced
@@ -49,9 +49,24 @@ from .profiler.scope import profiles, recorded_by
 from .random import Generator
 from .tensors import Tensor
 from .tensors.copying import rebuild
-from .thread_frames import thread_frames
 from .types import Array
 from .words import abridged
+
+if TYPE_CHECKING:
+    from .autograd.drawing import node_label, nodes_below, svg_box, svg_curve, svg_page
+    from .autograd.layout import Layout
+    from .autograd.progress import progress_of
+    from .thread_frames import thread_frames
+else:  # few programs draw graphs, or are observed
+    __getattr__ = late_imports(
+        __name__,
+        {
+            **dict.fromkeys(("node_label", "nodes_below", "svg_box", "svg_curve", "svg_page"), "..autograd.drawing"),
+            "Layout": "..autograd.layout",
+            "progress_of": "..autograd.progress",
+            "thread_frames": "..thread_frames",
+        },
+    )
 
 __all__ = [
     "thread_frames",

@@ -1,8 +1,12 @@
 """Names of a package that are imported when they are first used: its ``__getattr__``."""
 
+import gc
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import accumulate
+from types import ModuleType
 
 _FROM_ABOVE: dict[str, Mapping[str, str]] = {}
 
@@ -17,6 +21,37 @@ def add_names(package: str, places: Mapping[str, str]) -> None:
     _FROM_ABOVE[package] = places
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Let the garbage collector pause: it would look at what is imported again and again, and modules are no garbage."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def import_place(place: str, package: str) -> ModuleType:
+    """Import and return the module of a place, in any thread.
+
+    Its packages are imported first: else a thread that imports the module and one that imports its package could each wait for
+    the other.
+
+    Args:
+        place: the module's name, relative to the package.
+        package: the package's ``__name__``.
+    """
+    name = place.lstrip(".")
+    dots = place[: len(place) - len(name)]
+    with collector_paused():
+        *_, module = (
+            importlib.import_module(dots + each, package) for each in accumulate(name.split("."), "{}.{}".format)
+        )
+    return module
+
+
 def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package (PEP 562); each name is looked up once, and is then the package's own.
 
@@ -26,7 +61,7 @@ def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], obj
     Args:
         package: its ``__name__``.
         places: from a name to the module that has it, relative to the package. The last part of a place may be the name
-            itself: then the module is the value.
+            itself: then the module is the value, unless it has one of that name.
 
     Returns:
         A function that raises ``AttributeError`` for other names.
@@ -36,8 +71,9 @@ def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], obj
         place = places.get(name) or _FROM_ABOVE.get(package, {}).get(name)
         if place is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(place, package)
-        value = module if place.rpartition(".")[2] == name else getattr(module, name)
+        module = import_place(place, package)
+        is_module = place.rpartition(".")[2] == name and not hasattr(module, name)
+        value = module if is_module else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

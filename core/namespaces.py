@@ -7,7 +7,9 @@ import pkgutil
 from importlib import import_module
 
 from . import ops
+from .late_imports import collector_paused
 from .ops.table.registry import functions_of as functions_of
 
-for _module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
-    import_module(_module.name)
+with collector_paused():
+    for _module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
+        import_module(_module.name)

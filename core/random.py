@@ -7,7 +7,6 @@ own. A forked child continues from its parent's state, so both draw the same num
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,7 +47,7 @@ class Generator:
 
     def seed(self) -> int:
         """Restart from a seed of the operating system, and return the seed."""
-        self.manual_seed(secrets.randbits(63))
+        self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
         return self._seed
 
     def initial_seed(self) -> int:

@@ -17,8 +17,8 @@ from ..core.profiler import FunctionEvent, profile
 from ..rpc.extend import Agent, FrameKind, Incoming, Interceptor, Outgoing, ServerCall
 from .clocks import Clocks
 from .encoding import Recording, decode_events, decode_options, encode_events, encode_options
+from .numbers import PROFILE_EXTRA
 
-PROFILE_EXTRA = 3
 CALL, OPERATION = "#remote_call", "#remote_op: "
 
 

@@ -10,20 +10,14 @@ from .api import (
     get_rpc_timeout,
     get_worker_info,
     get_worker_infos,
-    observe,
     rpc_async,
     rpc_sync,
-    set_trace,
     shutdown,
     shutdown_async,
-    why,
 )
 from .backend_registry import BackendType
 from .calls.current_call import CurrentCall, current_call
-from .exactly_once.call_journal import CallJournal, call_journal
 from .exactly_once.marks import exactly_once
-from .functions.mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
-from .functions.streaming import Stream, stream
 from .group.gathering import _all_gather, _all_gather_async, _barrier, _barrier_async, _wait_all
 from .group.membership import (
     leave_requested,
@@ -33,13 +27,8 @@ from .group.membership import (
     wait_for_workers_async,
 )
 from .links.worker_info import WorkerInfo
-from .meshes.mesh import Mesh, mesh
-from .meshes.reference_mesh import ReferenceMesh
-from .meshes.scattering import scattered, sharded
-from .meshes.value_mesh import ValueMesh
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
 from .retries.marks import idempotent
-from .retries.policy import RetryPolicy
 from .security.tls import TlsFiles
 
 if TYPE_CHECKING:
@@ -47,14 +36,39 @@ if TYPE_CHECKING:
     from ..profiler_dist import _server_process_global_profile
     from ..rref import RRef, remote, value
     from .buffers.buffer import Buffer
+    from .debugging.hooks import set_trace
+    from .exactly_once.call_journal import CallJournal, call_journal
     from .exporting.prometheus import metrics, serve_metrics
     from .exporting.tracing import trace_calls
+    from .functions.mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
+    from .functions.streaming import Stream, stream
+    from .meshes.mesh import Mesh, mesh
+    from .meshes.reference_mesh import ReferenceMesh
+    from .meshes.scattering import scattered, sharded
+    from .meshes.value_mesh import ValueMesh
+    from .observing.asking import observe, why
+    from .retries.policy import RetryPolicy
 else:
     _LATER = {
         "Buffer": ".buffers.buffer",
+        "CallJournal": ".exactly_once.call_journal",
+        "Mesh": ".meshes.mesh",
+        "ReferenceMesh": ".meshes.reference_mesh",
+        "RetryPolicy": ".retries.policy",
+        "Stream": ".functions.streaming",
+        "ValueMesh": ".meshes.value_mesh",
+        "call_journal": ".exactly_once.call_journal",
+        "map": ".functions.mapping",
+        "mesh": ".meshes.mesh",
         "metrics": ".exporting.prometheus",
+        "observe": ".observing.asking",
+        "scattered": ".meshes.scattering",
         "serve_metrics": ".exporting.prometheus",
+        "set_trace": ".debugging.hooks",
+        "sharded": ".meshes.scattering",
+        "stream": ".functions.streaming",
         "trace_calls": ".exporting.tracing",
+        "why": ".observing.asking",
     }
     __getattr__ = late_imports(__name__, _LATER)  # the package's root adds others
 

@@ -22,6 +22,7 @@ from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .calls.caller import Caller
 from .calls.codec import Codec
+from .calls.late_parts import LateParts
 from .calls.questions import Questions
 from .calls.serving import Server
 from .calls.waits import CallWaits
@@ -151,6 +152,7 @@ class Agent:
         self.questions = Questions(self.caller, timers)
         self.server = Server(state, peers, self.control, self.codec, timers, threads)
         receiver = Receiver(peers, self.codec, self.caller, self.server, self.control, relay, self.losses)
+        self.late = LateParts(self.server, self.control)
         self.waits = CallWaits(peers, self.caller, self.questions, self.server, threads)
         self.sessions.received = receiver.received
         self.sessions.under_way = (self.caller.table.calls, self.server.waiting)
@@ -280,12 +282,16 @@ class Agent:
         self._parts[type(part)] = part
 
     def part(self, kind: type[T]) -> T:
-        """Return the part of that type.
+        """Return the part of that type, made now if it is a late one.
 
         Raises:
             KeyError: this agent has none.
         """
-        part = self._parts[kind]
+        try:
+            part = self._parts[kind]
+        except KeyError:
+            self.late.ready(kind.__name__)
+            part = self._parts[kind]
         assert isinstance(part, kind)
         return part
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..core.futures import Future, in_thread
 from .current import current_agent
-from .debugging.debugger import Debugger
-from .exactly_once.call_journal import call_once
 from .functions.calling import EXACTLY_ONCE_MARK, Later, call_peer
 from .group.gathering import collected
 from .group.shutdown import shut_down
-from .links.worker_info import WorkerInfo
-from .observing.observer import Observer, check_parts
-from .observing.records import ALL_PARTS
 from .options import UNSET_RPC_TIMEOUT, check_timeout
-from .retries.retrying import call_with_retries
 
 if TYPE_CHECKING:
     from .agent import Agent
-    from .links.peer import Peer
-    from .observing.explanation import Explanation
-    from .observing.records import Observation
+    from .links.worker_info import WorkerInfo
     from .retries.policy import RetryPolicy
 
 T = TypeVar("T")
@@ -108,10 +99,8 @@ def rpc_async(
     The future raises what ``func`` raised (the callee's traceback is its cause), ``RpcTimeoutError`` or ``WorkerLostError``.
     """
     agent = current_agent()
-    if retry is not None:
-        future = call_with_retries(agent, to, func, args, kwargs, timeout, retry, "rpc_async")
-    elif getattr(func, EXACTLY_ONCE_MARK, False):
-        future = call_once(agent, to, func, args, kwargs, timeout, "rpc_async")
+    if retry is not None or getattr(func, EXACTLY_ONCE_MARK, False):
+        future = _call_surely(agent, to, func, args, kwargs, timeout, retry, "rpc_async")
     else:
         future = call_peer(agent, agent.peers.find(to), func, args, kwargs, timeout, "rpc_async")
     if (futures := collected.get()) is not None:
@@ -158,11 +147,22 @@ def rpc_sync(
         to, func, args, kwargs, timeout, retry: as for ``rpc_async``.
     """
     agent = current_agent()
-    if retry is not None:
-        return call_with_retries(agent, to, func, args, kwargs, timeout, retry, "rpc_sync").wait()
-    if getattr(func, EXACTLY_ONCE_MARK, False):
-        return call_once(agent, to, func, args, kwargs, timeout, "rpc_sync").wait()
+    if retry is not None or getattr(func, EXACTLY_ONCE_MARK, False):
+        return _call_surely(agent, to, func, args, kwargs, timeout, retry, "rpc_sync").wait()
     return call_peer(agent, agent.peers.find(to), func, args, kwargs, timeout, "rpc_sync").wait()
+
+
+def _call_surely(
+    agent: Agent, to: Any, func: Any, args: Any, kwargs: Any, timeout: float, retry: RetryPolicy | None, api: str
+) -> Future[Any]:
+    """Call a function once, also if workers are lost, or again after a loss. Few programs do: they import it then."""
+    if retry is not None:
+        from .retries.retrying import call_with_retries
+
+        return call_with_retries(agent, to, func, args, kwargs, timeout, retry, api)
+    from .exactly_once.call_journal import call_once
+
+    return call_once(agent, to, func, args, kwargs, timeout, api)
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
@@ -200,90 +200,6 @@ def _set_rpc_timeout(seconds: float) -> None:
         ValueError: ``seconds`` is negative, or no number.
     """
     current_agent().rpc_timeout = check_timeout("the timeout", seconds)
-
-
-def observe(
-    workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo] | None = None,
-    timeout: float = 2.0,
-    parts: str | Iterable[str] | None = None,
-) -> list[Observation]:
-    """Return what workers do: calls, requests, references, contexts, links, threads with their stacks, memory.
-
-    A worker answers also while all its threads for functions are busy, or its main thread waits. One that does not answer, as
-    it is stopped or lost, is shown with ``error``, and with what the others know of it.
-
-    Args:
-        workers: a worker (name, rank or ``WorkerInfo``), or some; all that have not left, and this one, by default.
-        timeout: seconds that a worker has to answer, above 0.
-        parts: names of the lists that are wanted, of ``Observation``: "calls", "requests", "owned", "held", "contexts",
-            "links", "threads", "gatherings", "logged", "loops"; all by default. With none, which is the cheapest look, there
-            are numbers only. Stacks and references take most of the time.
-
-    Raises:
-        UnknownWorkerError: there is no such worker.
-        ArgumentKindError: ``workers`` names none.
-        ValueError: the time-out is not above 0, or an observation has no such list.
-
-    Example:
-        >>> from telegrad import rpc
-        >>> from telegrad.testing import in_process_cluster
-        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
-        ...     (seen,) = rpc.observe("server")
-        ...     print(seen.worker, seen.calls, [link.state for link in seen.links])
-        server [] ['dialed by the other worker']
-    """
-    agent = current_agent()
-    if check_timeout("timeout=", timeout) == 0:
-        raise ValueError("timeout=0 leaves no time to answer; give the seconds that a worker has")
-    wanted = ALL_PARTS if parts is None else check_parts(parts)
-    chosen = [agent.peers.find(info) for info in agent.peers.live()] if workers is None else _chosen(agent, workers)
-    return agent.part(Observer).observe(chosen, timeout, wanted)
-
-
-def _chosen(agent: Agent, workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo]) -> list[Peer]:
-    some = isinstance(workers, Iterable) and not isinstance(workers, (str, WorkerInfo))
-    return [agent.peers.find(each) for each in cast("list[Any]", workers if some else [workers])]
-
-
-def why(
-    workers: str | int | WorkerInfo | Iterable[str | int | WorkerInfo] | None = None, timeout: float = 2.0
-) -> Explanation:
-    """Return why the job waits: deadlocks, and what calls, threads and workers wait for in the end. ``print`` shows it.
-
-    It observes all workers (``observe``), and joins their waits to one graph.
-
-    Args:
-        workers: tell only what concerns a worker, or some, or keeps them waiting; all by default.
-        timeout: seconds that a worker has to answer, above 0.
-
-    Raises:
-        UnknownWorkerError: there is no such worker.
-        ValueError: the time-out is not above 0.
-
-    Example:
-        >>> import threading
-        >>> from telegrad import rpc
-        >>> from telegrad.testing import in_process_cluster
-        >>> with in_process_cluster("server", "trainer") as (server, trainer), trainer.use():
-        ...     print(rpc.why())
-        nothing waits: no call is under way, and no thread waits for a worker
-    """
-    from .observing.causes import explain  # here: each worker would import it, and few programs ask
-
-    about = [] if workers is None else [peer.info.name for peer in _chosen(current_agent(), workers)]
-    return explain(observe(timeout=timeout), about)
-
-
-def set_trace() -> None:
-    """Hold this thread here, until ``telegrad debug`` lets it go on: a prompt of pdb, typed into from any terminal of the user.
-
-    ``breakpoint()`` does the same in a worker whose standard input is no terminal. While a thread of the job is held, no call,
-    wait or barrier of any worker times out. A thread to which no process talks for an hour goes on.
-
-    Raises:
-        RpcError: this process is no worker.
-    """
-    current_agent().part(Debugger).set_trace(sys._getframe(1))
 
 
 def debug_info() -> dict[str, Any]:

@@ -1,9 +1,13 @@
 """Interface for extensions of the agent: lanes, interceptors, request methods, control topics, and ways to make agents."""
 
+from typing import TYPE_CHECKING
+
+from ..core.late_imports import late_imports
 from .agent import Agent as Agent
 from .backend_registry import BackendType as BackendType
 from .backend_registry import find_backend as find_backend
 from .backend_registry import init_backend as init_backend
+from .calls.late_parts import LateInterceptor as LateInterceptor
 from .calls.remote_warnings import RemoteWarnings as RemoteWarnings
 from .calls.remote_warnings import collect_warnings as collect_warnings
 from .calls.serving import ServerCall as ServerCall
@@ -11,12 +15,9 @@ from .calls.serving import check_future as check_future
 from .current import current_agent as current_agent
 from .current import open_agents as open_agents
 from .current import rpc_agents as rpc_agents
-from .debugging.debugger import Debugger as Debugger
+from .debugging.hooks import debugger_of as debugger_of
 from .debugging.hooks import install_debugger as install_debugger
-from .debugging.ide import IdeSessions as IdeSessions
-from .debugging.sampler import Sampler as Sampler
 from .device_maps import device_name as device_name
-from .exactly_once.call_journal import CallJournal as CallJournal
 from .functions.calling import Later as Later
 from .functions.calling import call_function as call_function
 from .functions.calling import event_name as event_name
@@ -27,13 +28,8 @@ from .functions.calling import open_request as open_request
 from .functions.calling import request_body as request_body
 from .functions.calling import resolve_timeout as resolve_timeout
 from .functions.calling import serve_calls as serve_calls
-from .functions.producing import Producers as Producers
-from .functions.streaming import STREAM_AHEAD as STREAM_AHEAD
-from .functions.streaming import Stream as Stream
-from .functions.streaming import open_stream as open_stream
 from .group.dynamic_group import DynamicGroup as DynamicGroup
 from .group.gathering import Gathering as Gathering
-from .group.logged_group import LoggedGroup as LoggedGroup
 from .group.membership import MembershipEvents as MembershipEvents
 from .group.shutdown import Shutdown as Shutdown
 from .group.shutdown import shut_down as shut_down
@@ -59,25 +55,9 @@ from .links.worker_info import WorkerInfo as WorkerInfo
 from .links.worker_info import check_name as check_name
 from .links.worker_records import WorkerRecords as WorkerRecords
 from .losses.expulsion import record_expulsion as record_expulsion
-from .meshes.mesh_calls import MeshCalls as MeshCalls
 from .observing.command_socket import CommandSocket as CommandSocket
-from .observing.completions import ids_of_waits as ids_of_waits
-from .observing.completions import keys_of_requests as keys_of_requests
-from .observing.gather import UpperLayers as UpperLayers
-from .observing.gather import observe_worker as observe_worker
-from .observing.observer import Observer as Observer
-from .observing.records import MOST_CHARACTERS as MOST_CHARACTERS
-from .observing.records import MOST_ROWS as MOST_ROWS
-from .observing.records import ObservedContext as ObservedContext
-from .observing.records import ObservedEdge as ObservedEdge
-from .observing.records import ObservedFrame as ObservedFrame
-from .observing.records import ObservedNodes as ObservedNodes
-from .observing.records import ObservedPass as ObservedPass
-from .observing.records import ObservedReference as ObservedReference
-from .observing.records import ObservedReferences as ObservedReferences
-from .observing.records import ObservedWait as ObservedWait
-from .observing.thread_waits import frames_of as frames_of
-from .observing.thread_waits import place_of_frames as place_of_frames
+from .observing.wait_hooks import watch_waits as watch_waits
+from .options import STREAM_AHEAD as STREAM_AHEAD
 from .options import UNSET_RPC_TIMEOUT as UNSET_RPC_TIMEOUT
 from .options import GrpcRpcBackendOptions as GrpcRpcBackendOptions
 from .options import RpcBackendOptions as RpcBackendOptions
@@ -110,4 +90,70 @@ from .wire.messages import Incoming as Incoming
 from .wire.messages import Interceptor as Interceptor
 from .wire.messages import Method as Method
 from .wire.messages import Outgoing as Outgoing
+from .wire.messages import Topic as Topic
 from .wire.promises import Promise as Promise
+
+if TYPE_CHECKING:
+    from .debugging.debugger import Debugger as Debugger
+    from .debugging.ide import IdeSessions as IdeSessions
+    from .debugging.sampler import Sampler as Sampler
+    from .exactly_once.applying import Applying as Applying
+    from .exactly_once.call_journal import CallJournal as CallJournal
+    from .exactly_once.sending import StreamSender as StreamSender
+    from .functions.producing import Producers as Producers
+    from .functions.streaming import Stream as Stream
+    from .functions.streaming import open_stream as open_stream
+    from .group.logged_group import LoggedGroup as LoggedGroup
+    from .meshes.mesh_calls import MeshCalls as MeshCalls
+    from .observing.completions import ids_of_waits as ids_of_waits
+    from .observing.completions import keys_of_requests as keys_of_requests
+    from .observing.gather import UpperLayers as UpperLayers
+    from .observing.gather import observe_worker as observe_worker
+    from .observing.observer import Observer as Observer
+    from .observing.records import MOST_CHARACTERS as MOST_CHARACTERS
+    from .observing.records import MOST_ROWS as MOST_ROWS
+    from .observing.records import ObservedContext as ObservedContext
+    from .observing.records import ObservedEdge as ObservedEdge
+    from .observing.records import ObservedFrame as ObservedFrame
+    from .observing.records import ObservedNodes as ObservedNodes
+    from .observing.records import ObservedPass as ObservedPass
+    from .observing.records import ObservedReference as ObservedReference
+    from .observing.records import ObservedReferences as ObservedReferences
+    from .observing.records import ObservedWait as ObservedWait
+    from .observing.thread_waits import frames_of as frames_of
+    from .observing.thread_waits import place_of_frames as place_of_frames
+else:  # most workers do without
+    __getattr__ = late_imports(
+        __name__,
+        {
+            "Debugger": "..debugging.debugger",
+            "IdeSessions": "..debugging.ide",
+            "Sampler": "..debugging.sampler",
+            "Applying": "..exactly_once.applying",
+            "CallJournal": "..exactly_once.call_journal",
+            "StreamSender": "..exactly_once.sending",
+            "Producers": "..functions.producing",
+            **dict.fromkeys(("Stream", "open_stream"), "..functions.streaming"),
+            "LoggedGroup": "..group.logged_group",
+            "MeshCalls": "..meshes.mesh_calls",
+            **dict.fromkeys(("ids_of_waits", "keys_of_requests"), "..observing.completions"),
+            **dict.fromkeys(("UpperLayers", "observe_worker"), "..observing.gather"),
+            "Observer": "..observing.observer",
+            **dict.fromkeys(
+                (
+                    "MOST_CHARACTERS",
+                    "MOST_ROWS",
+                    "ObservedContext",
+                    "ObservedEdge",
+                    "ObservedFrame",
+                    "ObservedNodes",
+                    "ObservedPass",
+                    "ObservedReference",
+                    "ObservedReferences",
+                    "ObservedWait",
+                ),
+                "..observing.records",
+            ),
+            **dict.fromkeys(("frames_of", "place_of_frames"), "..observing.thread_waits"),
+        },
+    )

@@ -8,30 +8,33 @@ put the fork into ``dropped``. The agent's I/O loop then drops it, together with
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, copy_outcome, free, run_callbacks
-from ..rpc.extend import Agent, Batch, ObservedReferences, Peer, Session
+from ..rpc.extend import Agent, Batch, Peer, Session
 from . import protocol as p
 from .forks import Fork
 from .ids import RRefId, WorkerKey
 from .leaks import LeakReport
-from .numbers import ReferenceMethod, ReferenceTopic
-from .observing import observe_held, observe_owned
+from .numbers import ReferenceTopic
 from .owner_table import Owned
 from .ownership import Ownership
-from .places import CreationPlaces
 from .plain import frees_quietly
-from .transfers import created_by, session_of
+from .transfers import session_of
+
+if TYPE_CHECKING:
+    from .places import CreationPlaces
 
 logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
 # Number of the extra in which a message's references travel, and of the note about them at the sender.
 REFERENCE_EXTRA = 1
+PLACES_VARIABLE = "TELEGRAD_RREF_PLACES"
 
 
 class RRefContext:
@@ -57,7 +60,7 @@ class RRefContext:
         self.me = WorkerKey(agent.number, agent.record.incarnation)
         self.ownership = Ownership(self.me, self._name_of)
         self.dropped: Batch[Fork] = agent.timers.together(self._drop)
-        self.places = CreationPlaces(self._known) if records_places else None
+        self.places = self._new_places() if records_places else None
         self._lock = threading.Lock()
         self._ignore_leaks = ignore_leaks
         self._leaks = LeakReport()
@@ -68,6 +71,11 @@ class RRefContext:
         agent.on_close.append(self._on_close)
         agent.debug_sections["references"] = self._counts
         agent.debug_counts.append(self._pytorch_counts)
+
+    def _new_places(self) -> CreationPlaces:
+        from .places import CreationPlaces  # here: few programs want them
+
+        return CreationPlaces(self._known)
 
     def key(self, number: int) -> WorkerKey:
         """Return the key of the worker of that number."""
@@ -170,7 +178,7 @@ class RRefContext:
                 if not fork.created_here:  # else the end of its creating call settles it
                     self._settle(fork)
             case p.ForkFailed(fork, reason, lost):
-                self._fail(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self._worker(lost)))
+                self._fail(fork, RpcError(reason) if lost is None else WorkerLostError(reason, self.worker(lost)))
             case p.NeverCreated(rref_id, future) | p.NeverMade(rref_id, future):
                 if future is not None:
                     self._complete(future, self._not_created(rref_id))
@@ -238,31 +246,14 @@ class RRefContext:
         if not self._ignore_leaks and (text := self._leaks.text(self.agent.name)):
             logger.warning("%s", text)
 
-    def observe(self, rows: bool = True) -> tuple[ObservedReferences, ObservedReferences]:
-        """Return the references that this worker owns, and those of other owners that it holds.
-
-        Args:
-            rows: if False, only how many it owns.
-        """
-        if not rows:
-            return ObservedReferences([], len(self.ownership.owned)), ObservedReferences([], 0)
+    def records(self) -> tuple[dict[RRefId, Owned], list[Fork]]:
+        """Return the references that this worker owns, and the forks that it holds, as they are now."""
         with self._lock:
-            owned, forks = self.ownership.owned.by_id(), list(self.ownership.forks.values())
-        place = self.places.get if self.places is not None else _nowhere
-        return (
-            observe_owned(owned, self.agent.name, self._worker, self._makers(), place),
-            observe_held(forks, self.me, self._worker, place),
-        )
+            return self.ownership.owned.by_id(), list(self.ownership.forks.values())
 
     def _known(self) -> set[RRefId]:
-        with self._lock:
-            return {*self.ownership.owned.by_id(), *(fork.rref_id for fork in self.ownership.forks.values())}
-
-    def _makers(self) -> dict[RRefId, list[int]]:
-        """Return, by reference, caller's number and id of the request that makes its value here."""
-        serving = list(self.agent.server.serving.values())
-        makers = [call for call in serving if call.method == ReferenceMethod.CREATE and REFERENCE_EXTRA in call.extras]
-        return {created_by(call.extras[REFERENCE_EXTRA]): list(call.key) for call in makers}
+        owned, forks = self.records()
+        return {*owned, *(fork.rref_id for fork in forks)}
 
     def _counts(self) -> dict[str, int]:
         self.agent.timers.run_waiting()
@@ -270,8 +261,8 @@ class RRefContext:
             return self.ownership.counts()
 
     def _pytorch_counts(self) -> dict[str, int]:
-        with self._lock:
-            owned, forks = self.ownership.owned.records(), list(self.ownership.forks.values())
+        records, forks = self.records()
+        owned = list(records.values())
         # As in PyTorch: a value counts from the moment when another worker may know of it, or waits for it to be made.
         shared = [record for record in owned if _forks_elsewhere(record, self.me) or not record.made]
         pending = [fork for fork in forks if fork.owner != self.me and not fork.settled.done()]
@@ -282,19 +273,21 @@ class RRefContext:
             "num_pending_futures": sum(record.value is not None and not record.value.done() for record in owned),
         }
 
-    def _worker(self, key: WorkerKey) -> str:
+    def worker(self, key: WorkerKey) -> str:
+        """Return the name of a worker."""
         return self.agent.peers.at(key.number).info.name
 
     def _name_of(self, key: WorkerKey) -> str:
-        return f"worker {self._worker(key)!r}"
-
-
-def _nowhere(rref_id: RRefId) -> None:
-    return None
+        return f"worker {self.worker(key)!r}"
 
 
 def _forks_elsewhere(record: Owned, me: WorkerKey) -> int:
     return sum(holder != me for holder, _ in record.forks.values())
+
+
+def places_wanted(option: bool | None) -> bool:
+    """Return whether places are to be recorded: as the option says, or if it is None, the environment."""
+    return os.environ.get(PLACES_VARIABLE) == "1" if option is None else option
 
 
 def key_of(peer: Peer) -> WorkerKey:

@@ -1,12 +1,20 @@
 """Interface for composition roots: the parts with which an agent has references."""
 
+from typing import TYPE_CHECKING
+
+from ..core.late_imports import late_imports
+from .context import PLACES_VARIABLE as PLACES_VARIABLE
 from .context import RRefContext as RRefContext
+from .context import places_wanted as places_wanted
 from .methods import serve_methods as serve_methods
-from .places import PLACES_VARIABLE as PLACES_VARIABLE
-from .places import places_wanted as places_wanted
 from .promises import PromiseInterceptor as PromiseInterceptor
 from .requests import ReferenceInterceptor as ReferenceInterceptor
 from .requests import serve_references as serve_references
 from .rref import owner_of as owner_of
 from .rref import proxy_of_outcome as proxy_of_outcome
 from .value_of import ValueOf as ValueOf
+
+if TYPE_CHECKING:
+    from .observing import observe_references as observe_references
+else:
+    __getattr__ = late_imports(__name__, {"observe_references": "..observing"})

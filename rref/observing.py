@@ -13,14 +13,53 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.futures import direct_dependents
-from ..rpc.extend import MOST_ROWS, ObservedFrame, ObservedReference, ObservedReferences, ids_of_waits, keys_of_requests
+from ..rpc.extend import (
+    MOST_ROWS,
+    Agent,
+    ObservedFrame,
+    ObservedReference,
+    ObservedReferences,
+    ids_of_waits,
+    keys_of_requests,
+)
+from .context import REFERENCE_EXTRA, RRefContext
 from .forks import Fork
 from .ids import RRefId, WorkerKey
+from .numbers import ReferenceMethod
 from .owner_table import Owned
+from .transfers import created_by
 
 BUILT_IN = (int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set, frozenset, type(None))
 Names = Callable[[WorkerKey], str]
 Place = Callable[[RRefId], ObservedFrame | None]
+
+
+def observe_references(context: RRefContext, rows: bool = True) -> tuple[ObservedReferences, ObservedReferences]:
+    """Return the references that a worker owns, and those of other owners that it holds.
+
+    Args:
+        context: the worker's.
+        rows: if False, only how many it owns.
+    """
+    owned, forks = context.records()
+    if not rows:
+        return ObservedReferences([], len(owned)), ObservedReferences([], 0)
+    place = context.places.get if context.places is not None else _nowhere
+    return (
+        observe_owned(owned, context.agent.name, context.worker, _makers(context.agent), place),
+        observe_held(forks, context.me, context.worker, place),
+    )
+
+
+def _nowhere(rref_id: RRefId) -> None:
+    return None
+
+
+def _makers(agent: Agent) -> dict[RRefId, list[int]]:
+    """Return, by reference, caller's number and id of the request that makes its value here."""
+    serving = list(agent.server.serving.values())
+    makers = [call for call in serving if call.method == ReferenceMethod.CREATE and REFERENCE_EXTRA in call.extras]
+    return {created_by(call.extras[REFERENCE_EXTRA]): list(call.key) for call in makers}
 
 
 def observe_owned(

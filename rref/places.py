@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
-from ..rpc.extend import ObservedFrame, frames_of, place_of_frames
 from .ids import RRefId
 
-PLACES_VARIABLE = "TELEGRAD_RREF_PLACES"
+if TYPE_CHECKING:
+    from ..rpc.extend import ObservedFrame
+
 FIRST_SWEEP = 1000  # places; the next sweep comes when twice as many are left
 
 
@@ -27,6 +28,8 @@ class CreationPlaces:
 
     def note(self, rref_id: RRefId) -> None:
         """Note the innermost line of the program that runs in this thread as the place of a new reference."""
+        from ..rpc.extend import frames_of, place_of_frames  # here: few programs want places
+
         place = place_of_frames(frames_of(sys._getframe(1)))
         if place is None:
             return
@@ -39,8 +42,3 @@ class CreationPlaces:
     def get(self, rref_id: RRefId) -> ObservedFrame | None:
         """Return the place where a reference was made; None if another worker made it."""
         return self._places.get(rref_id)
-
-
-def places_wanted(option: bool | None) -> bool:
-    """Return whether places are to be recorded: as the option says, or if it is None, the environment."""
-    return os.environ.get(PLACES_VARIABLE) == "1" if option is None else option

@@ -13,11 +13,9 @@ from ..rpc.extend import (
     UNSET_RPC_TIMEOUT,
     Later,
     Peer,
-    Stream,
     WorkerInfo,
     call_function,
     current_agent,
-    open_stream,
     resolve_timeout,
 )
 from .context import RRefContext
@@ -29,6 +27,8 @@ from .values import Fetching, create, fetch, own_value, text_of, type_of_value, 
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
+
+    from ..rpc.extend import Stream
 
     T = TypeVar("T", default=Any)  # a plain RRef is a reference to any value
 else:
@@ -254,6 +254,8 @@ class RRef(Generic[T]):
         return MethodOf(ValueOf(self), name, str(self))
 
     def _stream(self, method: Any, args: Any, kwargs: Any, timeout: float, ahead: int) -> Stream[Any]:
+        from ..rpc.extend import open_stream  # here: few programs stream
+
         agent = self._context.agent
         return open_stream(agent, agent.peers.at(self._fork.owner.number), method, args, kwargs, timeout, ahead)
 

@@ -374,10 +374,5 @@ class ElasticMembers:
         return CollectiveError(f"worker {self._agent.name!r} has stopped before it could send its state")
 
 
-def serve_elastic(agent: Agent) -> None:
-    """Let an agent take part in elastic trainings."""
-    agent.add_part(ElasticTrainings(agent))
-
-
 def _label(body: Any) -> list[tuple[str, Any]]:
     return [("the report", body)]

@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ..late_imports import late_imports
-from . import forward_ad, functional, graph
+from . import forward_ad
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from .checkpointing import checkpoint, checkpoint_sequential
 from .edges import attach, gradient_edge
 from .engine import GraphTask
 from .forward import push_forward
@@ -19,16 +18,24 @@ from .grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from .gradient_check import GradcheckError, gradcheck, gradgradcheck
 from .gradients import backward, grad
 from .node import Edge, Node
 from .reached import reached
 from .variable import Variable
 
 if TYPE_CHECKING:
-    from . import profiler
+    from . import functional, graph, profiler
+    from .checkpointing import checkpoint, checkpoint_sequential
+    from .gradient_check import GradcheckError, gradcheck, gradgradcheck
 else:
-    __getattr__ = late_imports(__name__, {"profiler": ".profiler"})  # it imports futures and asyncio
+    __getattr__ = late_imports(
+        __name__,
+        {
+            **{module: f".{module}" for module in ("functional", "graph", "profiler")},
+            **dict.fromkeys(("checkpoint", "checkpoint_sequential"), ".checkpointing"),
+            **dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), ".gradient_check"),
+        },
+    )
 
 __all__ = [
     "Edge",

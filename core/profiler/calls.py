@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..futures import Future
-from .events import FunctionEvent
-from .recorder import profile
 from .scope import profiles
+
+if TYPE_CHECKING:
+    from .events import FunctionEvent
+    from .recorder import profile
 
 T = TypeVar("T")
 

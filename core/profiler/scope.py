@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .events import FunctionEvent
+if TYPE_CHECKING:
+    from .events import FunctionEvent
 
 # Context variables, not stacks of threads: many coroutines share a thread, and a callback continues what began in another.
 profiles: ContextVar[tuple[Any, ...]] = ContextVar("telegrad_profiles", default=())

@@ -90,7 +90,7 @@ def _check_new(log: ProgramLog, name: str) -> None:
         _serve_launcher(log)
     if not _warned and not log.has_room():
         _warned = True
-        warnings.warn(TOO_MANY.format(name=name, most=MOST_NAMES), RuntimeWarning, stacklevel=4)
+        warnings.warn(TOO_MANY.format(name=name, most=MOST_NAMES), RuntimeWarning, stacklevel=5)
 
 
 def _serve_launcher(log: ProgramLog) -> None:

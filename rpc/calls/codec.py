@@ -74,6 +74,11 @@ class Codec:
         self.interceptors = interceptors
         self._set_hooks()
 
+    def replace(self, interceptor: Interceptor) -> None:
+        """Put an interceptor in the place of the one with its number."""
+        number = interceptor.number
+        self.intercept(*(interceptor if each.number == number else each for each in self.interceptors))
+
     def _set_hooks(self) -> None:
         # Hot: hooks that an interceptor does not override are not called.
         self._sending = [each for each in self.interceptors if type(each).sending is not Interceptor.sending]

@@ -387,11 +387,29 @@ class Server:
         """
         if quick:
             early = ServerCall.run
+        self.handlers[method] = handler
+        self._early.pop(method, None)
         if early is not None:
             self._early[method] = early
-        self.handlers[method] = handler
         if refused is not None:
             self.refused[method] = refused
+
+    def serve_late(self, method: int, ready: Callable[[], object]) -> None:
+        """Call ``ready``, which calls ``serve`` for the method, when the first of its requests arrives; any thread.
+
+        If it raises, so does the request.
+        """
+
+        def first(call: ServerCall) -> None:
+            attempt(ready)
+            early = self._early.get(method, self.resume)
+            (early if early is not first else self.resume)(call)
+
+        def late(call: ServerCall) -> None:  # it could not be made, or its first request waited for values
+            ready()
+            self.handlers[method](call)
+
+        self.serve(method, late, early=first)
 
     def accept(self, call: ServerCall, peer: Peer) -> None:
         """Take a request that arrived. Runs in a reader's thread.

@@ -7,10 +7,11 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .debugger import Debugger
+from ..current import current_agent
 
 if TYPE_CHECKING:
     from ..agent import Agent
+    from .debugger import Debugger
 
 POST_MORTEM_VARIABLE = "TELEGRAD_POST_MORTEM"  # "1": hold the first thread of the job that an exception ends
 
@@ -21,11 +22,10 @@ def install_debugger(agent: Agent) -> None:
     A program's own hook stays, as does ``PYTHONBREAKPOINT``; where standard input is a terminal, pdb uses that.
     With ``TELEGRAD_POST_MORTEM=1`` a thread is held too where an exception that nothing catches was raised.
     """
-    debugger = agent.part(Debugger)
     if sys.breakpointhook is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ and not _at_terminal():
 
         def hold_caller(*args: Any, **kwargs: Any) -> None:
-            debugger.set_trace(sys._getframe(1))
+            debugger_of(agent).set_trace(sys._getframe(1))
 
         sys.breakpointhook = hold_caller
         agent.on_close.append(lambda: _restore(hold_caller))
@@ -33,9 +33,28 @@ def install_debugger(agent: Agent) -> None:
         hold_failures(agent)
 
 
+def debugger_of(agent: Agent) -> Debugger:
+    """Return the agent's debugger, made now if no program has asked for it yet."""
+    from .debugger import Debugger
+
+    return agent.part(Debugger)
+
+
+def set_trace() -> None:
+    """Hold this thread here, until ``telegrad debug`` lets it go on: a prompt of pdb, typed into from any terminal of the user.
+
+    ``breakpoint()`` does the same in a worker whose standard input is no terminal. While a thread of the job is held, no call,
+    wait or barrier of any worker times out. A thread to which no process talks for an hour goes on.
+
+    Raises:
+        RpcError: this process is no worker.
+    """
+    debugger_of(current_agent()).set_trace(sys._getframe(1))
+
+
 def hold_failures(agent: Agent) -> None:
     """Hold the first thread of the job that an exception ends: of a function that serves a call, or of the program itself."""
-    debugger = agent.part(Debugger)
+    debugger = debugger_of(agent)
     agent.server.failed = debugger.hold_first
     of_program, of_threads = sys.excepthook, threading.excepthook
 

@@ -36,10 +36,8 @@ class CallJournal:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._applying = Applying(agent)
-        self._sending = StreamSender(agent)
-        agent.add_part(self._applying)
-        agent.add_part(self._sending)
+        self._applying = agent.part(Applying)
+        self._sending = agent.part(StreamSender)
 
     # -- the callee
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..api import observe
 from ..current import current_agent
 from ..links.worker_info import WorkerInfo
+from ..observing.asking import observe
 from ..observing.records import Observation
 from ..options import check_timeout
 

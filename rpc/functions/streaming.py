@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ...core.extend import profiles, record_call
 from ...core.futures import Future
 from ..current import current_agent
-from ..options import UNSET_RPC_TIMEOUT
+from ..options import STREAM_AHEAD, UNSET_RPC_TIMEOUT
 from ..wire.control import encode_ids
 from ..wire.messages import Method, Topic
 from ..wire.payload import no_labels
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..wire.payload import Labels
 
 T = TypeVar("T")
-STREAM_AHEAD = 8
 
 
 class Pulls:

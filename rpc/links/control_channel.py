@@ -56,6 +56,15 @@ class ControlChannel:
         """Deliver messages of ``topic`` to ``handler(peer, payload)``, in a reader's thread: quick, no user code."""
         self._handlers[topic] = handler
 
+    def on_late(self, topic: int, ready: Callable[[], object]) -> None:
+        """Call ``ready``, which calls ``on`` for the topic, when the first of its messages is delivered."""
+
+        def first(peer: Peer, payload: bytes) -> None:
+            ready()
+            self._handlers[topic](peer, payload)
+
+        self.on(topic, first)
+
     def post(self, peer: Peer, topic: int, payload: bytes) -> None:
         """Send a message to ``peer``; it arrives exactly once, unless the peer is lost.
 

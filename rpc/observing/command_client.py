@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-from .command_messages import MOST_REQUEST_BYTES
+MOST_REQUEST_BYTES = 1 << 20
 
 
 class CommandClient:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from ...core.job_records import FORMAT
 
-MOST_REQUEST_BYTES = 1 << 20
 MOST_TIMEOUT = 60.0
 SELF, OTHERS, DEBUG = "self", "others", "debug"
 

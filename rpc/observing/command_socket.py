@@ -13,40 +13,22 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
-from ...core.errors import SerializationError, TelegradError
-from ...core.job_records import FORMAT
 from ...core.processes import peer_process
 from ..threads.ioloop import acquire_loop, call_on_loop, release_loop
 from .command_client import CommandClient
-from .command_messages import (
-    DEBUG,
-    MOST_REQUEST_BYTES,
-    MOST_TIMEOUT,
-    OTHERS,
-    SELF,
-    CommandAnswer,
-    CommandMember,
-    CommandRequest,
-)
-from .json_records import decode_record, encode_record
-from .observer import Observer, check_parts
-from .records import ALL_PARTS, Observation
-from .stacks import observe_threads
 
 if TYPE_CHECKING:
     from ..agent import Agent
+    from .command_answers import CommandAnswers
+    from .command_messages import CommandRequest
 
 logger = logging.getLogger("telegrad.rpc")
 MOST_CLIENTS = 8
 MOST_WAITING = 16  # that connected and were not accepted yet
-MOST_QUICK_BYTES = 1 << 12  # of a request that is answered on the loop
-QUICK_PARTS = frozenset(("calls", "requests", "contexts", "links", "logged", "loops"))
-MOST_QUICK_CALLS = 100  # calls and requests under way
 ANSWER_SECONDS = 10.0  # for a client to take its answer
-JOINING = "it waits in init_rpc for the other workers"
 
 
 class CommandSocket:
@@ -60,12 +42,12 @@ class CommandSocket:
         OSError: the socket cannot be made there.
 
     Attributes:
-        debug: answers a request to a debugger; the layer above sets it when the worker has joined.
+        debug: answers a request to a debugger; the layer above sets it when the worker has joined, until then it is None.
     """
 
     def __init__(self, agent: Agent, place: str) -> None:
         self._agent = agent
-        self.debug: Callable[[CommandRequest], str] = _not_joined
+        self.debug: Callable[[CommandRequest], str] | None = None
         self._clients: set[CommandClient] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -78,6 +60,12 @@ class CommandSocket:
             undo.pop_all()
         self._loop = acquire_loop().loop
         call_on_loop(self._loop, self._watch)
+
+    @cached_property
+    def _answers(self) -> CommandAnswers:
+        from .command_answers import CommandAnswers  # here: most workers are never asked
+
+        return CommandAnswers(self._agent, lambda: self.debug)
 
     def close(self) -> None:
         """Answer no more. Clients that are being answered are cut off."""
@@ -152,36 +140,15 @@ class CommandSocket:
     def _serve_next(self, client: CommandClient) -> None:
         """Answer the client's next request, if it has come: here, if that takes little time, else in a thread."""
         while (line := client.next_line()) is not None:
-            answer = self._quick_answer(line)
+            answer = self._answers.quick(line)
             sent = client.connection.send(answer) if answer else 0
             if not answer or sent < len(answer):
                 self._begin_thread(client, line, answer[sent:])
                 return
 
-    def _quick_answer(self, line: bytes) -> bytes:
-        if len(line) > MOST_QUICK_BYTES or not self._agent.sessions.known.done():
-            return b""
-        try:
-            request = decode_record(CommandRequest, line, MOST_QUICK_BYTES)
-            if request.ask != SELF or not self._is_quick(request.parts):
-                return b""
-            self._check(request)
-            return b"\n".join([encode_record(CommandAnswer("", 1)), *map(encode_record, self._observe(request)), b""])
-        except (SerializationError, ValueError):
-            return b""  # the thread refuses it
-        except Exception:
-            logger.exception("worker %r could not answer a command", self._agent.name)
-            return b""
-
-    def _is_quick(self, parts: list[str] | None) -> bool:
-        """Return whether the loop can tell these lists itself, without keeping its other work waiting."""
-        if parts is None or not QUICK_PARTS.issuperset(parts):
-            return False
-        return len(self._agent.caller.table) + len(self._agent.server.serving) <= MOST_QUICK_CALLS
-
     def _refuse(self, client: CommandClient, error: ValueError) -> None:
         with suppress(OSError):
-            client.connection.send(encode_record(_refusal(error)) + b"\n")
+            client.connection.send(self._answers.refusal(error))
         self._end(client)
 
     def _begin_thread(self, client: CommandClient, line: bytes, rest: bytes) -> None:
@@ -240,59 +207,11 @@ class CommandSocket:
 
     def _answer(self, connection: socket.socket, line: bytes) -> bool:
         """Answer a request; return False if it is refused."""
-        answers = self._answers(line)
-        for each in answers:
+        accepted, lines = self._answers.answer(line)
+        for each in lines:
             connection.settimeout(ANSWER_SECONDS)
-            connection.sendall(encode_record(each) + b"\n")
-        return not (isinstance(answers[0], CommandAnswer) and answers[0].error)
-
-    def _answers(self, line: bytes) -> list[CommandAnswer | Observation]:
-        try:
-            request = decode_record(CommandRequest, line, MOST_REQUEST_BYTES)
-            self._check(request)
-            if request.ask == DEBUG:
-                return [CommandAnswer(text=self.debug(request))]
-            found = self._observe(request)
-        except (SerializationError, ValueError, RecursionError) as error:
-            return [_refusal(error)]
-        except TelegradError as error:
-            return [CommandAnswer(str(error))]
-        return [CommandAnswer("", len(found), self._members()), *found]
-
-    def _check(self, request: CommandRequest) -> None:
-        if request.format != FORMAT:
-            raise ValueError(
-                f"it has format {request.format}, this worker knows {FORMAT}: use the same version of telegrad"
-            )
-        if request.ask not in (SELF, OTHERS, DEBUG) or not 0 < request.timeout <= MOST_TIMEOUT:
-            raise ValueError(f"it asks for {request.ask!r:.40} within {request.timeout} s")
-
-    def _observe(self, request: CommandRequest) -> list[Observation]:
-        parts = ALL_PARTS if request.parts is None else check_parts(request.parts)
-        if not self._agent.sessions.known.done():
-            name, rank = self._agent.name, self._agent.rank
-            threads = observe_threads(self._agent, {})
-            return [
-                Observation(name, rank, rank, JOINING, process_id=os.getpid(), threads=threads, process_state="joining")
-            ]
-        if request.ask == SELF:
-            return [self._agent.part(Observer).here(parts)]
-        peers = [self._agent.peers.find(name) for name in dict.fromkeys(request.workers)]  # each once
-        return self._agent.part(Observer).observe(peers, request.timeout, parts)
-
-    def _members(self) -> list[CommandMember]:
-        peers = self._agent.peers
-        gone = {peer.number for peer in peers.gone()}
-        infos = [(number, peers.info(number)) for number in peers.numbers() if number not in gone]
-        return [CommandMember(info.name, number, info.id) for number, info in infos]
-
-
-def _refusal(error: Exception) -> CommandAnswer:
-    return CommandAnswer(f"the request was refused: {error}")
-
-
-def _not_joined(request: CommandRequest) -> NoReturn:
-    raise ValueError(JOINING)
+            connection.sendall(each)
+        return accepted
 
 
 def _is_same_user(client: socket.socket) -> bool:

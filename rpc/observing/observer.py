@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentTypeError, RpcError
 from ...core.futures import Future, wait_for_outcomes
-from ..threads.pool import ThreadPool
 from ..wire.messages import Method
 from .json_records import decode_record, encode_record
 from .processes import ProcessLook, look_at_process, on_this_machine, state_between
@@ -42,12 +41,7 @@ class Observer:
         self._agent = agent
         self._look = look
         self._reasons: Reasons | None = None
-        agent.waits.place_of = _place_of
         agent.server.serve(Method.OBSERVE, self._answer, quick=True)
-        if isinstance(
-            agent.threads.functions, ThreadPool
-        ):  # else a simulator runs all on one thread, which must not wait
-            agent.caller.on_long_wait = self._tell_reason
 
     def observe(self, peers: Sequence[Peer], timeout: float, parts: AbstractSet[str] = ALL_PARTS) -> list[Observation]:
         """Return the observation of each worker; one that does not answer is shown with what the others know of it.
@@ -79,7 +73,8 @@ class Observer:
         """
         return self._look(parts)
 
-    def _tell_reason(self, names: Iterable[str]) -> None:
+    def tell_reason(self, names: Iterable[str]) -> None:
+        """Say in the log what the workers of these names wait for; a thread does it soon."""
         if self._reasons is None:
             from .reasons import Reasons  # here: most workers never wait for long
 
@@ -130,12 +125,6 @@ def check_parts(parts: str | Iterable[str]) -> frozenset[str]:
     if wrong := [each for each in wanted if each not in OBSERVED_PARTS]:
         raise ValueError(f"an observation has no list {wrong[0]!r:.60}; it has {', '.join(OBSERVED_PARTS)}")
     return frozenset(wanted)
-
-
-def _place_of(call: ServerCall) -> str:
-    from .stacks import place_of_call  # here: it stands above what this module needs
-
-    return place_of_call(call)
 
 
 def _parts_of(body: Any) -> frozenset[str]:

@@ -39,9 +39,6 @@ from ..lanes.addresses import (
 )
 from ..options import DEFAULT_INIT_TIMEOUT
 from ..security.handshake import SECRET_VARIABLE, Credentials
-from .entering import GroupRendezvous
-from .file import FileLog
-from .log import Log, join_in_log
 from .rendezvous import Rendezvous
 from .tcp import Admit, RendezvousHost, join
 
@@ -49,6 +46,7 @@ if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
     from ..lanes.lane import Lane
     from ..security.tls import TlsFiles
+    from .log import Log
 
 INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
 ETCD_PORT = 2379
@@ -117,6 +115,8 @@ class LogRendezvous(Rendezvous):
         return host and join_address(host, 0)
 
     def join(self, me: Credentials, world_size: int, timeout: float, keepalive: float) -> Iterable[WorkerRecord]:
+        from .log import join_in_log  # here, as for the logs below: most jobs come together over TCP
+
         return join_in_log(self._make(timeout), me, world_size, timeout, self._purpose)
 
 
@@ -224,6 +224,9 @@ def _check_numbers(rank: int, world_size: int) -> None:
 def _dynamic(rendezvous: Rendezvous, url: SplitResult, init_method: str, places: int) -> Rendezvous:
     """Return the rendezvous of a group in the same place, which workers join while the job runs."""
     if url.scheme == "file":  # the lines of a file stay as long as the group; etcd deletes them before
+        from .entering import GroupRendezvous
+        from .file import FileLog
+
         return GroupRendezvous(partial(FileLog, url.path), places)
     if isinstance(rendezvous, TcpRendezvous):
         return rendezvous
@@ -249,6 +252,8 @@ def _rendezvous(init_method: str, url: SplitResult, purpose: str, served: Collec
         address = usual_address(given)
         return TcpRendezvous(address, "MASTER_ADDR" if in_environment else IN_URL, purpose, address in served)
     if url.scheme == "file" and url.path:
+        from .file import FileLog
+
         return LogRendezvous(partial(FileLog, url.path), purpose=purpose)
     if url.scheme in ("etcd", "etcds") and url.netloc and url.path.strip("/"):
         return _in_etcd(url, purpose)

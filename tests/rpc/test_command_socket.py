@@ -18,11 +18,13 @@ from telegrad.rpc.observing import (
     CommandAnswer,
     CommandRequest,
     Observation,
+    command_answers,
     command_socket,
     decode_record,
     encode_record,
 )
-from telegrad.rpc.observing.command_messages import DEBUG, MOST_REQUEST_BYTES, OTHERS, SELF
+from telegrad.rpc.observing.command_client import MOST_REQUEST_BYTES
+from telegrad.rpc.observing.command_messages import DEBUG, OTHERS, SELF
 from telegrad.testing import in_process_cluster
 
 pytestmark = pytest.mark.usefixtures("closed_gate")
@@ -181,7 +183,7 @@ def test_clients_are_few_and_the_one_that_is_silent_for_longest_is_cut_off(opene
 def test_a_client_that_does_not_read_is_cut_off(opened, monkeypatch):
     _, path = opened
     monkeypatch.setattr(command_socket, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(command_socket, "encode_record", lambda record: b" " * (8 << 20))
+    monkeypatch.setattr(command_answers, "encode_record", lambda record: b" " * (8 << 20))
     with client(path) as connection:
         connection.sendall(b'{"ask": "self"}\n')
         until(answering)
@@ -227,7 +229,7 @@ def test_a_quick_answer_comes_without_a_thread(opened, monkeypatch):
 
 def test_a_quick_answer_that_finds_no_room_is_sent_by_a_thread(opened, monkeypatch):
     _, path = opened
-    monkeypatch.setattr(command_socket, "encode_record", lambda record: b" " * (1 << 20))
+    monkeypatch.setattr(command_answers, "encode_record", lambda record: b" " * (1 << 20))
     lines = answer_to(path, b'{"ask": "self", "parts": []}\n')
     assert [len(each) for each in lines] == [1 << 20, 1 << 20]
 

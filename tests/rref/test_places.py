@@ -6,7 +6,8 @@ from helpers.threads import until
 from telegrad import rpc
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rref import places
-from telegrad.rref.places import PLACES_VARIABLE, CreationPlaces, places_wanted
+from telegrad.rref.context import PLACES_VARIABLE, places_wanted
+from telegrad.rref.places import CreationPlaces
 from telegrad.testing import in_process_cluster
 
 WITH_PLACES = GrpcRpcBackendOptions(rref_places=True)

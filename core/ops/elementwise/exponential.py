@@ -10,7 +10,6 @@ import numpy as np
 from ...array_like import as_array
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import complex128, float64, to_float
-from ...recording import log_scalars
 from ...tensors import Operand, Tensor
 from ...types import Array
 from ..create.from_data import as_tensor
@@ -46,6 +45,12 @@ class Log(Protocol):
     def __call__(self, *, step: int | None = None, **scalars: Any) -> None: ...
 
 
+def _log_scalars(**scalars: Any) -> None:
+    from ...recording import log_scalars  # here: few programs log
+
+    log_scalars(**scalars)
+
+
 log: Log = unary(  # type: ignore[assignment]
     "log",
     np.log,
@@ -56,7 +61,7 @@ log: Log = unary(  # type: ignore[assignment]
     Called with names only, as ``log(loss=0.3, step=7)``, it records scalars of the program instead, and returns None: see
     ``telegrad.core.recording.log_scalars``.
     """,
-    by_names=log_scalars,
+    by_names=_log_scalars,
     method=True,
     in_place=True,
 )
