@@ -3,20 +3,32 @@
 from typing import TYPE_CHECKING
 
 from ..core.late_imports import late_imports
-from .elastic.members import ElasticTrainings as ElasticTrainings
-from .failures import Failures as Failures
-from .failures import serve_groups as serve_groups
-from .group import ProcessGroup as ProcessGroup
-from .mailbox import Mailbox as Mailbox
-from .observing import collective_waits as collective_waits
-from .registry import GROUP_TIMEOUT as GROUP_TIMEOUT
-from .registry import registry as registry
-from .registry import seconds as seconds
+from .numbers import GroupMethod as GroupMethod
 
 if TYPE_CHECKING:
     from .agent_group import AgentGroup as AgentGroup
+    from .elastic.members import ElasticTrainings as ElasticTrainings
+    from .failures import Failures as Failures
+    from .failures import serve_groups as serve_groups
+    from .group import ProcessGroup as ProcessGroup
+    from .mailbox import Mailbox as Mailbox
     from .mpi_group import MpiGroup as MpiGroup
     from .mpi_group import mpi as mpi
+    from .observing import collective_waits as collective_waits
+    from .registry import GROUP_TIMEOUT as GROUP_TIMEOUT
+    from .registry import registry as registry
+    from .registry import seconds as seconds
 else:  # agents that are in no group do without
-    _PLACES = {"AgentGroup": "..agent_group", "MpiGroup": "..mpi_group", "mpi": "..mpi_group"}
-    __getattr__ = late_imports(__name__, _PLACES)
+    __getattr__ = late_imports(
+        __name__,
+        {
+            "AgentGroup": "..agent_group",
+            "ElasticTrainings": "..elastic.members",
+            **dict.fromkeys(("Failures", "serve_groups"), "..failures"),
+            "ProcessGroup": "..group",
+            "Mailbox": "..mailbox",
+            **dict.fromkeys(("MpiGroup", "mpi"), "..mpi_group"),
+            "collective_waits": "..observing",
+            **dict.fromkeys(("GROUP_TIMEOUT", "registry", "seconds"), "..registry"),
+        },
+    )

@@ -28,7 +28,6 @@ from .group.membership import (
 )
 from .links.worker_info import WorkerInfo
 from .options import GrpcRpcBackendOptions, RpcBackendOptions
-from .retries.marks import idempotent
 from .security.tls import TlsFiles
 
 if TYPE_CHECKING:
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from .meshes.scattering import scattered, sharded
     from .meshes.value_mesh import ValueMesh
     from .observing.asking import observe, why
+    from .retries.marks import idempotent
     from .retries.policy import RetryPolicy
 else:
     _LATER = {
@@ -58,6 +58,7 @@ else:
         "Stream": ".functions.streaming",
         "ValueMesh": ".meshes.value_mesh",
         "call_journal": ".exactly_once.call_journal",
+        "idempotent": ".retries.marks",
         "map": ".functions.mapping",
         "mesh": ".meshes.mesh",
         "metrics": ".exporting.prometheus",

@@ -15,13 +15,12 @@ from ..errors import AutogradError
 from ..shared_memory.registry import shared_copy, shared_segment
 from ..shared_memory.segments import Segment
 from ..shared_memory.transit import reduce_segment, transit
-from .sharing import Shareable
 from .state import TensorState
 
-T = TypeVar("T", bound=Shareable)
+T = TypeVar("T", bound=TensorState)
 
 
-def share(tensor: Shareable) -> None:
+def share(tensor: TensorState) -> None:
     """Move the elements of a tensor into memory that other processes can share, unless they are there.
 
     Raises:
@@ -50,14 +49,14 @@ def register_reducers() -> None:
 
     ForkingPickler.register(Segment, reduce_segment)
     # It looks up the exact class.
-    classes: list[type[Shareable]] = [Shareable]
+    classes: list[type[TensorState]] = [TensorState]
     while classes:
         kind = classes.pop()
         ForkingPickler.register(kind, reduce_tensor)
         classes += kind.__subclasses__()
 
 
-def reduce_tensor(tensor: Shareable) -> Any:
+def reduce_tensor(tensor: TensorState) -> Any:
     """Return how multiprocessing pickles a tensor: a shared one as its segment, any other with its elements."""
     array = tensor._array
     segment = shared_segment(array)

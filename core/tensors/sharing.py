@@ -33,6 +33,6 @@ class Shareable(TensorState):
 
     def is_shared(self) -> bool:
         """Return whether the elements are in shared memory, through ``share_memory_`` of this tensor or of its base."""
-        from .shared_tensors import shared_segment
+        from ..shared_memory.registry import shared_segment
 
         return shared_segment(self._array) is not None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...core.errors import SerializationError, TelegradError
 from ...core.job_records import FORMAT
-from .command_client import MOST_REQUEST_BYTES
+from .command_client import MOST_REQUEST_BYTES, CommandClient
 from .command_messages import DEBUG, MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
 from .json_records import decode_record, encode_record
 from .observer import Observer, check_parts
@@ -38,6 +39,10 @@ class CommandAnswers:
     def __init__(self, agent: Agent, debug: Callable[[], Debug | None]) -> None:
         self._agent = agent
         self._debug = debug
+
+    def new_client(self, connection: socket.socket) -> CommandClient:
+        """Return a client of this connection, which does not block."""
+        return CommandClient(connection)
 
     def quick(self, line: bytes) -> bytes:
         """Return the answer to a request that takes little time; empty for others, and for those that are to be refused."""

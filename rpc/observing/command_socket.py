@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from ...core.processes import peer_process
 from ..threads.ioloop import acquire_loop, call_on_loop, release_loop
-from .command_client import CommandClient
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from .command_answers import CommandAnswers
+    from .command_client import CommandClient
     from .command_messages import CommandRequest
 
 logger = logging.getLogger("telegrad.rpc")
@@ -112,7 +112,7 @@ class CommandSocket:
             connection.close()
             return
         connection.setblocking(False)
-        client = CommandClient(connection)
+        client = self._answers.new_client(connection)
         with self._lock:
             self._clients.add(client)
         self._loop.add_reader(connection.fileno(), self._read, client)

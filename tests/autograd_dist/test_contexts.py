@@ -262,10 +262,10 @@ def test_a_backward_that_times_out_says_with_whom(pair):
     here, there = pair
     here.rpc_timeout = 0.2
     answering = threading.Event()
-    there.server.serve(GradientMethod.PROPAGATE, lambda call: call.reply_with(None) if answering.wait(30) else None)
     x = tg.ones(2, requires_grad=True)
     with autograd_dist.context() as context:
         result = rpc.rpc_sync("b", double, (x,), timeout=30).sum()
+        there.server.serve(GradientMethod.PROPAGATE, lambda call: call.reply_with(None) if answering.wait(30) else None)
         with pytest.raises(RpcTimeoutError, match=r"the backward of context \d+ with 'b' got no answer"):
             autograd_dist.backward(context, [result])
         answering.set()

@@ -20,7 +20,7 @@ from telegrad.core.errors import AutogradError
 from telegrad.core.shared_memory import SharedMemoryError
 from telegrad.core.shared_memory.registry import known_segment
 from telegrad.core.shared_memory.transit import transit
-from telegrad.core.tensors.sharing import reduce_tensor
+from telegrad.core.tensors.shared_tensors import reduce_tensor
 
 # Tests fork, whatever threads other tests have left in this process.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

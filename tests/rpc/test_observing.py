@@ -293,6 +293,7 @@ def test_an_answer_that_waits_for_room_names_the_worker_that_does_not_read():
 
 def test_no_more_questions_than_the_limit_wait_for_one_worker(monkeypatch):
     with in_process_cluster("a", "b") as (a, b), a.use():
+        b.part(Observer)  # it is a late part
         monkeypatch.setitem(b.server.handlers, Method.OBSERVE, lambda question: question.park())
         observer = a.part(Observer)
         asked = [observer._ask(a.peers.at(1), "", 60, {}) for _ in range(MOST_QUESTIONS)]
