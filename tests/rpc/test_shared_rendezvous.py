@@ -6,7 +6,7 @@ import pytest
 import telegrad as tg
 from telegrad import collective as dist
 from telegrad import rpc
-from telegrad.agents.assembly import add_group_parts
+from telegrad.agents.process_groups import add_group_parts
 from telegrad.agents.starting import meeting_places, open_agent, start_grpc
 from telegrad.core.errors import AgentClosedError, RendezvousError
 from telegrad.core.job_secrets import remembered, secret_of
