@@ -63,7 +63,7 @@ test-guests: guests        ## the tests that need PyTorch or JAX; without that e
 test-fast: .venv/installed ## those that start no process and are not slow, in less than a minute
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak and not slow and not processes" $(TESTS)
 
-test-all: .venv/installed  ## those marked long too: a run of chaos, arrays of a quarter of a gibibyte; repeats alone what failed
+test-all: .venv/installed  ## those marked long too: a run of chaos, arrays of 64 MiB; repeats alone what failed
 	@$(BIN)/python -m telegrad.tools.gate $(PARALLEL) -m "not soak" $(TESTS)
 
 soak: .venv/installed      ## more seeds of random programs and schedules than test-all has

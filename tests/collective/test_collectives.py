@@ -54,8 +54,9 @@ def test_eight_ranks(tmp_path):
 @pytest.mark.processes
 @pytest.mark.long
 @pytest.mark.parametrize("over", ["rpc", pytest.param("mpi", marks=NEEDS_MPI)])
-def test_two_ranks_and_a_quarter_of_a_gibibyte(tmp_path, over):
-    program = PROGRAMS / "collectives.py", over, 1 << 28
+@pytest.mark.parametrize("size", [1 << 26, pytest.param(1 << 28, marks=pytest.mark.soak)])
+def test_two_ranks_and_large_tensors(tmp_path, over, size):
+    program = PROGRAMS / "collectives.py", over, size
     said = over_the_agent(tmp_path, 2, *program) if over == "rpc" else over_mpi(2, *program)
     assert said.count("all right") == 2
 

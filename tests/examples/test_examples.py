@@ -57,7 +57,7 @@ def test_rref_tour(command, tmp_path, run_python):
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_the_parameter_server_learns(mode, tmp_path, run_python):
-    command = under_launcher(3, "parameter_server.py", "--mode", mode, "--epochs", "10", "--out", "here")
+    command = under_launcher(3, "parameter_server.py", "--mode", mode, "--epochs", "5", "--out", "here")
     output = run_python(*command, cwd=tmp_path)
     found = re.search(r"accuracy of the checkpoint on the held-out fifth: ([\d.]+)%", output)
     assert found and float(found[1]) > 90.0, output

@@ -495,7 +495,7 @@ def run_schedule(seed, replaces=False):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_all_survivors_finish_in_every_schedule(count):
     chosen = seeds(count)
     lost = 0
@@ -506,7 +506,7 @@ def test_all_survivors_finish_in_every_schedule(count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_so_do_they_and_those_that_take_the_places_of_lost_ones(count):
     joined = 0
     for seed in seeds(count):

@@ -171,9 +171,9 @@ async def ended(reader):
 
 @pytest.mark.long
 def test_a_short_run(run_python):
-    """Connections break, descriptors run out, children are forked, workers are isolated and killed: all ends as it should."""
-    command = ["-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "4"]
-    for fault in ("reset", "descriptors", "fork", "isolate", "kill-parent"):
+    """Connections break, descriptors run out, a worker with a forked child is killed: all ends as it should."""
+    command = ["-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "3"]
+    for fault in ("reset", "descriptors", "kill-parent"):
         command += ["--fault", fault]
     run_python(*command, timeout=300)
 
