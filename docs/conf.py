@@ -17,6 +17,7 @@ from sphinx.environment import BuildEnvironment
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 
+import notebooks  # noqa: E402
 import reference  # noqa: E402
 import reference_names  # noqa: E402
 
@@ -50,6 +51,7 @@ PATHS = reference_names.public_paths()
 
 html_theme = "furo"
 html_static_path = ["static"]
+html_extra_path = ["_build/extra"]  # notebooks
 html_css_files = ["site.css"]
 html_title = f"Telegrad {release}"
 
@@ -86,6 +88,14 @@ def arrows(app: Sphinx, page: str, texts: list[str]) -> None:
     texts[0] = re.sub(r"```mermaid\nstateDiagram-v2\n(.*?)```\n", table, texts[0], flags=re.DOTALL)
 
 
+def offer(app: Sphinx, page: str, texts: list[str]) -> None:
+    """Put a link to its notebook at the head of each tutorial."""
+    if page in {f"tutorials/{each.stem}" for each in notebooks.pages()}:
+        name = f"{Path(page).name}.ipynb"
+        link = f'<p class="notebook"><a href="../notebooks/{name}" download>This page as a notebook</a></p>'
+        texts[0] = texts[0].replace("\n", f"\n\n{link}\n", 1)
+
+
 def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Escape what people write in docstrings and reST reads in another way: plurals of literals, ``*`` in shapes."""
     for number, line in enumerate(lines):
@@ -96,9 +106,11 @@ def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: l
 
 
 def setup(app: Sphinx) -> None:
-    """Write the pages of the reference, and change what is read and written. Other diagrams of GitHub's are shown as text."""
+    """Write the reference and the notebooks, and change what is read and written. Other diagrams are shown as text."""
     reference.write(FOLDER / "api")
+    notebooks.write(FOLDER / "_build" / "extra" / "notebooks")
     app.connect("source-read", arrows)
+    app.connect("source-read", offer)
     app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-read", unlink)
     app.connect("missing-reference", resolve)

@@ -7,7 +7,7 @@ from helpers.followed import follow
 from helpers.pages import ROOT, blocks, pages, same_output
 
 NOT_RUN = 13  # blocks: installations, clusters, servers. Add one only if no machine of ours can run it.
-LONG = {"docs/hosts.md", "docs/launching.md"}
+LONG = {"docs/hosts.md", "docs/launching.md"}  # and the tutorials, but for the first one
 BLOCKS = [block for page in pages() for block in blocks(page)]
 RUN = [page for page in pages() if any(block.kind != "left out" for block in blocks(page))]
 
@@ -26,7 +26,8 @@ def test_what_is_not_run_says_why():
 
 
 def marks(page):
-    return [pytest.mark.long] if page in LONG else []
+    tutorial = page.startswith("docs/tutorials/") and not page.endswith("/first_job.md")
+    return [pytest.mark.long] if page in LONG or tutorial else []
 
 
 @pytest.mark.processes
