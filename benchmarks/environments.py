@@ -21,6 +21,8 @@ REQUIREMENTS = {
     "zeromq": ["pyzmq", "numpy"],
     "ray": ["ray", "numpy"],
     "capnp": ["pycapnp"],
+    "monarch": ["torchmonarch", "torch", "cloudpickle>=3.1", "numpy"],
+    "mpi4py": ["mpi4py", "mpich", "numpy"],
 }
 
 
