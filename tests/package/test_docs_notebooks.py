@@ -42,7 +42,7 @@ def test_programs_for_type_checkers_have_names_of_their_own(tmp_path):
 
 
 def said(cell):
-    """What a cell wrote to standard output, without colors (a kernel asks for them) and the launcher's own lines."""
+    """Return what a cell wrote to standard output, without colors and the launcher's own lines."""
     text = "".join(each["text"] for each in cell.outputs if each.get("name") == "stdout")
     lines = re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
     return "\n".join(line for line in lines if not line.startswith(("telegrad: starts", "telegrad: 3", "logs: ")))
