@@ -22,15 +22,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=at_least_one, default=1000, help="how many programs (default %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed, to run one again")
     parser.add_argument("--tiny", action="store_true", help="plan their small arrays as if they were large ones")
+    parser.add_argument("--branches", action="store_true", help="let most programs look at elements, and branch")
     options = parser.parse_args(arguments)
     with tiny_limits() if options.tiny else nullcontext():
-        return _check_all(range(options.first, options.first + options.seeds))
+        return _check_all(range(options.first, options.first + options.seeds), options.branches)
 
 
-def _check_all(seeds: range) -> int:
+def _check_all(seeds: range, branches: bool) -> int:
     counts: Counter[str] = Counter()
     for seed in seeds:
-        outcome = check(seed)
+        outcome = check(seed, branches)
         counts["replayed" if outcome.replays else "eager"] += 1
         counts["wrong"] += outcome.problem is not None
         if outcome.problem is not None:

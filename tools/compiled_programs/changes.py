@@ -132,6 +132,18 @@ def make_inputs(random: Random, weight: Tensor, rows: tuple[int, int], calls: in
     return inputs
 
 
+def repeated(random: Random, inputs: list[Tensor]) -> list[Tensor]:
+    """Return as many inputs, with the elements of few of them, so that branches are taken again.
+
+    Args:
+        random: chooses.
+        inputs: the first argument of each call.
+    """
+    few = inputs[:3]
+    same = [[each for each in few if each.shape == x.shape and each.stride() == x.stride()] for x in inputs]
+    return [random.choice(each).clone() if each and each[0].is_contiguous() else x for each, x in zip(same, inputs)]
+
+
 def make_classes(random: Random, inputs: list[Tensor], columns: int) -> list[Tensor]:
     """Return the second argument of each call: a class for each row, now and then one that is out of range.
 

@@ -13,7 +13,8 @@ from ... import core as tg
 from ... import nn, optim
 from ...capture import compile as compiled
 from ...core.extend import Tensor
-from .changes import Subject, make_changes, make_classes, make_inputs
+from .branches import PLACES, decides
+from .changes import Subject, make_changes, make_classes, make_inputs, repeated
 from .gradients import make_uses, use_gradients
 from .steps import COLUMNS, Step, make_step
 
@@ -45,25 +46,31 @@ class Program(Subject):
 
     Args:
         seed: says which.
+        branches: whether most of it looks at elements.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, branches: bool = False) -> None:
         random = Random(seed)
+        self._branches = branches
         tg.manual_seed(seed)
         self.weight = tg.randn(COLUMNS, COLUMNS, requires_grad=True)
         self.bias = tg.randn(COLUMNS, requires_grad=random.random() < 0.8)
         kind = random.choice([optim.SGD, optim.Adam, optim.RMSprop, optim.AdamW])
         self.optimizer = kind([each for each in (self.weight, self.bias) if each.requires_grad], lr=0.01)
         self.way = random.choice(["forward", "backward", "step", "outside", "several", "number"])
-        rows = random.choice([(2, 2), (2, 4), (4, 2)])
-        self.inputs = make_inputs(random, self.weight, rows, CALLS)
+        rows = random.choice([*[(2, 2)] * 4, (2, 4), (4, 2)])  # each shape is recorded twice
+        calls = 2 * CALLS if branches else CALLS
+        self.inputs = make_inputs(random, self.weight, rows, calls)
+        if branches:
+            self.inputs = repeated(random, self.inputs)
         self.classes = make_classes(random, self.inputs, COLUMNS)
-        self.changes = make_changes(random, CALLS)
+        self.changes = make_changes(random, calls)
+        self.decides = random.choice(PLACES) if random.random() < (0.5 if branches else 0.05) else ""
         self.switch: dict[str, Any] = {"on": False, "fails": False}
         self.results: list[Tensor] = []
         self.looks_up, self.fails_at = random.random() < 0.2, random.randrange(4)
         self.writes, self.loss = random.random() < 0.04, random.choice(LOSSES)
-        self.steps = self._make_steps(random, random.randrange(3, 14))
+        self.steps = self._make_steps(random, random.randrange(2, 9))
         self.uses, self.again = make_uses(random), random.random() < 0.1
 
     def _make_steps(self, random: Random, count: int) -> list[Step]:
@@ -71,7 +78,7 @@ class Program(Subject):
         pools = [[x.clone(), self.weight, self.bias] for x in {len(x): x for x in self.inputs}.values()]
         steps: list[Step] = []
         for _ in range(8 * count):
-            step = make_step(random, len(pools[0]))
+            step = make_step(random, len(pools[0]), self._branches)
             try:
                 results = [step(pool) for pool in pools]
             except Exception:
@@ -88,7 +95,7 @@ class Program(Subject):
         """Return the function to compile."""
         weight, bias, steps, optimizer, way = self.weight, self.bias, self.steps, self.optimizer, self.way
         switch, looks_up, fails_at, writes = self.switch, self.looks_up, self.fails_at, self.writes
-        uses, again = self.uses, self.again
+        uses, again, kind = self.uses, self.again, self.decides
 
         def run(x: Tensor, classes: Tensor) -> Any:
             if way in ("step", "number"):
@@ -105,6 +112,8 @@ class Program(Subject):
                 total = total + nn.functional.cross_entropy(x @ weight, classes)
             if switch["on"]:
                 total = total * 2
+            if not decides(kind, "before backward", total):
+                total = total * 0.5
             if way == "outside":
                 return total
             if way == "several":
@@ -116,8 +125,12 @@ class Program(Subject):
             if again and way != "forward":
                 total.backward()
                 found += use_gradients(uses, [weight, bias], x)
-            if way in ("step", "number"):
+            if way != "forward" and weight.grad is not None and not decides(kind, "at gradients", weight.grad):
+                return [pool[-1].detach(), total.detach(), total.detach()]
+            if way in ("step", "number") and decides(kind, "after backward", total):
                 optimizer.step()
+            if not decides(kind, "after step", total):
+                return [pool[-1].detach(), pool[0].detach(), total.detach() * 2]
             return [pool[-1].detach(), pool[len(pool) // 2].detach(), total.detach(), *found]
 
         def read(x: Tensor, classes: Tensor) -> Any:
@@ -164,9 +177,14 @@ def _bits(array: Any) -> bytes:
 
 
 @np.errstate(all="ignore")
-def check(seed: int) -> Outcome:
-    """Run a program eagerly and compiled, and compare."""
-    eager, other = Program(seed), Program(seed)
+def check(seed: int, branches: bool = False) -> Outcome:
+    """Run a program eagerly and compiled, and compare.
+
+    Args:
+        seed: says which.
+        branches: whether most of it looks at elements.
+    """
+    eager, other = Program(seed, branches), Program(seed, branches)
     expected = eager.log(eager.function(), seed)
     function = compiled(other.function())
     with warnings.catch_warnings():

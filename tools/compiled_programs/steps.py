@@ -9,6 +9,7 @@ from typing import Any
 from ... import core as tg
 from ...core.extend import Tensor
 from ...nn import functional as F
+from .branches import make_branch
 
 COLUMNS = 3
 Step = Callable[[list[Tensor]], Tensor]
@@ -133,26 +134,21 @@ def _in_place(random: Random, pick: Callable[[], int]) -> Step:
     return run
 
 
-def _branch(random: Random, pick: Callable[[], int]) -> Step:
-    a, kind = pick(), random.randrange(3)
-
-    def run(pool: list[Tensor]) -> Tensor:
-        x = pool[a]
-        taken = (len(x) > 2 if x.ndim else True) if kind else bool(x.sum() > 0)  # the last looks at elements
-        return x * 2 if taken else x + 1
-
-    return run
-
-
 MAKERS = [_unary, _unary, _unary, _binary, _binary, _number, _number, _reduction, _view, _view, _normalized, _product]
-RARE = [_in_place, _in_place, _branch]
+RARE = [_in_place, _in_place, make_branch]
 
 
-def make_step(random: Random, count: int) -> Step:
-    """Return a step that takes some of the ``count`` tensors that a program has so far; the last ones are likelier."""
+def make_step(random: Random, count: int, branches: bool = False) -> Step:
+    """Return a step that takes some of the tensors that a program has so far; the last ones are likelier.
+
+    Args:
+        random: chooses.
+        count: the number of these tensors.
+        branches: whether steps that look at elements are frequent.
+    """
 
     def pick() -> int:
         return random.randrange(count) if random.random() < 0.4 else count - 1 - random.randrange(min(3, count))
 
     maker = random.choice(RARE if random.random() < 0.06 else MAKERS)
-    return maker(random, pick)
+    return (make_branch if branches and random.random() < 0.2 else maker)(random, pick)
