@@ -36,11 +36,10 @@ class Blocks(Statement):
         """Return the statement; the arguments are its attributes."""
         return Blocks(Kind.CALL, cut, (), parts=tuple(parts), inner=tuple(inner), flat=flat, length=length, step=step)
 
-    def values(self) -> Iterator[Value]:
+    def values(self) -> Sequence[Value]:
         """Return the values that exist before it."""
         made = {part.result.number for part in self.parts if part.result is not None}
-        for part in self.parts:
-            yield from (value for value in part.values() if value.number not in made)
+        return [value for part in self.parts for value in part.values() if value.number not in made]
 
     def storages(self) -> frozenset[Storage]:
         inner = frozenset(storage for value in self.inner for storage in value.storages)

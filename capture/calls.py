@@ -20,6 +20,7 @@ from ..core.extend import Generator, Tensor, memory_address
 from ..nn.extend import clip_norm, clip_values
 from .errors import Unrecordable
 from .leaving import only_leaves
+from .looks import READERS
 from .recorder import Recorder
 from .trees import tensors_of
 
@@ -29,14 +30,8 @@ _ELSEWHERE = ("agents", "autograd_dist", "collective", "launcher", "pipelining",
 
 _READS = frozenset(
     [
-        "item",
-        "tolist",
         "numpy",
-        "__bool__",
-        "__float__",
-        "__int__",
         "__complex__",
-        "__index__",
         "__contains__",
         "__array__",
         "__repr__",
@@ -106,6 +101,7 @@ class Calls:
         self._inside: list[FrameType] = []  # recorded calls that run
         self._known: dict[CodeType, str | None] = {}
         self._former: Any = None
+        self._leaves = False  # whether the number that is read can only become a part of the result
 
     def __enter__(self) -> None:
         self._former = sys.getprofile()
@@ -123,9 +119,7 @@ class Calls:
         if event == "call":
             code = frame.f_code
             if code is _DRAW:
-                recorder.drew = True
-                if not recorder.depth:
-                    recorder.stop("random numbers are drawn outside of an operation")
+                recorder.draws(frame.f_locals["self"])
             elif not recorder.depth and recorder.reason is None:
                 self._hear_call(frame, code)
         elif event == "return":
@@ -134,8 +128,7 @@ class Calls:
                 recorder.depth -= 1
                 if frame.f_code is _BACKWARD:
                     recorder.backward_ended()
-                if frame.f_code is _ITEM:
-                    recorder.number_read(frame.f_locals["self"], arg)
+                self._elements_read(frame, arg)
                 if frame.f_code is _READ:
                     recorder.gradient_read(frame.f_locals["self"], arg)
                 if frame.f_code in _CLIPPING:
@@ -151,8 +144,8 @@ class Calls:
         try:
             if code is _BACKWARD:
                 self._backward(frame.f_locals)
-            elif code is _ITEM and self._only_leaves(frame.f_back):
-                pass
+            elif code in READERS:
+                self._leaves = code is _ITEM and self._only_leaves(frame.f_back)
             elif code is _READ:
                 recorder.read_gradient(frame.f_locals["self"])
             elif code is _ASSIGN:
@@ -173,6 +166,15 @@ class Calls:
         except Exception as error:  # what fails here fails again when it is called, with its own message
             recorder.stop(f"{code.co_name}() failed: {error}")
         self._inside.append(frame)
+
+    def _elements_read(self, frame: FrameType, value: Any) -> None:
+        if (reader := READERS.get(frame.f_code)) is None:
+            return
+        tensor = frame.f_locals["self"]
+        if self._leaves and type(value) is float:  # others may be the same object as a constant
+            self._recorder.number_read(tensor, value)
+        else:
+            self._recorder.looked(tensor, reader, frame.f_code.co_name, value)
 
     def _only_leaves(self, caller: FrameType | None) -> bool:
         return caller is not None and caller.f_code is self._code and only_leaves(caller)

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.extend import interceptors_entered
+from .branches import MISSED, Tree, each_of, joined
 from .errors import Unrecordable
 from .keys import key_of
+from .looks import is_rounded, varies
 from .loops import can_loop
 from .picture import picture
 from .plan import Plan
@@ -22,6 +24,7 @@ from .report import report
 _TRIES = 4  # recordings that found the same objects; if no two of them are the same, it is left at eager calls
 _RECORDINGS = 16  # recordings without a plan
 _PLANS = 8  # plans of one key, which differ in what the function reads
+_DROPPED = 64  # plans of one tree; as many that were dropped show that a tree does not help
 _KEYS = 64  # keys of one function, the least recently used are dropped
 
 
@@ -37,7 +40,7 @@ class Entry:
     """
 
     def __init__(self) -> None:
-        self.plans: list[Plan] = []
+        self.plans: list[Plan | Tree] = []
         self.recordings: list[Recording] = []
         self.tries = 0
         self.called = False
@@ -74,11 +77,13 @@ class Compiled:
         for plan in entry.plans:
             if plan.fits(tensors):
                 try:
-                    return plan.replay(tensors)
+                    result = plan.replay(tensors)
                 except Exception:
                     if not plan.pure:
                         raise
                     return self._function(*args, **kwargs)  # it fails again, and its message names the operation
+                if result is not MISSED:
+                    return result
         if entry.reason is not None:
             return self._function(*args, **kwargs)
         return self._record(entry, tensors, args, kwargs)
@@ -113,7 +118,7 @@ class Compiled:
     def plans(self) -> list[Plan]:
         """Return the plans, for ``Plan.save``: those of each kind of arguments, the kind that was used last at the end."""
         with self._lock:
-            return [plan for entry in self._entries.values() for plan in reversed(entry.plans)]
+            return [plan for entry in self._entries.values() for plan in reversed(each_of(entry.plans))]
 
     @property
     def _name(self) -> str:
@@ -142,7 +147,7 @@ class Compiled:
             self._learn(entry, recording, tensors)
         if entry.reason is not None:
             self._say(f"{self._name}() runs eagerly: {entry.reason}")
-        elif self._explain and recording.plan is not None and recording.plan in entry.plans:
+        elif self._explain and recording.plan in each_of(entry.plans):
             print(report(self._name, [entry]))
         return result
 
@@ -153,9 +158,7 @@ class Compiled:
         if recording.reason is not None:
             entry.reason = recording.reason if entry.called else None
         elif same and recording.plan is not None:
-            if not any(plan.fits(tensors) for plan in entry.plans):  # another thread may have been faster
-                entry.plans.insert(0, recording.plan)
-                del entry.plans[_PLANS:]
+            self._add(entry, recording.plan, tensors)
             entry.recordings = [other for other in entry.recordings if other not in same]
             entry.tries = 0
         elif same:  # recorded at the same time in several threads
@@ -163,8 +166,11 @@ class Compiled:
         else:
             # Others that found the same objects should have done the same.
             alike = [other for other in entry.recordings if other.state is not None and other.state.same()]
-            if len(alike) + 1 >= _TRIES:
-                entry.reason = f"each call did something else: {recording.difference(alike[-1])}"
+            looks = [recording.parting(other) for other in alike]
+            branches = [each for each in looks if each is not None and not is_rounded(each[-1])]
+            if len(alike) - len(branches) + 1 >= _TRIES or (branches and entry.tries >= _RECORDINGS):
+                look, different = looks[-1], f"each call did something else: {recording.difference(alike[-1])}"
+                entry.reason = different if look is None else varies(*look[1:3])
             elif entry.tries >= _RECORDINGS:
                 entry.reason = "what it reads beside its arguments changes from call to call"
             else:
@@ -172,6 +178,20 @@ class Compiled:
         entry.called = True
         if entry.reason is not None:
             entry.recordings = []
+            entry.plans = [
+                each for each in entry.plans if isinstance(each, Plan)
+            ]  # no longer replays that are given up
+
+    def _add(self, entry: Entry, plan: Plan, tensors: list[Any]) -> None:
+        # lock held
+        fitting = [each for each in entry.plans if each.fits(tensors)]
+        if plan.looks:
+            former, tree = joined([each for each in fitting if isinstance(each, Tree)], plan, tensors)
+            entry.plans = [tree, *[each for each in entry.plans if each is not former]][:_PLANS]
+            if tree.dropped >= _DROPPED:
+                entry.reason = varies(plan.looks[-1].name, plan.looks[-1].line)
+        elif not any(isinstance(each, Plan) for each in fitting):  # another thread may have been faster
+            entry.plans = [plan, *entry.plans][:_PLANS]
 
     def _say(self, text: str) -> None:
         if text not in self._said:

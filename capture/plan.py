@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import CodeType, FunctionType
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from ..core.errors import ArgumentTypeError
-from ..core.extend import Array, Tensor
+from ..core.extend import Generator, Tensor
 from ..core.serialization import save
 from .differentiable import Lease, ReplayNode
+from .found import Found
+from .frames import Frames
 from .gradients import kind_of_gradient
 from .layouts import Layouts
+from .looks import Look
 from .onnx_graph import Exported, export
 from .onnx_layers import CONVERTERS
+from .parts import Part
 from .recorded import Input
 from .saved import saved
 from .source import PENDING, Source
 from .state import State
 from .trees import tensors_of
-from .values import Outer, Value
-
-_MODULE = f"{__name__.rpartition('.')[0]}.replays"  # NumPy's warnings are silenced in the library's modules
+from .values import Outer
 
 
 class Plan:
@@ -56,15 +55,14 @@ class Plan:
         self.exported: Exported | None = None  # by a recording
         self.gradients: Sequence[tuple[Outer, Any]] = ()  # that the program reads, and of what kind they are before
         self.pure = not any(statement.changes for statement in source.statements)
+        self.parts: Sequence[Part] = ()  # of a plan that looks at elements; the source is that of the last one
+        self.looks: Sequence[Look] = ()
+        self.generators: Sequence[Generator] = ()  # that the earlier parts draw from
+        self.used = 0  # when it was used last
         self._backward: tuple[str, Sequence[Outer], Sequence[Outer], Sequence[int]] | None = None
-        self._found = [(tensor, _kind(tensor)) for tensor in found]
-        self._arrays: list[Any] = [tensor._array for tensor in found]
-        module = compile(source.text, f"<replay of {label}>", "exec")
-        self._views = compile("\n".join(source.views), f"<views of {label}>", "exec")
+        self._found = Found(found)
         self._condition = eval(source.condition, dict(source.constants))  # a line of the program itself
-        self._code = next(each for each in module.co_consts if isinstance(each, CodeType))
-        # Free sets of memory, each bound to a function. A replay takes one, so replays in several threads do not meet.
-        self._frames: list[FunctionType] = []
+        self._frames = Frames(source, label)
 
     def differentiable(self, name: str, inputs: Sequence[Outer], read: Sequence[Outer], slots: Sequence[int]) -> None:
         """Let replays return backward passes beside the results, and make them the node of the results.
@@ -86,8 +84,11 @@ class Plan:
         Raises:
             ArgumentTypeError: it does something that is no data: a step of an optimizer, a call of another worker, ...
         """
-        tensors = [tensor for tensor, _ in self._found]
-        save(saved(self.source.recorded, self.inputs, tensors, self.label, self._backward), f)
+        if self.looks:
+            raise ArgumentTypeError(
+                "the plan cannot be saved: it is for some values of elements that Python has looked at"
+            )
+        save(saved(self.source.recorded, self.inputs, self._found.tensors, self.label, self._backward), f)
 
     def to_onnx(self, f: str | os.PathLike[str] | BinaryIO) -> None:
         """Write the forward pass as a model of ONNX, for the shapes of the recording.
@@ -102,6 +103,10 @@ class Plan:
             ArgumentTypeError: an operation has no form in ONNX, or the plan changes tensors; the message names it.
             ImportError: the package ``onnx`` is not installed.
         """
+        if self.looks:
+            raise ArgumentTypeError(
+                "the plan cannot be exported to ONNX: it is for some values of elements that Python has looked at"
+            )
         if not self.pure or self.exported is None:
             raise ArgumentTypeError(
                 "the plan cannot be exported to ONNX: it changes tensors from outside, as a backward pass, a step and "
@@ -120,20 +125,17 @@ class Plan:
         Args:
             tensors: those of the call, which have the kinds of the recording.
         """
-        for place, (tensor, kind) in enumerate(self._found):
-            if tensor._array is not self._arrays[place] or tensor._hooks is not None or tensor._edge is not None:
-                if _kind(tensor) != kind:
-                    return False
-                self._arrays[place] = tensor._array
-            elif tensor._requires_grad is not kind[0]:
-                return False
-        return self.state.same() and self._finds_gradients(tensors) and self.holds(tensors)
+        return self.state.same() and self.finds(tensors)
+
+    def finds(self, tensors: Sequence[Tensor]) -> bool:
+        """Return the same as ``fits`` where it is known that the objects are as they were."""
+        return self._found.same() and self._finds_gradients(tensors) and self.holds(tensors)
 
     def _finds_gradients(self, tensors: Sequence[Tensor]) -> bool:
         return all(kind_of_gradient(self._outside(outer, tensors)) == kind for outer, kind in self.gradients)
 
     def _outside(self, outer: Outer, tensors: Sequence[Tensor]) -> Tensor:
-        return self._found[outer.place][0] if outer.found else tensors[outer.place]
+        return self._found.tensors[outer.place] if outer.found else tensors[outer.place]
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether the elements that the program depends on satisfy its conditions: all that a loaded plan asks.
@@ -143,22 +145,24 @@ class Plan:
         """
         return bool(self._condition(*tensors))
 
-    def replay(self, tensors: Sequence[Tensor]) -> Any:
-        """Run the program on the tensors of a call, and return its result."""
-        frames = self._frames
-        try:
-            frame = frames.pop()
-        except IndexError:
-            frame = self._frame()
-        result = frame(*tensors)
+    def replay(self, tensors: Sequence[Tensor], *live: Any) -> Any:
+        """Run the program on the tensors of a call, and return its result.
+
+        Args:
+            tensors: those of the call.
+            *live: what the parts before it have made, if there are some.
+        """
+        frame = self._frames.take()
+        result = frame(*tensors, *live)
         self.replays += 1
+        free = self._frames.free
         if self._backward is None:
-            frames.append(frame)  # after an error it is left to be freed
+            free.append(frame)  # after an error it is left to be freed
             return result
         if self.source.halves:
             result, backward = result
-            return self._recorded(result, backward, tensors, Lease(frames, frame))
-        frames.append(frame)
+            return self._recorded(result, backward, tensors, Lease(free, frame))
+        free.append(frame)
         return self._recorded(result, {}, tensors, None)
 
     def _recorded(self, result: Any, backward: Any, tensors: Sequence[Tensor], lease: Lease | None) -> Any:
@@ -174,9 +178,14 @@ class Plan:
         return result
 
     @property
+    def sources(self) -> list[Source]:
+        """The parts of the program, in order."""
+        return [*(part.code.source for part in self.parts[:-1] if part.code is not None), self.source]
+
+    @property
     def memory(self) -> int:
         """Bytes of one set of memory that stays between replays."""
-        return sum(self.source.sizes)
+        return sum(sum(source.sizes) for source in self.sources)
 
     def prepare(self) -> None:
         """Make the memory of the first replay.
@@ -184,29 +193,4 @@ class Plan:
         Raises:
             ValueError: an array does not fit its memory.
         """
-        self._frames.append(self._frame())
-
-    def _frame(self) -> FunctionType:
-        source = self.source
-        names: dict[str, Any] = {"__name__": _MODULE, **source.constants}
-        memory = [_aligned(size) for size in source.sizes]
-        for name, (number, value) in source.buffers.items():
-            names[name] = _array(memory[number], value)
-        exec(self._views, names)  # lines of the program itself
-        return FunctionType(self._code, names)
-
-
-def _kind(tensor: Tensor) -> tuple[Any, ...]:
-    array = tensor._array
-    hooked = tensor._hooks is not None or tensor._edge is not None
-    return tensor._requires_grad, array.shape, array.dtype, array.strides, hooked
-
-
-def _aligned(size: int) -> Array:
-    memory = np.empty(size + 63, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size]
-
-
-def _array(memory: Array, value: Value) -> Array:
-    return np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
+        self._frames.free.append(self._frames.make())

@@ -30,6 +30,7 @@ from .constants import constant, is_constant
 from .elements import operation_by_elements
 from .errors import Unrecordable
 from .gradients import Gradients, read_gradient
+from .looks import Reader, look_at, number_of
 from .mirrors import mirrored
 from .names import Names
 from .rows import check_traced, trace_rows
@@ -187,7 +188,10 @@ class Program:
         made = tracer.value(storages=frozenset())
         args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
         given = operation.function, is_grad_enabled(), args, kwargs
-        tracer.effect(call_whole, given, made, uses, changes=operation.drew or bool(operation.written))
+        written = bool(operation.written)
+        tracer.effect(
+            call_whole, given, made, uses, changes=operation.drew or written, draws=operation.drew and not written
+        )
         if any(output is tensor for output in outputs for tensor in operation.tensors):
             if len(outputs) > 1 or id(outputs[0]) not in self._names.outside:
                 raise Unrecordable(f"{operation.name}() returns one of its arguments")
@@ -242,6 +246,20 @@ class Program:
         """Add that the only element of a tensor is read."""
         self.numbers.append(self.tracer.value(storages=frozenset()))
         self.tracer.effect(number_in, (self._value(tensor),), self.numbers[-1])
+
+    def look(self, tensor: Tensor, reader: Reader) -> None:
+        """Add that Python looks at elements of a tensor: a replay with other values is given up."""
+        seen = self.tracer.value(storages=frozenset())
+        self.tracer.effect(look_at, (reader, self._value(tensor)), seen)
+
+    def add_number(self, operation: Operation) -> None:
+        """Add an operation that has returned a number, which Python may look at."""
+        tracer = self.tracer
+        uses = frozenset[int]().union(*(self._value(tensor).storages for tensor in operation.tensors))
+        made, seen = tracer.value(storages=frozenset()), tracer.value(storages=frozenset())
+        args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
+        tracer.effect(call_whole, (operation.function, is_grad_enabled(), args, kwargs), made, uses)
+        tracer.effect(look_at, (number_of, made), seen)
 
     # -- the arguments of statements
 

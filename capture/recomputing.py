@@ -40,7 +40,7 @@ class _Again:
 
 
 def recomputed(
-    statements: Sequence[Statement], cuts: Sequence[int], kept: set[Storage]
+    statements: Sequence[Statement], cuts: Sequence[int], kept: set[Storage], live: Sequence[Value] = ()
 ) -> tuple[list[Statement], list[int]]:
     """Return the program with results that are made again, and where its parts begin now.
 
@@ -48,11 +48,12 @@ def recomputed(
         statements: the program.
         cuts: where its parts begin, and where the last ends: the forward half, and backward passes.
         kept: storages that others may keep, or that the program returns.
+        live: values that were made before.
     """
     found: dict[int, list[_Again]] = {}
     for each in _Search(statements, cuts, kept).all():
         found.setdefault(each.at, []).append(each)
-    writer = _Writer(statements)
+    writer = _Writer(statements, live)
     done: list[Statement] = []
     begins = [0]
     for start, stop in pairwise(cuts):
@@ -184,11 +185,13 @@ class _Writer:
 
     Args:
         statements: the program.
+        live: values that were made before; their numbers are not used again.
     """
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
+    def __init__(self, statements: Sequence[Statement], live: Sequence[Value]) -> None:
         self._statements = statements
-        values = (value for each in statements for value in (*each.values(), each.result) if value is not None)
+        used = (value for each in statements for value in (*each.values(), each.result) if value is not None)
+        values = (*used, *live)
         self._last = max((max(value.number, *value.storages, 0) for value in values), default=0)
         self._values: dict[int, Value] = {}  # by the numbers of values, those in their places from now on
         self._storages: dict[Storage, Storage] = {}

@@ -6,13 +6,16 @@ It sees each operation that the function calls (as a ``Watcher``), and the calls
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ..core.extend import Tensor, Watcher, is_grad_enabled
+from ..core.extend import Generator, Tensor, Watcher, is_grad_enabled
 from .errors import Unrecordable
 from .gradients import Gradients, assign_gradient, clear_gradient
 from .lines import user_line
+from .looks import LOOK, Look, Reader, look
 from .names import Names
 from .program import Operation, Program
 from .trees import form, keys_of, numbered, tensors_of
@@ -33,6 +36,8 @@ class Recorder(Watcher):
         events: operations and other calls in order, in a form that can be compared.
         reason: why the recording ended; ``None`` while it goes on.
         numbers: those that it has read, and can only return.
+        looks: at elements that it may use in another way.
+        generators: those that random numbers were drawn from.
         depth: above 0 while an operation or another recorded call runs.
         drew: whether random numbers were drawn since it was last set.
     """
@@ -44,6 +49,8 @@ class Recorder(Watcher):
         self.events: list[Any] = []
         self.reason: str | None = None
         self.numbers: list[float] = []
+        self.looks: list[Look] = []
+        self.generators: list[Generator] = []
         self.depth = 0
         self.drew = False
         self._alive: list[Any] = []  # tensors are named by their ids
@@ -63,10 +70,19 @@ class Recorder(Watcher):
             self._before(operation)
             result = operation.result = run()
             if self.reason is None:
-                self._after(operation)
+                with _unheard():
+                    self._after(operation)
         finally:
             self.depth -= 1
         return result
+
+    def draws(self, generator: Generator) -> None:
+        """Note that random numbers are drawn."""
+        self.drew = True
+        if all(each is not generator for each in self.generators):
+            self.generators.append(generator)
+        if not self.depth:
+            self.stop("random numbers are drawn outside of an operation")
 
     def stop(self, reason: str) -> None:
         """End the recording; the call goes on."""
@@ -91,12 +107,25 @@ class Recorder(Watcher):
             self._alive.append(operation)
             operation.drew = self.drew
             operation.written = self.names.changed(operation.tensors)  # as batch_norm writes to its running statistics
+            if type(operation.result) in (bool, int, float):
+                self._returned_number(operation)
+                return
             check_results(operation.name, operation.result)
             if self.program is not None:
                 self.program.add(operation)
             self.names.made(len(self.events), tensors_of(operation.result))
         except Exception as error:  # of whatever kind: the call itself has not failed
             self.stop(str(error))
+
+    def _returned_number(self, operation: Operation) -> None:
+        """Record that an operation has looked at elements: ``equal``, say."""
+        seen = form(operation.result, self.names.name)
+        self.looks.append(Look(operation.name, user_line(), operation.result, seen))
+        self.events.append((LOOK, operation.name, self.looks[-1].line, seen))
+        if operation.drew or operation.written:
+            raise Unrecordable(f"{operation.name}() returns a number and changes something")
+        if self.program is not None:
+            self.program.add_number(operation)
 
     # -- other calls
 
@@ -235,17 +264,27 @@ class Recorder(Watcher):
             raise Unrecordable(f".grad of a result is {what}")
         return name
 
-    def number_read(self, tensor: Tensor, number: Any) -> None:
+    def number_read(self, tensor: Tensor, number: float) -> None:
         """Record that a number was read of a tensor, which the call can only return."""
         if self.reason is not None:
             return
         self.events.append(("item", self.names.name(tensor)))
-        if type(number) is not float:  # others may be the same object as a constant
-            self.stop("item() reads elements; return the tensor, and read it outside")
-            return
         self.numbers.append(number)
         if self.program is not None:
             self.program.number(tensor)
+
+    def looked(self, tensor: Tensor, reader: Reader, name: str, value: Any) -> None:
+        """Record that a value was read of a tensor, which the call may use."""
+        if self.reason is not None:
+            return
+        try:
+            found = look(reader, name.strip("_"), user_line(), tensor._array, value)
+            self.looks.append(found)
+            self.events.append((LOOK, found.name, found.line, self.names.name(tensor), found.seen))
+            if self.program is not None:
+                self.program.look(tensor, reader)
+        except Exception as error:
+            self.stop(str(error))
 
     def changed(self, tensors: Iterable[Tensor]) -> None:
         """Note that a recorded call has changed these tensors in place."""
@@ -272,6 +311,17 @@ class Recorder(Watcher):
             self.program.steps.close()
         self.program = None
         self._alive.clear()
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Run without the profile function that hears of each call: no code of the function runs."""
+    hear = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(hear)
 
 
 def check_results(name: str, result: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from ..core.extend import Tensor
 from .calls import Calls
 from .errors import Unrecordable
+from .looks import LOOK
 from .memory import check_second_half
 from .onnx_graph import Exported
+from .parts import Outside, Part, parts_of
 from .plan import Plan
 from .program import Program
 from .recorded import Input
@@ -20,7 +22,7 @@ from .recorder import Recorder
 from .source import Source
 from .state import State
 from .trees import Number, numbered, tensors_of
-from .values import Backward, Outer, mapped
+from .values import Backward, Outer, Statement, Value, mapped
 
 _RESULTS = 3  # that require grad: a plan has a backward pass for each choice of them
 
@@ -50,6 +52,13 @@ class Recording:
         """Return whether another call did the same."""
         assert self.recorder is not None and other.recorder is not None
         return self.recorder.events == other.recorder.events and self.result == other.result
+
+    def parting(self, other: Recording) -> Any:
+        """Return the event of the look at which another call saw another value; ``None`` if there was another difference."""
+        assert self.recorder is not None and other.recorder is not None
+        pairs = zip(self.recorder.events, other.recorder.events)
+        one, two = next(((one, two) for one, two in pairs if one != two), ((None,), ()))
+        return one if one[0] == LOOK and one[:-1] == two[:-1] else None
 
     def difference(self, other: Recording) -> str:
         """Return a description of the first difference to another call."""
@@ -125,7 +134,7 @@ def _plan(
     state: State,
     fast: bool,
 ) -> Plan:
-    statements = program.tracer.statements
+    statements: Sequence[Statement] = program.tracer.statements
     returned = [
         each for each in tensors_of(result) if each._requires_grad and type(program.argument(each)) is not Outer
     ]
@@ -135,34 +144,69 @@ def _plan(
         backwards = _backwards(program, recorded)
         check_second_half(statements, half)
     result = numbered(result, recorder.numbers)
-    if program.tracer.dynamic is not None and any(each.changes for each in statements):
-        raise Unrecordable(
-            f"the shape of a result of {program.tracer.dynamic} depends on elements, and the call changes tensors; "
-            "use tg.where() or products with the mask"
-        )
+    _check_shapes(program)
     inputs = list({id(each): each for backward in backwards for each in backward.inputs}.values())
-    source = Source(
-        statements,
-        half,
-        program.arrays(),
-        mapped(result, lambda each: _returned(program, each)),
-        recorder.names.found,
-        len(given),
-        backwards,
-        inputs,
-        fast,
-    )
+    results = mapped(result, lambda each: _returned(program, each))
+    parts = list[Part]()
+    if recorder.looks:
+        parts = _parts(recorder, program, half, tensors, (results, [each.gradients for each in backwards]), fast)
+        before = len(statements) - len(parts[-1].statements)  # statements in the other parts
+        statements, half = parts[-1].statements, half - before
+        for each in backwards:
+            each.start -= before
+    found, read = recorder.names.found, program.read(statements[half:])
+    live = _without(parts[-1].live, backwards) if parts else None
+    source = Source(statements, half, program.arrays(), results, found, len(given), backwards, inputs, fast, live=live)
     label = f"{name}, {len(recorder.events)} operations"
-    plan = Plan(source, recorder.names.found, state, label, program.whole, given)
+    plan = Plan(source, found, state, label, program.whole, given)
     plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
+    plan.parts, plan.looks = parts, recorder.looks
+    if any(each.draws for part in parts[:-1] for each in part.statements):
+        plan.generators = recorder.generators
     steps = program.steps
-    references = [(steps.ref(each), each) for each in recorder.names.found]
+    references = [(steps.ref(each), each) for each in found]
     if not recorder.numbers:
         plan.exported = Exported(steps.steps, [steps.ref(each) for each in tensors], references, steps.tree(result))
     if recorded:
         slots = [next(slot for slot, other in enumerate(recorded) if other is each) for each in returned]
-        plan.differentiable(name, [program.argument(each) for each in inputs], program.read(statements[half:]), slots)
+        plan.differentiable(name, [program.argument(each) for each in inputs], read, slots)
     return plan
+
+
+def _check_shapes(program: Program) -> None:
+    """Raise if a replay could end with an error after it has changed something, as a shape is another one.
+
+    Raises:
+        Unrecordable: it could.
+    """
+    tracer = program.tracer
+    if tracer.dynamic is not None and any(each.changes for each in tracer.statements):
+        raise Unrecordable(
+            f"the shape of a result of {tracer.dynamic} depends on elements, and the call changes tensors; "
+            "use tg.where() or products with the mask"
+        )
+
+
+def _parts(
+    recorder: Recorder, program: Program, half: int, tensors: list[Tensor], results: Any, fast: bool
+) -> list[Part]:
+    """Return the parts of a program between its looks."""
+    statements, arrays, found = program.tracer.statements, program.arrays(), recorder.names.found
+
+    def tensor(outer: Outer) -> Tensor:
+        return found[outer.place] if outer.found else tensors[outer.place]
+
+    outside = Outside({number: tensor(each)._array for number, each in arrays.items()}, tensor, statements)
+    divided = parts_of(statements, half, outside)
+    seen = [each.seen for each in recorder.looks]
+    inner = [Part(part, value, (), arrays, found, len(tensors), fast) for part, value in zip(divided, seen)]
+    return [*inner, Part(divided[-1], None, results, arrays, found, len(tensors), fast)]
+
+
+def _without(live: list[Value], backwards: list[Backward]) -> list[Value]:
+    """Return the values that are no gradients from outside."""
+    given = {value.number for each in backwards for value in each.given}
+    return [each for each in live if each.number not in given]
 
 
 def _backwards(program: Program, recorded: list[Tensor]) -> list[Backward]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .blocks import Blocks
+from .branches import each_of
 from .loops import Loop
 from .values import Kind
 
@@ -20,19 +21,21 @@ def report(name: str, entries: Sequence[Any]) -> str:
     """
     lines = []
     for number, entry in enumerate(entries, 1):
-        for plan in entry.plans:
-            passing = f" and {plan.source.passing:,} while it runs" if plan.source.passing else ""
+        for plan in each_of(entry.plans):
+            calls, most = sum(each.calls for each in plan.sources), max(each.passing for each in plan.sources)
+            passing = f" and {most:,} while it runs" if most else ""
             lines.append(
-                f"  {number}: {plan.label}: {plan.source.calls} calls, {plan.memory:,} bytes{passing}, {plan.replays} replays"
+                f"  {number}: {plan.label}: {calls} calls, {plan.memory:,} bytes{passing}, {plan.replays} replays"
             )
-            lines += _chains(plan.source.statements)
+            lines += [f"     where {look}" for look in plan.looks]
+            lines += [line for source in plan.sources for line in _chains(source.statements)]
             for (operation, reason), count in Counter(plan.whole).items():
                 lines.append(f"     {count} x {operation} as a whole: {reason}")
         if entry.reason is not None:
             lines.append(f"  {number}: eager: {entry.reason}")
         elif not entry.plans:
             lines.append(f"  {number}: {len(entry.recordings)} calls recorded, no plan yet")
-    plans = sum(len(entry.plans) for entry in entries)
+    plans = sum(len(each_of(entry.plans)) for entry in entries)
     return "\n".join([f"{name}: {plans} plan{'s' * (plans != 1)}", *lines])
 
 

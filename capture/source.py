@@ -28,7 +28,7 @@ from .recomputing import recomputed
 from .recorded import Recorded
 from .sizes import refuse_shape
 from .tracer import condition_of
-from .values import Backward, Kind, Outer, Statement, Value, Wrapped, values_in
+from .values import Backward, Kind, Outer, Statement, Storage, Value, Wrapped, values_in
 
 # The edge of a tensor that requires grad in a replay: of an operation's input, whose gradient is taken from the
 # operation's node, and of a result, before it gets the node of the replay.
@@ -57,6 +57,8 @@ class Source:
         inputs: tensors whose gradients these return, ``None`` where there is none.
         fast: whether chains of arithmetic become compiled loops, with other roundings.
         checked: whether results are to have the shapes that values say: the program is from a file.
+        live: values that earlier parts of the program have made: the function gets them by number, as its last argument.
+        kept: memory that later parts may use.
 
     Attributes:
         statements: the program, with chains of element-wise calls as one statement each.
@@ -86,15 +88,18 @@ class Source:
         inputs: Sequence[Tensor] = (),
         fast: bool = False,
         checked: bool = False,
+        live: Sequence[Value] | None = None,
+        kept: Iterable[Storage] = (),
     ) -> None:
         self._checked = checked
         self._arrays, self._found, self._given = arrays, found, given
         self._results, self._backwards = results, backwards
         self._gradients = [_in_order(each, inputs) for each in backwards]
         self.recorded = Recorded(statements, half, arrays, results, backwards, self._gradients)
-        self._kept = escaping(statements, list(values_in((results, self._gradients))))
+        self._live = live
+        self._kept = escaping(statements, list(values_in((results, self._gradients)))).union(kept)
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
-        statements, cuts = recomputed(statements, cuts, self._kept)
+        statements, cuts = recomputed(statements, cuts, self._kept, live or ())
         self.passes: Sequence[Sequence[Statement]] = [statements[start:stop] for start, stop in pairwise(cuts[1:])]
         statements = deferred(statements, cuts, self._kept)
         if fast:
@@ -123,7 +128,9 @@ class Source:
         used = {value.number for value in values_in((self._results, self._gradients))}
         for statement in self.statements:
             used.update(value.number for value in statement.values())
-        lines = [f"def replay({', '.join(f't{place}' for place in range(self._given))}):"]
+        given = [f"t{place}" for place in range(self._given)] + ["live"] * (self._live is not None)
+        lines = [f"def replay({', '.join(given)}):"]
+        lines += [f"    {self.name(value)} = live[{value.number}]" for value in self._live or ()]
         for number, outer in self._arrays.items():
             if number in used:
                 lines.append(f"    v{number} = {self._tensor(outer)}._array")

@@ -252,6 +252,7 @@ class Tracer:
         changes: bool = False,
         checked: bool = False,
         moves: bool = False,
+        draws: bool = False,
     ) -> None:
         """Record a call that is made in each replay as it is.
 
@@ -264,9 +265,11 @@ class Tracer:
             changes: whether it changes something outside.
             checked: whether a replay checks the shape of the result.
             moves: whether it may be made later.
+            draws: whether all that it changes is the state of a generator.
         """
         statement = Statement(Kind.EFFECT, function, self._values(args), result=result, uses=uses)
         statement.escapes, statement.changes, statement.checked, statement.moves = escapes, changes, checked, moves
+        statement.draws = draws
         self.statements.append(statement)
 
     def _add(self, statement: Statement) -> None:

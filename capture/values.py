@@ -6,7 +6,7 @@ its memory is part of, so that a later stage knows how long memory is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -100,6 +100,7 @@ class Statement:
         escapes: whether others keep its arguments, so that no memory of the program's can hold them.
         checked: whether the shape of the result may depend on elements: a replay ends with an error if it is another.
         moves: whether it may run later, but before another effect: it hands over a first gradient, and writes to no array.
+        draws: whether all that it changes outside is the state of a generator of random numbers.
     """
 
     kind: Kind
@@ -114,12 +115,15 @@ class Statement:
     changes: bool = False
     checked: bool = False
     moves: bool = False
+    draws: bool = False
+    _values: Sequence[Value] | None = field(default=None, init=False, repr=False)
 
-    def values(self) -> Iterator[Value]:
-        """Return the values among the arguments."""
-        yield from values_in((self.args, self.kwargs))
-        if self.target is not None:
-            yield self.target
+    def values(self) -> Sequence[Value]:
+        """Return the values among the arguments, which stay the same."""
+        if self._values is None:
+            found = values_in((self.args, self.kwargs))
+            self._values = found if self.target is None else [*found, self.target]
+        return self._values
 
     def made(self) -> list[Value]:
         """Return the results that can be written into memory that stays."""
@@ -164,19 +168,38 @@ class Backward:
     gradients: list[Any]
 
 
-def values_in(tree: Any) -> Iterator[Value]:
+def values_in(tree: Any) -> list[Value]:
     """Return the values in arguments: in tuples, lists, dicts and slices, too."""
-    if type(tree) is Value:
-        yield tree
-    elif type(tree) is Wrapped:
-        yield tree.value
+    found: list[Value] = []
+    _collect(tree, found)
+    return found
+
+
+def _collect(tree: Any, found: list[Value]) -> None:
+    kind = type(tree)
+    if kind is Value:
+        found.append(tree)
+    elif kind is Wrapped:
+        found.append(tree.value)
     elif isinstance(tree, (tuple, list)):
         for each in tree:
-            yield from values_in(each)
+            _collect(each, found)
+    elif kind is dict:
+        for each in tree.values():
+            _collect(each, found)
+    elif kind is slice:
+        _collect((tree.start, tree.stop, tree.step), found)
+
+
+def outers_in(tree: Any) -> Iterator[Outer]:
+    """Return the tensors from outside in arguments: in tuples, lists and dicts, too."""
+    if type(tree) is Outer:
+        yield tree
+    elif isinstance(tree, (tuple, list)):
+        for each in tree:
+            yield from outers_in(each)
     elif isinstance(tree, dict):
-        yield from values_in(list(tree.values()))
-    elif isinstance(tree, slice):
-        yield from values_in((tree.start, tree.stop, tree.step))
+        yield from outers_in(list(tree.values()))
 
 
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
