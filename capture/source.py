@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.extend import Array, Node, Tensor, within
+from ..core.extend import Array, Node, Tensor, in_row_buffers, row_buffer, within
 from .block_lines import block_lines, over
 from .blocks import Blocks
 from .deferring import deferred
@@ -283,7 +283,10 @@ class Source:
             parts.append(out)
         elif out:
             named.append(f"out={out}")
-        return f"{self.constant(function)}({', '.join([*parts, *named])})"
+        called, size = self.constant(function), _row_buffer(statement)
+        if size:
+            called, parts = self.constant(in_row_buffers), [str(size), called, *parts]
+        return f"{called}({', '.join([*parts, *named])})"
 
     # -- memory
 
@@ -368,6 +371,15 @@ class Source:
         if isinstance(tree, tuple) and hasattr(tree, "_fields"):
             return f"{self.constant(kind)}({', '.join(self._expression(each) for each in tree)})"
         return self.constant(tree)
+
+
+def _row_buffer(statement: Statement) -> int:
+    """Return the size of the buffers for arithmetic with a number for each row; 0: as usual."""
+    shapes = [each.shape for each in statement.args if type(each) is Value and each.shape]
+    if len(shapes) != 2 or not isinstance(statement.function, np.ufunc):
+        return 0
+    numbers, rows = sorted(shapes, key=lambda shape: shape[-1])
+    return row_buffer(rows) if numbers[-1] == 1 else 0
 
 
 def with_arrays(statement: Statement) -> tuple[Any, ...]:

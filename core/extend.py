@@ -40,7 +40,7 @@ from .ops.table.in_place_history import changed
 from .ops.table.nodes import keep, keep_result, record, records
 from .ops.table.operation import operation
 from .ops.table.registry import OPERATIONS
-from .ops.table.row_buffers import RowBuffers
+from .ops.table.row_buffers import RowBuffers, in_row_buffers, row_buffer
 from .ops.table.rows import ARRAYS, TENSORS, Row
 from .ops.table.watched import watched
 from .profiler.calls import RecordedCall, end_calls, record_call, take_calls
@@ -118,6 +118,7 @@ __all__ = [
     "end_calls",
     "gradient_edge",
     "ignore_changes",
+    "in_row_buffers",
     "inplace",
     "interceptors_entered",
     "is_grad_enabled",
@@ -143,6 +144,7 @@ __all__ = [
     "recorded_by",
     "records",
     "reduced",
+    "row_buffer",
     "row_dots",
     "row_maxima",
     "row_sums",

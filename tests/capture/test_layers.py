@@ -1,10 +1,12 @@
 """Large operations, compiled: they have plans of their own, with the bits of eager calls."""
 
+import numpy as np
 import pytest
 import telegrad as tg
 from helpers.compiled import array
 from helpers.plans import saved
 from telegrad import nn
+from telegrad.core.extend import in_row_buffers
 
 IMAGES = {
     "convolution": lambda: nn.Conv2d(4, 6, 3, padding=1),
@@ -62,6 +64,13 @@ def whole(sides):
 def test_layers_of_images(name, batch, sides):
     sides.run(training(IMAGES[name], (batch, 4, 12, 12)), calls=4)
     assert sides.replays() == 2 and not whole(sides) and not sides.reasons()
+
+
+def test_numbers_of_long_rows_have_buffers_of_a_row(sides):
+    sides.run(training(lambda: nn.GroupNorm(2, 4), (20, 4, 25, 24)), calls=4)
+    (plan,) = sides.compiled.plans()
+    assert sides.replays() == 2 and any(each is in_row_buffers for each in plan.source.constants.values())
+    assert np.getbufsize() == 8192
 
 
 @pytest.mark.parametrize("momentum", [0.1, 0.0])

@@ -6,12 +6,29 @@ buffers are not longer than rows, it needs none. The results have the same bits.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 _LARGE = 1 << 14  # elements: below that, the block itself costs more than it saves
 _SHORT, _LONG = 512, 8192  # lengths of rows between which it saves time
+
+
+def row_buffer(shape: tuple[int, ...]) -> int:
+    """Return how many elements buffers should have for an array of this shape, with rows in the last dimension; 0: as usual."""
+    length = shape[-1] if shape and math.prod(shape) >= _LARGE else 0
+    return length - length % 16 if _SHORT <= length < _LONG else 0
+
+
+def in_row_buffers(size: int, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a ufunc with buffers of ``size`` elements, and return its result."""
+    former = np.setbufsize(size)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        np.setbufsize(former)
 
 
 class RowBuffers:
@@ -25,8 +42,7 @@ class RowBuffers:
     __slots__ = ("_former", "_size")
 
     def __init__(self, x: Any, axis: int | None = -1) -> None:
-        length = x.shape[-1] if x.size >= _LARGE and axis in (-1, x.ndim - 1) else 0
-        self._size = length - length % 16 if _SHORT <= length < _LONG else 0
+        self._size = row_buffer(x.shape) if axis in (-1, x.ndim - 1) else 0
 
     def __enter__(self) -> None:
         if self._size:
