@@ -275,7 +275,7 @@ class Program:
         """Return the tensors from outside whose arrays the program uses, by the number of the value."""
         return {self._value(each).number: self.argument(each) for each in self._leaves.values()}
 
-    def read(self, statements: list[Statement]) -> list[Outer]:
+    def read(self, statements: Sequence[Statement]) -> list[Outer]:
         """Return the tensors from outside whose elements statements need."""
         used = {storage for statement in statements for storage in statement.storages()}
         tensors = self._leaves.values()
