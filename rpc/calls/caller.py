@@ -135,9 +135,9 @@ class Caller:
         """
         if self._state.closed:
             self._state.check_open()  # raises
-        call = self.table.new_call(method, timeout, peer.number, what)
-        if future is not None:
-            call.future = future
+        table = self.table
+        call = PendingCall(method, next(table.ids), timeout, peer.number)  # ``CallTable.new_call``, without a call
+        call.began, call.what, call.future = table.clock.now(), what, Future() if future is None else future
         call.future.canceller, call.future.call = self, (peer.number, call.call_id)
         link = peer.link
         if link.state is GONE:

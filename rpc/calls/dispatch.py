@@ -53,16 +53,17 @@ class CallTable:
 
     Attributes:
         calls: the calls by id; others only read it.
+        ids, clock: as ``new_call`` uses them.
         notices: tells of calls that wait for long, if set.
     """
 
     def __init__(self, timers: Timers, expired: Callable[[PendingCall], object]) -> None:
-        self._clock = timers.program
+        self.clock = timers.program
         self._expired = expired
         # The first id is random: an answer to another incarnation of this worker must not match. It is not drawn from the
         # program's generator: that would change a seeded program, and equally seeded workers would have equal ids.
         self._first = secrets.randbits(48)
-        self._ids = itertools.count(self._first)
+        self.ids = itertools.count(self._first)
         self._waits = itertools.count(-1, -1)  # ids of waits, which no message has
         self.calls: dict[int, PendingCall] = {}
         self._deadlines = timers.alarm(self._expire)
@@ -86,8 +87,8 @@ class CallTable:
             to: number of the callee; -1 for a wait that no single worker can end.
             what: its text names the call in errors; it is made only for them.
         """
-        now = self._clock.now()
-        call_id = next(self._ids if to >= 0 else self._waits)
+        now = self.clock.now()
+        call_id = next(self.ids if to >= 0 else self._waits)
         call = PendingCall(method, call_id, timeout, to)
         call.began, call.what, call.future = now, what, Future()
         return call
@@ -99,15 +100,15 @@ class CallTable:
             self._latest = call.call_id
         # After the call was added: a look at the calls that missed it has reset the alarms before these lines read them.
         if call.timeout and call.began + call.timeout < self._deadlines.when:
-            self._deadlines.set(self._clock.real(call.began + call.timeout))
+            self._deadlines.set(self.clock.real(call.began + call.timeout))
         if (notices := self.notices) is not None and not notices.looking:
             notices.begin()
 
     def expire_in(self, call: PendingCall, seconds: float) -> None:
         """Give a call without a time-out one that begins now; if it has one, nothing changes."""
         if not call.timeout:
-            call.began, call.timeout = self._clock.now(), seconds
-            self._deadlines.set(self._clock.real(call.began + seconds))
+            call.began, call.timeout = self.clock.now(), seconds
+            self._deadlines.set(self.clock.real(call.began + seconds))
 
     def take(self, call_id: int) -> PendingCall | None:
         """Remove and return a call; return ``None`` if another thread has removed it."""
@@ -128,11 +129,11 @@ class CallTable:
 
     def age(self, call: PendingCall) -> float:
         """Return the seconds since a call was made."""
-        return self._clock.now() - call.began
+        return self.clock.now() - call.began
 
     def since(self) -> list[tuple[int, float]]:
         """Return the ids of the calls under way, and when they began, without those of ``NO_WORK``."""
-        return [(call.call_id, self._clock.real(call.began)) for call in self._listed() if call.method not in NO_WORK]
+        return [(call.call_id, self.clock.real(call.began)) for call in self._listed() if call.method not in NO_WORK]
 
     def older_than(self, seconds: float) -> list[PendingCall]:
         """Return the calls under way that are older than ``seconds``, the oldest first, without those of ``NO_WORK``."""
@@ -147,7 +148,7 @@ class CallTable:
         return list(self.calls.copy().values())
 
     def _expire(self) -> None:
-        now, first = self._clock.now(), NEVER
+        now, first = self.clock.now(), NEVER
         due = []
         for call in self._listed():
             if not call.timeout:
@@ -158,7 +159,7 @@ class CallTable:
             elif deadline < first:
                 first = deadline
         if first < NEVER:
-            self._deadlines.set(self._clock.real(max(first, now + DEADLINE_LOOK_SECONDS * len(self.calls))))
+            self._deadlines.set(self.clock.real(max(first, now + DEADLINE_LOOK_SECONDS * len(self.calls))))
         for call in due:
             if self.take(call.call_id):
                 run_logged(self._expired, call)  # an error must not keep the other calls from expiring

@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
 from os import sched_yield
+from select import EPOLLIN, EPOLLOUT
 from time import monotonic
 from typing import Any, Protocol
 
@@ -58,6 +59,9 @@ class Readable(Protocol):
     def flush_waiting(self) -> None:
         """Write what waits to be written, before a thread waits for what is to be read."""
 
+    def flush_room(self) -> None:
+        """Write what the socket has room for. On the loop."""
+
 
 class SharedReading:
     """Reading of one stream, in whatever thread (``base.Reading``).
@@ -91,21 +95,29 @@ class SharedReading:
         self.followers: deque[Waiter] = deque()
         self._closing: list[Callable[[], object]] = []
 
-    def by_loop(self) -> None:
-        """Read what there is, unless another thread reads."""
-        # A thread that leaves has the loop watch just before it releases the turn: the loop would be told again and again.
-        if not self._turn.acquire(timeout=spinning.LEAVING_SECONDS):
-            return
-        try:
-            if not self.policy.loop_read:
-                self.policy.loop_read = monotonic()
-            for _ in range(spinning.READS_IN_A_ROW):
-                if not self._read_once():
-                    break
-        finally:
-            self._turn.release()  # ``_give_up_turn``, without a call
-            if self._closing:
-                self._close()
+    def by_loop(self, events: int = EPOLLIN) -> None:
+        """Read what there is, unless another thread reads, and write what there is room for (``Poller``).
+
+        Args:
+            events: for what the socket is ready.
+        """
+        if events & ~EPOLLOUT:
+            # A thread that leaves has the loop watch just before it releases the turn: the loop would be told again and again.
+            if self._turn.acquire(timeout=spinning.LEAVING_SECONDS):
+                try:
+                    if not self.policy.loop_read:
+                        self.policy.loop_read = monotonic()
+                    for _ in range(spinning.READS_IN_A_ROW):
+                        if not self._read_once():
+                            break
+                finally:
+                    self._turn.release()  # ``_give_up_turn``, without a call
+                    if self._closing:
+                        self._close()
+            if self._stream.crowded():
+                self.pause()
+        if events & EPOLLOUT:
+            self._stream.flush_room()
 
     def look(self) -> bool:
         """Give the socket back to the loop if no thread has read for a moment; return whether to look again. On the loop."""

@@ -10,7 +10,6 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sized
-from select import EPOLLOUT
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import raised_by_handler
@@ -79,6 +78,7 @@ class StreamPipe(Pipe):
         self._unread = 0  # calls that were sent since their thread looked for answers
         self.watch_input = self._watch.input
         self.reading = SharedReading(self, connected.fileno(), reader_of(connected).read, self.loop)
+        self.ready = self.reading.by_loop  # for the poller
         self._followers = self.reading.followers  # looked at before each frame, without a call
         self._flushed: asyncio.Future[None] | None = None
 
@@ -127,7 +127,7 @@ class StreamPipe(Pipe):
         """Send what waits, and end this side: the peer reads to the end, and then hears that it was the end."""
         self._writer.close()
         self._flushed = self.loop.create_future()
-        self._flush()
+        self.flush_room()
         await self._flushed
         try:
             self._socket.shutdown(socket.SHUT_WR)
@@ -154,7 +154,7 @@ class StreamPipe(Pipe):
         """End this stream, because a signal handler has raised something: it is unknown how much has left."""
         self.end(ConnectionResetError("a thread was interrupted while it wrote to the socket"))
 
-    def _flush(self) -> None:
+    def flush_room(self) -> None:
         try:
             if self._writer.flush():
                 return
@@ -177,17 +177,8 @@ class StreamPipe(Pipe):
     def _flush_late(self) -> bool:
         """Write the frames that wait without need, every millisecond while there are any; return whether there were."""
         if waits := bool(self._writer.waiting):
-            self._flush()
+            self.flush_room()
         return waits
-
-    def ready(self, events: int) -> None:
-        """Read and write what can be (``Poller``)."""
-        if events & ~EPOLLOUT:
-            self.reading.by_loop()
-            if len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS:
-                self.reading.pause()
-        if events & EPOLLOUT:
-            self._flush()
 
     # -- the end
 
@@ -195,7 +186,7 @@ class StreamPipe(Pipe):
         """Drop what waits, and close the socket. On the loop."""
         self.end(None)
         self._writer.clear()
-        self._flush()
+        self.flush_room()
         self._watch.close()
         self.reading.close(self._socket.close)
 
