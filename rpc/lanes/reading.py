@@ -24,11 +24,13 @@ from typing import Any, Protocol
 
 from ...core.futures import Future, Waiter, block, raised_by_handler, thread_role
 from ..threads.ioloop import READER, RefusesToBlock
+from ..threads.pool import MANY_REQUESTS
 from ..threads.timers import Ticker
 from . import spinning
 from .sleeping import Sleeper
 
 NEVER = float("inf")
+CROWD = 64  # calls under way; if there are more, frames may wait to be written together
 
 
 class Readable(Protocol):
@@ -36,12 +38,11 @@ class Readable(Protocol):
 
     Attributes:
         progress: returns how many of the frames that were delivered have been used so far.
+        under_way: calls of the agent, and requests that have not begun.
     """
 
     progress: Callable[[], int]
-
-    def crowded(self) -> bool:
-        """Return whether so much is under way that frames come together."""
+    under_way: tuple[Sized, Sized]
 
     @property
     def unsent(self) -> Sized:
@@ -85,6 +86,7 @@ class SharedReading:
         self._read = read
         self._deliver = stream.deliver
         self._unsent = stream.unsent
+        self._calls, self._requests = stream.under_way
         self._looker = Ticker(loop, self.look, spinning.READING_LOOK_SECONDS)
         self._watched = True  # by the loop; changed with the turn held
         self._turn = threading.RLock()  # re-entrant: a signal handler may read while its thread sleeps with the turn
@@ -114,10 +116,14 @@ class SharedReading:
                     self._turn.release()  # ``_give_up_turn``, without a call
                     if self._closing:
                         self._close()
-            if self._stream.crowded():
+            if len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS:  # ``crowded``, without a call
                 self.pause()
         if events & EPOLLOUT:
             self._stream.flush_room()
+
+    def crowded(self) -> bool:
+        """Return whether so many messages are under way that they come together, and may wait a moment to leave together."""
+        return len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS
 
     def look(self) -> bool:
         """Give the socket back to the loop if no thread has read for a moment; return whether to look again. On the loop."""
@@ -227,7 +233,7 @@ class SharedReading:
             try:
                 looker = self._looker
                 keeps = self.policy.end(monotonic(), found, awaited is None, bool(self.followers), looker.ticking)
-                if not (keeps or (found and self._stream.crowded())) or not (looker.ticking or looker.start()):
+                if not (keeps or (found and self.crowded())) or not (looker.ticking or looker.start()):
                     self._let_loop_watch(not self._ended)
                 left = True
             finally:

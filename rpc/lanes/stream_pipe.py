@@ -20,7 +20,7 @@ from ..threads.timers import Ticker
 from .frame import BATCH_BYTES, FRAME_LENGTH, SCATTERED, FrameHandle, WaitingFrame
 from .pipe import Pipe
 from .poller import SocketWatch
-from .reading import SharedReading
+from .reading import CROWD, SharedReading
 from .stream_reader import reader_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ LONG_BYTES = 512  # a frame that is longer waits for no others
 TOGETHER = 64  # frames that wait without need are written when they are so many
 SMALL_WRITE_BYTES = 8 * 1024  # to join the parts of a frame up to this takes less time than to tell the system of each
 MOST_PARTS = 512  # of one write; the system takes 1024
-CROWD = 64  # calls under way; if there are more, frames may wait to be written together
 Progress = Callable[[], int]
 
 
@@ -72,7 +71,7 @@ class StreamPipe(Pipe):
         self._writer = StreamWriter(connected, self._watch.room, self._flusher.start, self._broke)
         self._received = received
         self.scattered: Callable[[Any], None] | None = None
-        self._calls, self._requests = under_way
+        self.under_way = self._calls, self._requests = under_way
         self.progress = progress
         self.unsent = self._writer.waiting
         self._unread = 0  # calls that were sent since their thread looked for answers
@@ -86,7 +85,7 @@ class StreamPipe(Pipe):
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
         short = size < LONG_BYTES
-        # ``crowded``, without a call
+        # ``SharedReading.crowded``, without a call
         crowded = short and (len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS)
         sent = None
         try:
@@ -108,10 +107,6 @@ class StreamPipe(Pipe):
                 self._unread = 0
                 self.reading.glance()
         return sent
-
-    def crowded(self) -> bool:
-        """Return whether so many messages are under way that new ones may wait a moment, to leave together."""
-        return len(self._calls) > CROWD or len(self._requests) > MANY_REQUESTS
 
     def _leave(self, parts: list[Any], handle: FrameHandle | None) -> bool:
         """Leave a frame to the thread that reads."""

@@ -27,7 +27,7 @@ class Line:
         self.writer = StreamWriter(self.far, lambda wanted: None, int, stop)
         self.unsent, self.watch_input, self.end = self.writer.waiting, self.watched.append, self.ended.append
         self.flush_waiting = self.progress = int
-        self.crowded = bool
+        self.under_way = (), ()
         loop = SimpleNamespace(call_soon_threadsafe=lambda *args, context: None)
         self.reading = SharedReading(self, self.near.fileno(), StreamReader(self.near).read, loop)
         for future in self.futures:

@@ -79,7 +79,7 @@ def test_a_thread_that_finds_nothing_gives_the_stream_back_at_once(line, kept):
 
 
 def test_a_thread_keeps_the_stream_of_a_busy_connection(line):
-    line.crowded = lambda: True
+    line.reading.crowded = lambda: True
     line.send(0)
     line.futures[0].wait()
     assert line.watched == [False] and line.reading._looker.ticking
@@ -96,7 +96,7 @@ def test_a_thread_that_has_served_sleeps_at_the_stream_for_the_next_request(line
 
 def test_a_thread_that_sends_much_reads_once_and_does_not_wait(line):
     line.reading.glance()
-    line.crowded = lambda: True
+    line.reading.crowded = lambda: True
     for number in (0, 1):
         line.send(number)
     line.reading.glance()
