@@ -205,7 +205,7 @@ class StreamSender:
                 return  # it is sent when the callee has answered
             at_once = peer is not None and not peer.gone and window.goes_to(kept, peer.number)
             numbers = (stream.origin, stream.token, kept.number, window.oldest, window.results_from)
-            if at_once:
+            if at_once and peer is not None:
                 window.sent(kept.number, peer.number)
         if peer is None or not at_once:
             self.resume(stream)
