@@ -14,7 +14,7 @@ it knows of the graph each worker draws conclusions, and which reports it does n
 * Reports may be outdated, so a member that may be alive is lost only by the word of all others of a piece. The lowest number of
   the piece asks them, and each answers with a report that it has made since. One that has confirmed that it cannot reach a
   worker must not take it back before the question is withdrawn, and answers no question of that worker until then.
-  ``docs/design/failures.md`` shows why two pieces cannot both go on.
+  ``docs/design/losses.md`` shows why two pieces cannot both go on.
 * Silence proves nothing about the links of others: a worker that has reported nothing about another counts as linked to it. A
   worker that is told of a suspicion asks the suspected worker for a sign of life, and reports the answer or its absence. The
   question is the worker's report, the answer its acknowledgement; one of an older report may come from a worker that has died.

@@ -1,7 +1,7 @@
 """State machine of one mesh call at one worker: its own part, the subtrees below it, and the worker that asks for results.
 
 It has no I/O and no clock: methods take events and return instructions. ``RELAY_TRANSITIONS`` is the life of the call;
-``docs/design/rpc.md`` has the same table, and a test compares the two.
+``docs/design/rpc_meshes.md`` has the same table, and a test compares the two.
 
 Results are a log that only grows. A parent asks for those from a position on: first from 0, again if it was given some of
 them, or if its connection broke, and from 0 if it has adopted this worker. So a repeated request never runs a function again.

@@ -89,7 +89,7 @@ class ObservedCall:
         what: a text that names it.
         seconds: for how long it has waited.
         timeout: its time-out in seconds; 0 for none.
-        state: where it is (``docs/design/rpc.md`` has the table).
+        state: where it is (``docs/design/rpc_states.md`` has the table).
         calls: of a wait, ids of the calls whose answers end it.
     """
 
@@ -111,7 +111,7 @@ class ObservedRequest:
         sender_number: number of the caller.
         call_id: id of the call at the caller.
         what: a text that names it; empty until it has started.
-        state: where it is (``docs/design/rpc.md`` has the table).
+        state: where it is (``docs/design/rpc_states.md`` has the table).
         cancelled: its caller has given up.
         calls: ids of this worker's calls whose answers it waits for without a thread.
         unconfirmed: the owners of references in its arguments have not confirmed them, so it has not started.

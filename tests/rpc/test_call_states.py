@@ -15,7 +15,7 @@ from telegrad.rpc.lanes.frame import FrameHandle
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.testing import in_process_cluster
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc_states.md"
 STEPS = ["queue", "admit", "write", "refuse", "withdraw", "answer", "fail"]
 EVENTS = ["start", "stream", "park", "answer", "drop", "end"]
 
@@ -45,7 +45,7 @@ def arrows(table):
 @pytest.mark.parametrize(("table", "events"), [(CALLING, STEPS), (SERVING, EVENTS)], ids=["caller", "callee"])
 def test_the_page_has_the_table_and_the_picture_of_the_code(table, events):
     for lines in (list(rows(table, events)), arrows(table)):
-        assert "\n".join(lines) in PAGE.read_text(), "rpc.md must have:\n" + "\n".join(lines)
+        assert "\n".join(lines) in PAGE.read_text(), "rpc_states.md must have:\n" + "\n".join(lines)
 
 
 def test_a_state_has_the_states_that_follow_it_and_no_others():

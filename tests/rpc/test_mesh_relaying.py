@@ -17,7 +17,7 @@ from telegrad.rpc.meshes.relaying import (
 )
 from telegrad.rpc.meshes.tree import children, plant
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc_meshes.md"
 CALLER = -1
 
 
@@ -30,7 +30,7 @@ def test_the_page_has_the_table_of_the_code():
             then, actions = RELAY_TRANSITIONS[state, event]
             cells.append(then.value + (f": {', '.join(action.value for action in actions)}" if actions else ""))
         lines.append(f"| {state.value} | {' | '.join(cells)} |")
-    assert "\n".join(lines) in PAGE.read_text(), "rpc.md must have:\n" + "\n".join(lines)
+    assert "\n".join(lines) in PAGE.read_text(), "rpc_meshes.md must have:\n" + "\n".join(lines)
 
 
 class Result:
