@@ -8,7 +8,10 @@ __all__ = ["CHANGING", "HISTORY", "ROOT", "blocks", "pages", "same_output"]
 
 HISTORY = {"CHANGELOG.md"}  # pages about what was
 # Lines that a page need not show: the launcher's, and those about a wait that a busy machine makes long.
-UNSHOWN = re.compile(r"telegrad: |logs: |\w+ \| .* waits in (shutdown|_barrier|init_rpc) for ")
+UNSHOWN = re.compile(
+    r"telegrad: |logs: |\w+ +\| (.* waits in (shutdown|_barrier|init_rpc) for "
+    r"|why worker '|  waiting for it: |  \d+\. '|the call of .* on the way)"
+)
 
 
 def pages():

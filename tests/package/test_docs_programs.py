@@ -55,6 +55,7 @@ def test_a_page_does_what_it_says(page, tmp_path):
         ("telegrad: 2 workers\nworker0 | a\nlogs: x/", "worker0 | a", True),
         ("telegrad: 2 workers\nlogs: x/", "telegrad: 3 workers", False),
         ("worker1 | worker 'worker1' waits in shutdown for 'worker0'\nworker0 | a", "worker0 | a", True),
+        ("ps  | why worker 'ps' waits:\nps  |   1. 'ps' (MainThread) waits\nps  | a", "ps  | a", True),
     ],
 )
 def test_outputs_are_compared(said, expected, same):
