@@ -155,6 +155,7 @@ class Agent:
         self.late = LateParts(self.server, self.control)
         self.waits = CallWaits(peers, self.caller, self.questions, self.server, threads)
         self.sessions.received = receiver.received
+        self.sessions.landing = self.caller.landing
         self.sessions.under_way = (self.caller.table.calls, self.server.waiting)
 
     def _new_flow(self, session: Session) -> Flow:

@@ -12,6 +12,7 @@ import numpy as np
 from ...core.errors import ArgumentTypeError, ArgumentValueError, RpcError, WorkerLostError
 from ...core.extend import Array, Tensor
 from ...core.futures import Future, attempt, complete_once
+from ..calls.landing_future import LandingFuture
 from ..current import current_agent
 from ..functions.calling import resolve_timeout
 from ..options import UNSET_RPC_TIMEOUT
@@ -185,12 +186,17 @@ class Buffer:
         if (memory := self._mapped()) is not None:
             self._copy(memory, row, start, writes)
         else:
-            self._send(row, start, timeout, writes).wait()
+            sent = self._sent(row, start, timeout, writes)
+            try:
+                sent.begin().wait()
+            except BaseException as error:  # also Ctrl-C
+                sent.fail(error)
+                raise
 
     def _move_later(self, row: Array, offset: int, timeout: float, writes: bool) -> Future[None]:
         start = self._start(row, offset)
         if (memory := self._mapped()) is None:
-            return self._send(row, start, timeout, writes)
+            return self._sent(row, start, timeout, writes).begin()
         done: Future[None] = Future()
         copy = partial(attempt, self._copy, memory, row, start, writes)
         self._agent.threads.run_later(lambda: complete_once(done, *copy()))
@@ -237,7 +243,7 @@ class Buffer:
 
     # -- between machines
 
-    def _send(self, row: Array, start: int, timeout: float, writes: bool) -> Future[None]:
+    def _sent(self, row: Array, start: int, timeout: float, writes: bool) -> Pieces:
         agent, what = self._agent, f"the {'write to' if writes else 'read of'} {self!r}"
         seconds = resolve_timeout(agent, timeout)
         peer = agent.peers.at(self._owner)
@@ -247,13 +253,14 @@ class Buffer:
             left = max(ends - agent.timers.program.now(), 1e-3) if seconds else 0.0
             body: tuple[Any, ...] = (self._number, start + begin, start + end)
             method, body = (Method.WRITE, (*body, Tensor(row[begin:end]))) if writes else (Method.READ, body)
-            return agent.caller.request(peer, method, body, left, what)
+            future = None if writes else LandingFuture(row[begin:end].data)
+            return agent.caller.begin(peer, method, body, left, what, future=future).future
 
         def accept(begin: int, end: int, answer: Any) -> None:
-            if not writes:
+            if not (writes or np.may_share_memory(row, answer.numpy())):  # else it was received there
                 row[begin:end] = answer.numpy()
 
-        return Pieces(row.size, ask, accept).begin()
+        return Pieces(row.size, ask, accept, _withdraw)
 
     # -- its end
 
@@ -299,6 +306,11 @@ def _shares_memory(agent: Agent) -> bool:
     """Return whether a worker may map another's memory: not if its lanes were chosen, and are none of one machine's."""
     lanes = agent.options.lanes
     return lanes is None or not {"unix", "inproc"}.isdisjoint(lanes)
+
+
+def _withdraw(asked: Future[Any]) -> None:
+    if isinstance(asked, LandingFuture):
+        asked.landing.withdraw()
 
 
 def _noted(done: Future[None], out: Any) -> None:

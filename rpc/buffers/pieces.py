@@ -14,6 +14,7 @@ AT_A_TIME = 4  # more of them do not make it faster, and each takes memory at bo
 
 Ask: TypeAlias = Callable[[int, int], "Future[Any]"]
 Accept: TypeAlias = Callable[[int, int, Any], object]
+GiveUp: TypeAlias = Callable[["Future[Any]"], object]
 
 
 class Pieces:
@@ -23,14 +24,18 @@ class Pieces:
         size: bytes of the range.
         ask: ``ask(start, end)`` sends the request for a piece; the future holds its answer.
         accept: ``accept(start, end, answer)`` uses the answer.
+        give_up: ``give_up(future)`` is called with that of each piece that is under way, before an error ends it.
     """
 
-    def __init__(self, size: int, ask: Ask, accept: Accept) -> None:
+    def __init__(self, size: int, ask: Ask, accept: Accept, give_up: GiveUp) -> None:
         self.over: Future[None] = Future()
         self._lock = threading.Lock()
         self._size = size
         self._ask = ask
         self._accept = accept
+        self._give_up = give_up
+        self._under_way: dict[int, Future[Any]] = {}  # by the start of the piece
+        self._failed = False
         self._asked = self._arrived = 0
 
     def begin(self) -> Future[None]:
@@ -41,6 +46,14 @@ class Pieces:
             self._next()
         return self.over
 
+    def fail(self, error: BaseException) -> None:
+        """End it with an error. Nothing is written to the caller's memory afterwards."""
+        with self._lock:
+            self._failed, under_way = True, list(self._under_way.values())
+        for asked in under_way:
+            self._give_up(asked)
+        complete_once(self.over, error=error)
+
     def _next(self) -> None:
         with self._lock:
             start = self._asked
@@ -48,9 +61,16 @@ class Pieces:
         if start == end or self.over.done():
             return
         try:
-            self._ask(start, end).add_done_callback(partial(self._came, start, end))
+            asked = self._ask(start, end)
         except Exception as error:
-            complete_once(self.over, error=error)
+            self.fail(error)
+            return
+        with self._lock:
+            self._under_way[start] = asked
+            failed = self._failed
+        if failed:
+            self._give_up(asked)
+        asked.add_done_callback(partial(self._came, start, end))
 
     def _came(self, start: int, end: int, answer: Future[Any]) -> None:
         try:
@@ -58,9 +78,10 @@ class Pieces:
                 return  # an error ended it, or its user gave up: the array is not to be written to any more
             self._accept(start, end, answer.value())
         except Exception as error:
-            complete_once(self.over, error=error)
+            self.fail(error)
             return
         with self._lock:
+            self._under_way.pop(start, None)
             self._arrived += end - start
             whole = self._arrived == self._size
         if whole:

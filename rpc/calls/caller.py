@@ -20,15 +20,17 @@ from ..links.link import LinkState
 from ..wire.control import decode_ids, encode_ids
 from ..wire.failures import rebuild_failure
 from ..wire.frames import encode
-from ..wire.header import Flag
+from ..wire.header import FRAME_HEAD, Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Attachments, Incoming, Method, Outgoing, Topic
 from ..wire.payload import no_labels
 from .dispatch import CallTable, PendingCall
+from .landing_future import LandingFuture
 from .timed_waits import TimedWaits
 from .unseen import UnseenErrors
 
 if TYPE_CHECKING:
     from ..flow.flow import Flow
+    from ..lanes.large.landing import Landing
     from ..lanes.session import Session
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
@@ -232,6 +234,19 @@ class Caller:
         """Fail a call that was queued for a session that closed."""
         if (taken := self.table.take(call.call_id)) is not None:
             self.fail(taken, RpcError(f"the connection closed before {call.what} was sent; call again"))
+
+    def landing(self, session: Session, front: memoryview, size: int) -> Landing | None:
+        """Return where the large piece of an answer is to be received (``LaneListener.landing``). In a lane's thread.
+
+        Args:
+            session, front, size: as for ``LaneListener.landing``.
+        """
+        kind, _, _, call_id, _ = FRAME_HEAD.unpack_from(front)
+        call = self.table.calls.get(call_id) if kind == FrameKind.REPLY else None
+        if call is None or call.session is not session or not isinstance(call.future, LandingFuture):
+            return None
+        landing = call.future.landing
+        return landing if len(landing.memory) == size else None
 
     # -- calls end
 

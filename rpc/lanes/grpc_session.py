@@ -132,8 +132,8 @@ class GrpcSession(Session):
             connected.close()
             return
         deliver = partial(self._received, owned=True)
-        allow_for = stream.reading.policy.allow_for
-        self.large = self._scattered = LargePipe(connected, stream.send, deliver, self._lane.resources, allow_for)
+        allow_for, find = stream.reading.policy.allow_for, partial(self.listener.landing, self)
+        self.large = self._scattered = LargePipe(connected, stream.send, deliver, self._lane.resources, allow_for, find)
         self._scattered.over.add_done_callback(partial(_break, stream))
         stream.scattered = partial(self._received_notice, self._scattered)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
     from ..security.handshake import AcceptorHandshake, DialerHandshake
     from ..security.tls import Tls
+    from .large.landing import Landing
     from .session import Session
 
 
@@ -82,6 +83,16 @@ class LaneListener(Protocol):
             owned: the frame's memory is writable, and nothing else uses it.
         """
         ...
+
+    def landing(self, session: Session, front: memoryview, size: int, /) -> Landing | None:
+        """Return where the one large piece of a frame is to be received, if the agent has memory for it.
+
+        Args:
+            session: the session in which it arrives.
+            front: the frame without the piece.
+            size: of the piece, in bytes.
+        """
+        return None
 
     def disconnected(self, session: Session, error: Exception) -> None:
         """Note, once, that a session broke, was refused or closed.

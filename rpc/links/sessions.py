@@ -19,6 +19,7 @@ from .refusals import Refusals
 
 if TYPE_CHECKING:
     from ..flow.flow import Flow
+    from ..lanes.large.landing import Landing
     from ..options import GrpcRpcBackendOptions
     from ..security.handshake import AcceptorHandshake, Credentials, DialerHandshake
     from ..state import AgentState
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 PeerHandler = Callable[[Peer], None]
 Receiver = Callable[[Session, Any, bool], None]
+Landings = Callable[[Session, memoryview, int], "Landing | None"]
 
 
 class Sessions(LaneListener):
@@ -46,6 +48,7 @@ class Sessions(LaneListener):
     Attributes:
         known: completes when the workers of the job are known.
         received: takes each frame that arrives (``LaneListener.received``): the agent's receiver, without a call between.
+        landing: finds memory for the large piece of an answer (``LaneListener.landing``): the agent's caller.
         on_dialed: called with a peer and the session to it that this worker dialed, when that is open.
         on_opened: called with a peer after a session to it opened.
         on_ended: called with a peer after a session to it ended, or could not be made.
@@ -68,6 +71,7 @@ class Sessions(LaneListener):
         self.refusals = Refusals(state.name, timers.now)
         self.known: Future[None] = Future()
         self.received: Receiver
+        self.landing: Landings
         self.on_dialed: list[Callable[[Peer, Session], None]] = []
         self.on_opened: list[PeerHandler] = []
         self.on_ended: list[PeerHandler] = []

@@ -4,6 +4,7 @@ import itertools
 import pickle
 import random
 import signal
+import socket
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from telegrad.core.errors import RpcError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rpc.buffers import pieces
 from telegrad.rpc.buffers.memory import map_memory, new_memory
+from telegrad.rpc.calls.caller import Caller
+from telegrad.rpc.lanes.large.landing import Landing
 from telegrad.testing import in_process_cluster
 
 MAPPED, SENT = None, ["tcp"]  # lanes that were chosen: without those of one machine, nothing is mapped
@@ -176,7 +179,7 @@ def test_pieces_arrive_in_any_order(order, monkeypatch):
         asked.append(((start, end), Future()))
         return asked[-1][1]
 
-    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece)).begin()
+    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece), print).begin()
     assert len(asked) == pieces.AT_A_TIME
     for place in order:
         asked[place][1].set_result(place)
@@ -188,7 +191,7 @@ def test_pieces_arrive_in_any_order(order, monkeypatch):
 
 def test_the_first_error_ends_it_and_nothing_is_taken_after_it(monkeypatch):
     monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 10)
-    asked, taken = [], []
+    asked, taken, given_up = [], [], []
 
     def ask(start, end):
         if start >= 40:
@@ -196,10 +199,40 @@ def test_the_first_error_ends_it_and_nothing_is_taken_after_it(monkeypatch):
         asked.append(Future())
         return asked[-1]
 
-    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece)).begin()
+    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece), given_up.append).begin()
     asked[1].set_result(None)
     assert isinstance(over.exception(), RuntimeError) and taken == [(10, 20, None)]
     asked[0].set_result(None)
     asked[2].set_exception(ValueError("late"))
-    assert len(taken) == 1 and len(asked) == 4
-    assert pieces.Pieces(0, ask, print).begin().done()
+    assert len(taken) == 1 and len(asked) == 4 and given_up == [asked[0], asked[2], asked[3]]
+    assert pieces.Pieces(0, ask, print, print).begin().done()
+
+
+# -- answers that are received into the caller's array
+
+
+def test_what_is_read_over_a_socket_is_received_into_the_array(tmp_path, monkeypatch):
+    landed, find = [], Caller.landing
+    monkeypatch.setattr(Caller, "landing", lambda self, *arrival: landed.append(find(self, *arrival)) or landed[-1])
+    monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 1 << 20)
+    options = rpc.GrpcRpcBackendOptions(lanes=SENT)
+    with in_process_cluster("a", "b", make_lane=tcp(tmp_path), options=options) as agents, agents[0].use():
+        buffer, out = rpc.rpc_sync("b", keep, args=(tg.arange(700_000),)), np.zeros(700_000, np.int64)
+        buffer.read_into(out)
+        assert np.array_equal(out, np.arange(700_000))
+        assert len(landed) == 6 and all(np.shares_memory(landing.memory, out) for landing in landed)
+        values = rpc.rpc_sync("b", values_there)  # no such memory was given for this
+        assert landed[6:] == [None] and np.array_equal(values.numpy(), out)
+    KEPT.clear()
+
+
+def test_nothing_lands_after_it_was_withdrawn():
+    near, far = socket.socketpair()
+    with near, far:
+        memory = memoryview(bytearray(8))
+        landing = Landing(memory)
+        near.sendall(b"abcdefgh")
+        assert landing.receive(far, memory[:3]) == 3
+        landing.withdraw()
+        assert landing.receive(far, memory[3:]) == 5
+        assert bytes(memory) == b"abc\0\0\0\0\0"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....core.errors import SerializationError
 from ..frame import SCATTERED, new_memory
+from .landing import FindLanding, no_landing
 from .scattered import NO_SEGMENT, FramePiece, ScatteredFrame
 
 if TYPE_CHECKING:
@@ -35,9 +36,21 @@ class Arrival:
         pieces: the pieces of the table.
         borrower: has the segments.
         buffers: gives memory for the pieces that are in no segment.
+        find: gets the front, and the size of the piece if one follows on the socket; returns where it is to land, if its
+            receiver has said so.
+
+    Attributes:
+        landing: what ``find`` returned.
     """
 
-    def __init__(self, front: memoryview, pieces: list[FramePiece], borrower: Borrower, buffers: Buffers) -> None:
+    def __init__(
+        self,
+        front: memoryview,
+        pieces: list[FramePiece],
+        borrower: Borrower,
+        buffers: Buffers,
+        find: FindLanding = no_landing,
+    ) -> None:
         front[0] &= ~SCATTERED & 0xFF
         self._front = front
         self._pieces = pieces
@@ -52,7 +65,12 @@ class Arrival:
             if segment == NO_SEGMENT:
                 self._streamed.append(size)
         self._memories: list[memoryview] = []
-        self._problem = self._allocate(sum(self._streamed)) if self._streamed else ""
+        self._problem = ""
+        self.landing = find(front, *self._streamed) if len(self._streamed) == 1 else None
+        if self.landing is not None:
+            self._memories = [self.landing.memory]
+        elif self._streamed:
+            self._problem = self._allocate(sum(self._streamed))
 
     def _allocate(self, total: int) -> str:
         """Take memory for the pieces that follow on the socket; return why there is none, or an empty text."""

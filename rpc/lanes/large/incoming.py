@@ -12,6 +12,7 @@ from .transfer import UNIT_HEAD, Kind
 
 if TYPE_CHECKING:
     from .arrival import Arrival
+    from .landing import Landing
 
 MACHINE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -27,6 +28,7 @@ class TransferAssembly:
 
     Attributes:
         under_way: a transfer has begun and is not complete.
+        landing: where the piece lands that comes now, if its receiver has said so.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class TransferAssembly:
         self._filled = 0  # bytes in it
         self._arrival: Arrival | None = None  # after the front
         self._blanks: Iterator[memoryview] = iter(())
+        self.landing: Landing | None = None
 
     def unit(self, kind: int, size: int) -> memoryview | None:
         """Take the header of a unit, and return memory for the bytes that follow it; ``None`` if none do.
@@ -109,7 +112,7 @@ class TransferAssembly:
         frame: Any = self._memory
         if self._arrival is None and self._begin is not None and frame[0] & SCATTERED:
             self._arrival = self._begin(self._memory)
-            self._blanks = self._arrival.blanks()
+            self._blanks, self.landing = self._arrival.blanks(), self._arrival.landing
         if (piece := next(self._blanks, None)) is not None:
             self._memory, self._filled = piece, 0
             return True

@@ -28,6 +28,7 @@ from .arrival import Arrival
 from .borrower import Borrower
 from .heap import HEAP
 from .incoming import TransferAssembly
+from .landing import FindLanding, no_landing
 from .lender import IDLE_SECONDS, Lender
 from .reader import BulkReader
 from .scattered import NO_SEGMENT, FramePiece, Notices, decode_table, encode_table
@@ -56,6 +57,7 @@ class LargePipe(Pipe):
         deliver: gets each frame that arrives. The frame's memory is writable, and nothing else uses it.
         resources: the lane's memory for large frames.
         expect: called with the size of each frame that is sent: its answer takes longer than others.
+        find: as for ``Arrival``.
     """
 
     least = SEGMENT_BYTES
@@ -68,10 +70,12 @@ class LargePipe(Pipe):
         deliver: Deliver,
         resources: Resources,
         expect: Callable[[int], object],
+        find: FindLanding = no_landing,
     ) -> None:
         self._loop = loop = asyncio.get_running_loop()
         self.over = loop.create_future()
         self._expect = expect
+        self._find = find
         self._bulk = bulk
         self._send_small = send_small
         self._deliver = deliver
@@ -199,7 +203,7 @@ class LargePipe(Pipe):
         self._note(notices)
         self._keep_heap()
         self._trim_in_a_while()
-        return Arrival(front, pieces, self._borrower, self._buffers)
+        return Arrival(front, pieces, self._borrower, self._buffers, self._find)
 
     def _offered(self, number: int, descriptor: int | None) -> None:
         self._borrower.open(number, descriptor)

@@ -131,7 +131,8 @@ class BulkReader:
     def _receive(self, memory: memoryview) -> int:
         while True:
             try:
-                count = self._source.recv_into(memory)
+                landing = self._assembly.landing
+                count = self._source.recv_into(memory) if landing is None else landing.receive(self._source, memory)
             except BlockingIOError:
                 self._wait()
                 continue
