@@ -3,7 +3,6 @@
 import multiprocessing
 import selectors
 import signal
-import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -153,8 +152,8 @@ def spawn(
         nprocs: how many processes to start.
         join: wait for them.
         daemon: make them daemons: they cannot start processes with ``multiprocessing``, which kills them at this one's exit.
-        start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``, as in ``multiprocessing``; not ``"fork"`` where PyTorch has
-            used CUDA.
+        start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``, as in ``multiprocessing``; not ``"fork"`` where this process
+            has used CUDA with PyTorch, or JAX.
 
     Returns:
         None if ``join``, else the processes' context.
@@ -203,14 +202,16 @@ def _check(fn: object, args: object, nprocs: int, start_method: str) -> None:
     check_number(nprocs, "`nprocs`")
     if start_method not in START_METHODS:
         raise ValueError(f"`start_method` must be one of {', '.join(START_METHODS)}, you gave {start_method!r}")
-    if start_method == "fork" and _uses_cuda():
-        raise ValueError(
-            'this process has used CUDA with PyTorch, and a process that is forked from it cannot: pass start_method="spawn", '
-            "or use CUDA in the new processes alone"
-        )
+    if start_method == "fork":
+        _check_fork()
     given_port()
 
 
-def _uses_cuda() -> bool:
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    return cuda is not None and cuda.is_initialized()
+def _check_fork() -> None:
+    from ..rpc.extend import started_libraries  # loads much, which other starts do without
+
+    if used := started_libraries():
+        raise ValueError(
+            f"this process has used {' and '.join(sorted(used))}, and a process that is forked from it cannot: pass "
+            'start_method="spawn", or use it in the new processes alone'
+        )

@@ -80,6 +80,7 @@ from .wire.libraries.array_library import ArrayLibrary as ArrayLibrary
 from .wire.libraries.array_library import LibraryTensor as LibraryTensor
 from .wire.libraries.array_library import MissingDeviceError as MissingDeviceError
 from .wire.libraries.array_library import PackedArray as PackedArray
+from .wire.libraries.forks import started_libraries as started_libraries
 from .wire.libraries.in_place import note_written as note_written
 from .wire.libraries.in_place import tensor_over as tensor_over
 from .wire.libraries.registry import MissingLibraryError as MissingLibraryError

@@ -12,9 +12,9 @@ from telegrad import rpc
 from telegrad.core.errors import SerializationError
 from telegrad.interop import convert
 from telegrad.rpc.calls.codec import Codec
-from telegrad.rpc.extend import ArrayLibrary, PackedArray, register_arrays
+from telegrad.rpc.extend import ArrayLibrary, MissingDeviceError, PackedArray, register_arrays
 from telegrad.rpc.wire.frames import decode, encode
-from telegrad.rpc.wire.libraries import registry
+from telegrad.rpc.wire.libraries import forks, registry
 from telegrad.rpc.wire.messages import Incoming, Outgoing
 from telegrad.rpc.wire.payload import pack_pickled
 from telegrad.tools.array_values import copies, lanes
@@ -122,6 +122,7 @@ def test_what_is_no_tensor_travels_by_pickle(workers):
     assert send(value) == value
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("first", [0, 20, 40])
 def test_random_nested_objects_of_all_libraries(first):
     assert lanes.check("inproc", range(first, first + 20)) == {}
@@ -293,6 +294,17 @@ def test_arrays_of_jax_that_are_refused(workers):
         wide = jax.numpy.ones(3, "float64")
     with pytest.raises(TypeError, match="types of 32 bits only"):
         send(wide)
+
+
+def test_a_process_that_was_forked_from_one_that_used_the_library(workers, monkeypatch):
+    monkeypatch.setattr(forks, "_lost", frozenset(("JAX", "CUDA with PyTorch")))
+    with pytest.raises(
+        MissingDeviceError, match=r"process \d+ there was forked from one that had used CUDA with PyTorch"
+    ):
+        registry.library_of(torch.ones(1)).to_device(torch.ones(2), "cuda:0")
+    jax = pytest.importorskip("jax")
+    with pytest.raises(SerializationError, match=r"at worker 'b', and process \d+ there was forked from .* used JAX"):
+        send([jax.numpy.ones(2)])
 
 
 def test_arrays_of_the_standard_and_views_of_buffers(workers):

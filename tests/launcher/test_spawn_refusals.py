@@ -78,8 +78,15 @@ def test_a_script_whose_work_its_processes_would_begin_again(run_python, tmp_pat
     )
 
 
-def test_no_process_is_forked_from_one_that_has_used_cuda(monkeypatch):
-    torch = SimpleNamespace(cuda=SimpleNamespace(is_initialized=lambda: True))
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    with pytest.raises(ValueError, match=r'has used CUDA with PyTorch, .* pass start_method="spawn"'):
+USED = {
+    "torch": ("CUDA with PyTorch", SimpleNamespace(cuda=SimpleNamespace(is_initialized=lambda: True))),
+    "jax._src.xla_bridge": ("JAX", SimpleNamespace(backends_are_initialized=lambda: True)),
+}
+
+
+@pytest.mark.parametrize("module", USED)
+def test_no_process_is_forked_from_one_that_has_used_a_gpu_or_jax(monkeypatch, module):
+    name, library = USED[module]
+    monkeypatch.setitem(sys.modules, module, library)
+    with pytest.raises(ValueError, match=rf'has used .*{name}.*, and a process .* pass start_method="spawn"'):
         spawn(print, nprocs=1, start_method="fork")

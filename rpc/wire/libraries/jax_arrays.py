@@ -9,6 +9,7 @@ import numpy as np
 
 from .array_edges import ArrayEdges
 from .array_library import ArrayLibrary, MissingDeviceError, PackedArray
+from .forks import check_forked
 
 if TYPE_CHECKING:
     from ....core.extend import Array, Edge
@@ -51,8 +52,10 @@ class JaxArrays(ArrayLibrary):
 
         Raises:
             TypeError: its elements have 64 bits, and JAX is set to 32 bits here.
+            MissingDeviceError: this process was forked from one that had used JAX.
         """
         name, key = details
+        check_forked("JAX")
         if name:
             array = array.view(jax.numpy.dtype(name))
         if jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
@@ -101,7 +104,10 @@ class JaxArrays(ArrayLibrary):
 def _problem(value: Any) -> str:
     """Return why an array cannot be sent; empty if it can."""
     if isinstance(value, jax.core.Tracer):
-        return "it is a tracer of JAX, inside jit, grad or vmap; send arrays outside of the transform"
+        return (
+            "it is a tracer of JAX, inside jit, grad or vmap; send arrays outside of the transform. For gradients across "
+            "workers, let interop.jax.call(function, *args) run what is before and after the message"
+        )
     if value.is_deleted():
         return "it is a JAX array whose memory was donated or deleted"
     if not value.is_fully_addressable:
