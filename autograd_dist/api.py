@@ -13,7 +13,7 @@ from ..core.errors import AutogradError, ContextTypeError, RpcError, as_runtime_
 from ..core.extend import Node, Tensor, leaf_with
 from ..core.futures import Future
 from ..core.profiler import record_function
-from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
+from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, LibraryTensor, call_function, current_agent
 from .backward_pass import BackwardPass
 from .contexts import Context, Contexts, contexts_of
 from .current_context import current_context
@@ -210,6 +210,14 @@ class _Description:
         return f"the backward of context {self._context.id}" + (f" with {others}" if others else "")
 
 
+def _advice(root: Tensor) -> str:
+    if isinstance(root, LibraryTensor) and root.library.name == "jax":
+        return (
+            "only interop.jax.call(function, *args) records operations of JAX: put what computes it into the function"
+        )
+    return "check the forward"
+
+
 def _feeds(graph: ContextGraph, roots: Sequence[Any]) -> Feeds:
     if as_tensor(roots) is not None or not isinstance(roots, Iterable) or not (roots := list(roots)):
         raise ContextTypeError("roots must be a list of tensors; write backward(context_id, [loss])")
@@ -220,7 +228,7 @@ def _feeds(graph: ContextGraph, roots: Sequence[Any]) -> Feeds:
         edge = edge_of(graph, root) if root._requires_grad else None
         if edge is None:
             raise AutogradError(
-                f"root {index} does not require grad, so nothing can be differentiated; check the forward"
+                f"root {index} does not require grad, so nothing can be differentiated; {_advice(root)}"
             )
         if root._array.size != 1:
             raise AutogradError(

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.extend import Tensor, ignore_changes
 from ..core.futures import Future
 from ..rpc import functions
-from ..rpc.extend import current_agent
+from ..rpc.extend import current_agent, library_of
 from ..rref import RRef
 from .contexts import contexts_of
 from .edges import as_tensor
@@ -131,6 +131,11 @@ def _parameter(reference: RRef) -> Any:
     value = reference.local_value()
     if type(value) is not Parameters and as_tensor(value) is None:
         raise TypeError(f"params_rref must refer to tensors; {reference!r} refers to a {type(value).__name__}")
+    if (library := library_of(value)) is not None and library.name == "jax":
+        raise TypeError(
+            f"{reference!r} refers to a jax.Array, which gets no gradient; refer to interop.jax.Parameters(array), and give "
+            "these to interop.jax.call"
+        )
     return value
 
 

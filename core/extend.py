@@ -21,7 +21,7 @@ from .autograd.node import Edge, Edges, Node
 from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
-from .dtypes import dtype_by_name, wide
+from .dtypes import bfloat16, dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
 from .interception import entered as interceptors_entered
 from .late_imports import late_imports
@@ -111,6 +111,7 @@ __all__ = [
     "comparison",
     "detect_anomaly",
     "divert",
+    "bfloat16",
     "dtype_by_name",
     "expm1_negative",
     "fused",

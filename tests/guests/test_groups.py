@@ -84,7 +84,7 @@ def test_collectives_fill_tensors_of_pytorch(run):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: torch.ones(2, dtype=torch.bfloat16), r"a tensor of torch\.bfloat16"),
+        (lambda: torch.ones(2).to(torch.float8_e5m2), r"a tensor of torch\.float8_e5m2"),
         (lambda: torch.ones(1).expand(3), r"use tensor\.clone\(\)"),
         (lambda: torch.ones(2, device="meta"), "a meta tensor"),
         (lambda: torch.eye(2).to_sparse(), "a sparse tensor"),
@@ -94,6 +94,19 @@ def test_tensors_that_cannot_be_filled_are_refused_by_name(run, make, words):
     for error in run(lambda group: collective.all_reduce(make(), group=group)):
         with pytest.raises(TypeError, match=f"tensor cannot take part in a collective: .*{words}"):
             raise error
+
+
+def test_numbers_of_two_bytes(run):
+    def body(group):
+        mine = torch.tensor([[1.0, 3.0], [2.0, 5.0]], dtype=torch.bfloat16).t() * (group.index + 1)
+        largest = mine.clone()
+        collective.all_reduce(mine, collective.ReduceOp.AVG, group)
+        collective.all_reduce(largest, collective.ReduceOp.MAX, group)
+        return mine, largest
+
+    for mean, largest in checked(run(body)):
+        assert mean.dtype == torch.bfloat16 and mean.tolist() == [[1.5, 3], [4.5, 7.5]]
+        assert largest.tolist() == [[2, 4], [6, 10]]
 
 
 def test_arrays_that_do_not_change_are_refused(run):

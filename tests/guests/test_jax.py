@@ -10,15 +10,17 @@ from types import ModuleType
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers import remote
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist import DistributedOptimizer, backward, get_gradients
-from telegrad.core.errors import AutogradError
+from telegrad.core.errors import AutogradError, SerializationError
 from telegrad.rref import RRef
 from telegrad.testing import in_process_cluster
 
 pytest.importorskip("jax.numpy", reason="JAX is not in this environment; `make guests` makes one")
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
 import jax
+import optax
 import torch
 from jax import numpy as jnp
 from telegrad.interop import convert
@@ -239,6 +241,28 @@ def test_what_crosses_between_libraries_here(workers):
     assert convert(leaf, "torch") is leaf and not convert(leaf, "telegrad").requires_grad
 
 
+def test_narrow_types_cross_with_their_gradients(workers):
+    made = {
+        "torch": torch.tensor([1.0, 3.0], dtype=torch.bfloat16, requires_grad=True),
+        "telegrad": tg.tensor([1.0, 3.0], dtype=tg.bfloat16, requires_grad=True),
+    }
+    for library, leaf in made.items():
+        with autograd_dist.context() as context:
+            other = "telegrad" if library == "torch" else "torch"
+            there = convert(leaf, other)
+            assert there.tolist() == [1, 3] and str(there.dtype).endswith("bfloat16")
+            back = convert(there * 2, library)
+            backward(context, [call(weighted, convert(back, "jax"), leaf)])
+            gradient = get_gradients(context)[leaf]
+        assert gradient.dtype == leaf.dtype and gradient.tolist() == [4, 12]
+    tiny = torch.tensor([0.5, 2.0]).to(torch.float8_e4m3fn)
+    assert convert(convert(tiny, "jax"), "torch").float().tolist() == [0.5, 2.0]
+
+
+def weighted(x, y):
+    return (x * y).sum().astype(jnp.float32)
+
+
 def test_optax_steps_at_the_owners(workers):
     optax = pytest.importorskip("optax", reason="Optax is not in this environment; `make guests` installs it")
     x, tree, states = jnp.ones((2, 3)), [kept["here"].tree, kept["there"].tree], None
@@ -295,8 +319,10 @@ def test_what_a_program_may_not_do(workers):
         y = call(layer, kept["here"], jnp.ones((2, 3)))
         with pytest.raises(AutogradError, match=r"root 0 must be a scalar"):
             backward(context, [y])
-        with pytest.raises(AutogradError, match="root 0 does not require grad"):
+        with pytest.raises(AutogradError, match=r"root 0 does not require grad.* only interop\.jax\.call"):
             backward(context, [y.sum()])
+        with pytest.raises(SerializationError, match=r"a tracer of JAX, .* let interop\.jax\.call"):
+            jax.grad(lambda x: rpc.rpc_sync("b", remote.same, (x,)).sum())(jnp.ones(3))
         with pytest.raises(AutogradError, match=r"goes through a function of JAX; call autograd_dist\.backward"):
             convert(call(jnp.sum, leaf), "telegrad").backward()
         with pytest.raises(KeyError, match="no backward of this context reached these parameters"):
@@ -309,12 +335,18 @@ def test_what_a_program_may_not_do(workers):
         Parameters(["x"])
     with pytest.raises(TypeError, match=r"must make a gradient transformation, as optax\.sgd does"):
         DistributedOptimizer(dict, [RRef(kept["here"])])
+    with pytest.raises(
+        TypeError, match=r"refers to a jax\.Array, which gets no gradient; refer to interop\.jax\.Param"
+    ):
+        DistributedOptimizer(optax.sgd, [RRef(jnp.ones(2))], 0.1)
     with pytest.raises(TypeError, match="refers to trees of JAX and to tensors on worker 'a'"):
         DistributedOptimizer(tg.optim.SGD, [RRef(kept["here"]), RRef(leaf)], lr=0.1)
     with pytest.raises(ValueError, match=r"library must be one of \['telegrad', 'torch', 'jax'\]"):
         convert(leaf, "numpy")
-    with pytest.raises(TypeError, match="an array of bfloat16 cannot be converted"):
-        convert(jnp.ones(2, jnp.bfloat16), "torch")
+    with pytest.raises(TypeError, match="an array of float8_e5m2 cannot be converted: telegrad has no such type"):
+        convert(jnp.ones(2, "float8_e5m2"), "telegrad")
+    with pytest.raises(TypeError, match="an array of int4 cannot be converted: torch has no such type"):
+        convert(jnp.ones(2, "int4"), "torch")
     with pytest.raises(TypeError, match="value must be an array; you gave str"):
         convert("x", "torch")
 

@@ -9,8 +9,10 @@ import torch
 from torch.nn.parameter import UninitializedTensorMixin
 
 from ....core.errors import AutogradError
+from ....core.extend import bfloat16
 from ...device_maps import device_name
 from .array_library import ArrayLibrary, MissingDeviceError, PackedArray
+from .forks import check_forked
 
 if TYPE_CHECKING:
     from ....core.extend import Array, Edge
@@ -85,13 +87,18 @@ class TorchTensors(ArrayLibrary):
         problem = _problem(value)
         if not problem and not value.is_cpu:
             problem = f"it is on {value.device}, and not in the memory of the CPU; use tensor.cpu()"
-        elif not problem and value.dtype not in NUMPY_TYPES:
+        elif not problem and value.dtype is torch.bfloat16 and bfloat16 is None:
+            problem = "it is a tensor of torch.bfloat16, which needs the package ml_dtypes; install it, or use float32"
+        elif not problem and value.dtype not in NUMPY_TYPES and value.dtype is not torch.bfloat16:
             problem = f"it is a tensor of {value.dtype}, which NumPy does not have; use float32"
         elif not problem and (value.is_conj() or value.is_neg() or (0 in value.stride() and value.numel())):
             problem = "its elements share memory, or are conjugated when they are read; use tensor.clone()"
         if problem:
             raise TypeError(problem)
-        array: Array = value.detach().numpy()
+        plain = value.detach()
+        array: Array = (
+            plain.view(torch.int16).numpy().view(bfloat16) if plain.dtype is torch.bfloat16 else plain.numpy()
+        )
         return array
 
     def changed(self, value: Any) -> None:
@@ -105,9 +112,11 @@ class TorchTensors(ArrayLibrary):
             value, device: see ``ArrayLibrary.to_device``.
 
         Raises:
-            MissingDeviceError: PyTorch has no such device here.
+            MissingDeviceError: PyTorch has no such device here, or this process was forked from one that had used CUDA.
         """
         wanted, count = torch.device(device), torch.cuda.device_count()
+        if wanted.type == "cuda":
+            check_forked("CUDA with PyTorch")
         if wanted.type == "cuda" and (wanted.index or 0) >= count:
             raise MissingDeviceError(
                 f"device_maps place it on {device!r}, but PyTorch there has {count} GPUs; correct device_maps, or "
