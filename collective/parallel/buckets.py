@@ -68,6 +68,17 @@ def make_buckets(parameters: Sequence[Tensor], limit: float, places: Sequence[in
     return [Bucket(number, members, [parameters[i] for i in members]) for number, members in enumerate(closed)]
 
 
+def bucket_bytes(mib: float) -> float:
+    """Return the bytes of a bucket of some MiB.
+
+    Raises:
+        ValueError: it is not above 0.
+    """
+    if not mib > 0:
+        raise ValueError(f"bucket_cap_mb must be a number of MiB above 0; you gave {mib!r}")
+    return mib * MIB
+
+
 class GradBucket:
     """Gradients of one bucket, as a communication hook gets them (``torch.distributed.GradBucket``).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,7 @@ from ...nn.extend import is_module_of_torch
 from ..joining import Join, Joinable, JoinHook
 from ..registry import find
 from .agreement import check_equal, copy_from
-from .buckets import DEFAULT_MIB, MIB, Bucket, GradBucket, make_buckets
+from .buckets import DEFAULT_MIB, Bucket, GradBucket, bucket_bytes, make_buckets
 from .reducer import Reducer
 from .sparse_bucket import SparseBucket
 
@@ -34,7 +33,7 @@ class DistributedDataParallel(Module, Joinable):
 
     Args:
         module: the module; its parameters and buffers must be the same on all ranks, in shape, dtype and order. One of PyTorch
-            becomes a module of PyTorch, without ``join`` and communication hooks (``TorchDataParallel``).
+            becomes a module of PyTorch, without ``join`` (``TorchDataParallel``).
         device_ids: ``None``: modules run on the CPU.
         output_device: not used.
         dim: not used.
@@ -263,14 +262,10 @@ def _buckets(module: Module, parameters: list[Any], mib: float) -> list[Bucket]:
     """Return buckets of dense gradients of some MiB, and after these one for each parameter with sparse gradients."""
     tables = [each for each in module.modules() if isinstance(each, (Embedding, EmbeddingBag)) and each.sparse]
     sparse = {id(table.weight) for table in tables}
-    buckets = make_buckets(parameters, _bytes(mib), [i for i, each in enumerate(parameters) if id(each) not in sparse])
+    buckets = make_buckets(
+        parameters, bucket_bytes(mib), [i for i, each in enumerate(parameters) if id(each) not in sparse]
+    )
     for index, each in enumerate(parameters):
         if id(each) in sparse:
             buckets.append(SparseBucket(len(buckets), [index], [each]))
     return buckets
-
-
-def _bytes(mib: float) -> float:
-    if not mib > 0 or math.isnan(mib):
-        raise ValueError(f"bucket_cap_mb must be a number of MiB above 0; you gave {mib!r}")
-    return mib * MIB

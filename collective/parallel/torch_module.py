@@ -1,36 +1,28 @@
-"""``TorchDataParallel``: ``DistributedDataParallel`` for modules of PyTorch. Importing this module imports PyTorch.
-
-In a forward the module's parameters are the outputs of one node. Its backward gets the gradients of all of them at once, and
-returns their mean. So the mean is what ``.grad`` gets, and in a distributed autograd context the context.
-"""
+"""``TorchDataParallel``: ``DistributedDataParallel`` for modules of PyTorch. Importing this module imports PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 
 from ...core import Tensor
-from ...core.errors import AutogradError
-from ...core.extend import abridged
+from ...core.futures import Future
 from ..arrays import check_tensor
-from ..collectives import all_reduce
-from ..packing import by_dtype, pack, unpack
-from ..reduction import ReduceOp
 from ..registry import find
 from .agreement import check_equal, copy_from
-
-MISSING_NAMED = 5  # parameters without a gradient, in an error
+from .buckets import DEFAULT_MIB, GradBucket, bucket_bytes, make_buckets
+from .reducer import Reducer, all_reduce_hook
+from .torch_reduction import TorchReduction, array_of
 
 
 class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     """Module of PyTorch that is the same on all ranks of a group. Making a ``DistributedDataParallel`` of a module makes one.
 
-    The backward waits for the gradients of all ranks when the last one has come, and sends them then, by dtype. Only uses of
-    the parameters in calls of this object count.
+    In the backward, gradients become their mean in buckets, each as soon as its last gradient has come, while the backward goes
+    on. Each call has buckets of its own. Only uses of the parameters in calls of this object count.
 
     Args:
         module: the module, on the CPU; its parameters and buffers must be alike on all ranks.
@@ -38,14 +30,14 @@ class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         broadcast_buffers: give all ranks the buffers of the first rank before each forward.
         init_sync: check that the modules are alike, and give all ranks the parameters and buffers of the first rank, now.
         process_group: the ranks; ``None`` for the default group.
-        bucket_cap_mb: not used.
+        bucket_cap_mb: MiB of gradients that travel together; ``None`` is 25. The first bucket has 1 MiB.
         find_unused_parameters: allow backwards in which parameters get no gradient, at the cost of one more ``all_reduce``.
         options: further ones of PyTorch, not used.
 
     Raises:
         CollectiveError: the modules differ from rank to rank, or there is no group.
         TypeError: a parameter or buffer cannot take part in a collective.
-        ValueError: no parameter requires grad, or this rank is not in the group.
+        ValueError: no parameter requires grad, this rank is not in the group, or ``bucket_cap_mb`` is not above 0.
     """
 
     def __init__(
@@ -72,9 +64,13 @@ class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         self.require_backward_grad_sync = True
         self._group = group
         self._unsynced = False  # .grad may hold gradients of this rank alone
+        self._hook: tuple[Any, Callable[[Any, GradBucket], Future[Any]]] = group, all_reduce_hook
         self._names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
         if not self._names:
             raise ValueError(f"no parameter of the {type(module).__name__} requires grad; call the module itself")
+        self._memory = [check_tensor(name, each) for name, each in zip(self._names, self.trained())]
+        limit = bucket_bytes(DEFAULT_MIB if bucket_cap_mb is None else bucket_cap_mb)
+        self._buckets = make_buckets(self._memory, limit, range(len(self._memory)))
         named = [*module.named_parameters(), *module.named_buffers()]
         if init_sync:
             check_equal(group, named)
@@ -89,8 +85,7 @@ class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         if not self.require_backward_grad_sync:
             self._unsynced = True
             return self.module(*args, **kwargs)
-        parameters = dict(zip(self._names, Mean.apply(self, *self._trained())))
-        return torch.func.functional_call(self.module, parameters, args, kwargs)
+        return torch.func.functional_call(self.module, self._through_nodes(), args, kwargs)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -101,83 +96,48 @@ class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         finally:
             self.require_backward_grad_sync = former
 
-    def mean(self, gradients: Sequence[Any]) -> list[Any]:
-        """Return the mean over the ranks of the gradient of each parameter; ``None`` where no rank has one.
+    def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Future[Any]]) -> None:
+        """Replace how a bucket's gradients become their mean (``DistributedDataParallel.register_comm_hook``).
 
         Args:
-            gradients: this rank's; ``None`` where it has none.
+            state: given to each call.
+            hook: function of the state and a ``GradBucket``, whose tensors are ones of Telegrad; returns a future of the mean.
 
         Raises:
-            AutogradError: a parameter got no gradient, and ``find_unused_parameters`` was not given.
+            TypeError: it cannot be called.
         """
-        own = [self._own(parameter, each) for parameter, each in zip(self._trained(), gradients)]
-        used = [each is not None for each in own]
-        if self.find_unused_parameters:
-            flags = Tensor(np.array(used))
-            all_reduce(flags, ReduceOp.BOR, self._group)
-            used = [bool(flag) for flag in flags.tolist()]
-        elif not all(used):
-            self._give_up([name for name, got in zip(self._names, used) if not got])
-        self._unsynced = False
-        found = [
-            (torch.zeros_like(parameter) if each is None else each) if wanted else None
-            for parameter, each, wanted in zip(self._trained(), own, used)
-        ]
-        self._reduce([each for each in found if each is not None])
-        return found
+        if not callable(hook):
+            raise TypeError(f"hook must be a function of a state and a bucket; you gave {type(hook).__name__}")
+        self._hook = state, hook
 
-    def _own(self, parameter: Any, gradient: Any) -> Any:
-        """Return a gradient in memory of its own, with what earlier backwards of this rank alone left in ``.grad``."""
-        former = parameter.grad if self._unsynced else None
-        if former is not None:
-            parameter.grad = None
-            return former.clone() if gradient is None else former + gradient
-        return None if gradient is None else gradient.to_dense().clone(memory_format=torch.contiguous_format)
-
-    def _reduce(self, gradients: list[Any]) -> None:
-        for tensors in by_dtype(check_tensor("a gradient", each) for each in gradients):
-            row = pack(tensors, tensors[0].dtype)
-            call = self._group.begin("all_reduce of gradients", f"{row.dtype}[{row.size}]", row.nbytes)
-            self._group.all_reduce(call, row, ReduceOp.AVG)
-            unpack(row, tensors)
-
-    def _give_up(self, missing: list[str]) -> None:
-        error = AutogradError(
-            f"the backward is over, and no gradient came for {abridged([*map(repr, missing)], MISSING_NAMED)}; give "
-            "DistributedDataParallel(find_unused_parameters=True) if some parameters do not contribute to the loss"
-        )
-        self._group.give_up(self._group.begin("all_reduce of gradients", None), error)
-        raise error
-
-    def _trained(self) -> list[Any]:
+    def trained(self) -> list[Any]:
+        """Return the parameters that required grad when this object was made."""
         named = dict(self.module.named_parameters())
         return [named[name] for name in self._names]
 
+    def _through_nodes(self) -> dict[str, Any]:
+        reducer = Reducer(self._names, self._memory, self._buckets, self._group, self.find_unused_parameters)
+        reducer.hook_state, reducer.hook = self._hook
+        return dict(zip(self._names, TorchReduction(self, reducer).connect(self.trained(), self._buckets)))
 
-class Mean(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
-    """Node of all parameters of a module, whose backward takes the mean over the ranks."""
+    def lend_gradients(self) -> None:
+        """Show the reducer the gradients that earlier backwards of this rank alone left in ``.grad``."""
+        for memory, parameter in zip(self._memory, self.trained()):
+            former = parameter.grad if self._unsynced else None
+            memory.grad = None if former is None else Tensor(array_of(former))
 
-    @staticmethod
-    def forward(ctx: Any, module: TorchDataParallel, *parameters: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the parameters.
+    def drop_gradients(self) -> None:
+        """Drop those that are in the mean."""
+        for memory, parameter in zip(self._memory, self.trained()):
+            if self._unsynced and memory.grad is None:
+                parameter.grad = None
+            memory.grad = None
+        self._unsynced = False
 
-        Args:
-            ctx: the node.
-            module: the module on this rank.
-            parameters: those that require grad.
-        """
-        ctx.set_materialize_grads(False)
-        ctx.module = module
-        return tuple(parameter.view_as(parameter) for parameter in parameters)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """Return the means of the gradients.
-
-        Args:
-            ctx, grads: as PyTorch gives them.
-        """
-        return None, *ctx.module.mean(grads)
+    @property
+    def unsynced(self) -> bool:
+        """True if ``.grad`` may hold gradients of this rank alone."""
+        return self._unsynced
 
 
 def _over_memory(named: Sequence[tuple[str, Any]]) -> list[tuple[str, Tensor]]:

@@ -8,6 +8,7 @@ import pytest
 import telegrad as tg
 from telegrad import autograd_dist, collective, profiler, rpc
 from telegrad.collective.extend import AgentGroup, serve_groups
+from telegrad.collective.parallel.reducer import all_reduce_hook
 from telegrad.core.errors import AutogradError
 from telegrad.nn.parallel import DistributedDataParallel
 from telegrad.pipelining import Pipeline
@@ -172,6 +173,57 @@ def test_a_context_gets_the_mean(run):
 
     for found in checked(run(body)):
         torch.testing.assert_close(found, mean_of_ranks(), rtol=1e-12, atol=1e-12)
+
+
+class Marked(torch.autograd.Function):
+    """Operation that notes when its backward runs."""
+
+    @staticmethod
+    def forward(ctx, x, noted):
+        ctx.noted = noted
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.noted.append("marked")
+        return gradient, None
+
+
+class Marking(torch.nn.Module):
+    def __init__(self, noted):
+        super().__init__()
+        self.noted = noted
+
+    def forward(self, x):
+        return Marked.apply(x, self.noted)
+
+
+def test_buckets_leave_while_the_backward_goes_on(run):
+    def body(group, dtype):
+        noted = []
+        model = make_model().to(dtype)
+        x = batch(group.index).to(dtype)
+        last = torch.nn.Linear(5, 5, bias=False, dtype=dtype)
+        torch.nn.init.eye_(last.weight)
+        whole = torch.nn.Sequential(model, Marking(noted), last)
+        parallel = DistributedDataParallel(whole, process_group=group, bucket_cap_mb=1e-6, broadcast_buffers=False)
+
+        def hook(state, bucket):
+            noted.append(bucket.index())
+            return all_reduce_hook(state, bucket)
+
+        parallel.register_comm_hook(group, hook)
+        (parallel(x).square().sum() + parallel(x).square().sum()).backward()  # each forward has buckets of its own
+        return noted, gradients(model)
+
+    for noted, found in checked(run(lambda group: body(group, torch.float64))):
+        assert noted == [0, "marked", 1, 2] * 2
+        torch.testing.assert_close(found, [2 * each for each in mean_of_ranks()], rtol=1e-12, atol=1e-12)
+    for _, found in checked(run(lambda group: body(group, torch.bfloat16))):
+        assert {each.dtype for each in found} == {torch.bfloat16}
+        torch.testing.assert_close(
+            [each.double() for each in found], [2 * each for each in mean_of_ranks()], rtol=0.1, atol=0.5
+        )
 
 
 class Branches(torch.nn.Module):
