@@ -107,7 +107,7 @@ docs: .venv/docs           ## the site, in docs/_build/html; warnings are errors
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -j auto -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-docs-test: .venv/installed ## the programs and commands of every page; `make test` runs them too
+docs-test: .venv/installed ## the programs and commands of every page, and the notebooks; `make test` runs the quick ones
 	@$(BIN)/python -m pytest $(PARALLEL) tests/package/test_docs_*.py $(TESTS)
 
 PYTHONS ?=# interpreters; without, each python3.10 to python3.14 on the path

@@ -52,7 +52,12 @@ def _is_missing(block):
     needed = re.match(r"needs (\S+)$", block.comment)
     if needed and needed[1][0].isdigit():
         return sys.version_info < tuple(map(int, needed[1].split(".")))
-    return bool(needed) and not (shutil.which(needed[1], path=_environment()["PATH"]) or find_spec(needed[1]))
+    return bool(needed) and not (shutil.which(needed[1], path=_environment()["PATH"]) or _is_installed(needed[1]))
+
+
+def _is_installed(package):
+    found = find_spec(package)
+    return found is not None and found.origin is not None  # a folder of tests may have a package's name
 
 
 def _give_prompts(prompts, folder):

@@ -49,7 +49,7 @@ def said(cell):
 
 
 @pytest.mark.processes
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_kernel_runs_it(page, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="no notebooks here: pip install nbclient ipykernel")
     if any(block.comment.startswith("needs") for block in blocks(page)):

@@ -7,6 +7,7 @@ from helpers.followed import follow
 from helpers.pages import ROOT, blocks, pages, same_output
 
 NOT_RUN = 16  # blocks: installations, clusters, servers. Add one only if no machine of ours can run it.
+QUICK_TUTORIALS = {"first_job.md", "parameter_server.md", "from_pytorch.md", "crashes.md"}  # `make docs-test` has all
 LONG = {"docs/hosts.md", "docs/launching.md"}  # and the tutorials, but for the first one
 BLOCKS = [block for page in pages() for block in blocks(page)]
 RUN = [page for page in pages() if any(block.kind != "left out" for block in blocks(page))]
@@ -26,8 +27,10 @@ def test_what_is_not_run_says_why():
 
 
 def marks(page):
-    tutorial = page.startswith("docs/tutorials/") and not page.endswith("/first_job.md")
-    return [pytest.mark.long] if page in LONG or tutorial else []
+    folder, _, name = page.rpartition("/")
+    if folder == "docs/tutorials" and name not in QUICK_TUTORIALS:
+        return [pytest.mark.soak]
+    return [pytest.mark.long] if page in LONG else []
 
 
 @pytest.mark.processes

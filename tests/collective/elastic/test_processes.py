@@ -150,7 +150,7 @@ def close_to(losses, others):
     assert losses and all(abs(loss - others[step]) <= 1e-9 * abs(others[step]) for step, loss in losses.items())
 
 
-@pytest.mark.parametrize("pieces", [0, 8])
+@pytest.mark.parametrize("pieces", [pytest.param(0, marks=pytest.mark.soak), 8])
 def test_four_three_six_two_workers_without_a_restart(start, gates, pieces):
     workers = [start(rank, pieces=pieces, seed=rank // 4) for rank in range(7)]
     all_begin(*workers[:4])
@@ -174,7 +174,7 @@ def test_four_three_six_two_workers_without_a_restart(start, gates, pieces):
     assert not pieces or ends[0][1] == digest
 
 
-@pytest.mark.parametrize("victim", [0, 1, 2])
+@pytest.mark.parametrize("victim", [0, 2, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_killed_worker_is_replaced_and_the_weights_are_bit_equal(start, gates, victim):
     workers = [start(rank, pieces=6) for rank in range(3)]
     all_begin(*workers)
