@@ -11,7 +11,7 @@ from .tree import Member, Subtree
 REQUEST = struct.Struct(
     "<QQQIIBBH"
 )  # caller, id, ids below are over; position, members; folds, parts; bytes of the name
-MEMBER = struct.Struct("<II")
+MEMBER = struct.Struct("<IIH")
 ANSWER_HEAD = struct.Struct("<?I")  # whether there are more, number of results
 MESSAGE = struct.Struct("<BQQ")  # kind, caller, id
 

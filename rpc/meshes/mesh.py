@@ -95,7 +95,8 @@ class Mesh:
         self._peers = tuple(peers)
         self.shape = shape
         self.workers = tuple(peer.info for peer in peers)
-        self._subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number)
+        at = _host(agent.peers.at(agent.number))
+        self._subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number, at)
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -201,10 +202,10 @@ class Mesh:
         begin = partial(agent.part(MeshCalls).begin, self._subtrees, content, parts, seconds, name)
         if fold:
             reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)
-            reduced.future.canceller = begin(reduced, reduced.folds)
+            reduced.future.canceller = reduced.future.driver = begin(reduced, reduced.folds)
             return reduced.future
         values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, codec, agent.caller.call_back)
-        values.future.canceller = begin(values)
+        values.future.canceller = values.future.driver = begin(values)
         return values
 
     def remote(

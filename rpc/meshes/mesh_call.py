@@ -13,7 +13,7 @@ from ...core.futures import Future
 from ..call_states import ANSWERED_CALL
 from ..calls.serving import ServerCall
 from ..functions.calling import text_of
-from ..wire.bundle import Bundle, Content
+from ..wire.bundle import NONE, Bundle, Content
 from ..wire.messages import Method
 from .heads import RequestHead, decode_answer
 from .relaying import AnswerParent, AskChild, ForgetCall, Instruction, LeaveParent, RefuseParent, Relaying
@@ -29,7 +29,13 @@ NO_ADOPTION = (RpcTimeoutError, RpcCancelledError, AgentClosedError)  # errors t
 
 
 class Sink(Protocol):
-    """Takes the results of a call at its caller."""
+    """Takes the results of a call at its caller.
+
+    Attributes:
+        future: completes when the call is over.
+    """
+
+    future: Future[Any]
 
     def add(self, results: Sequence[tuple[int, Content]]) -> None:
         """Add results with their places in the mesh; one may come twice."""
@@ -95,19 +101,26 @@ class Hop(Future[Any]):
 
     Args:
         call: the mesh call.
-        head: number of the child.
+        subtree: the child and the workers below it.
 
     Attributes:
+        head: number of the child.
         request: the request; ``None`` until it is sent.
     """
 
-    __slots__ = ("_call", "head", "request")
+    __slots__ = ("_call", "head", "request", "subtree")
 
-    def __init__(self, call: MeshCall, head: int) -> None:
+    def __init__(self, call: MeshCall, subtree: Subtree) -> None:
         super().__init__()
         self._call = call
-        self.head = head
+        self.subtree = subtree
+        self.head = subtree[0].number
         self.request: PendingCall | None = None
+
+    def __str__(self) -> str:
+        """Name it in errors."""
+        text, below = self._call.text(self.subtree[0]), len(self.subtree) - 1
+        return f"{text} and {below} below it" if below else text
 
     def try_finish(self, value: Any = None, error: BaseException | None = None) -> list[Callable[[], object]] | None:
         """Complete it, once, and give the answer to the call."""
@@ -217,12 +230,12 @@ class MeshCall:
         if self.deadline and agent.timers.program.now() >= self.deadline:
             self._child_failed(head, RpcTimeoutError("its deadline has passed"))
             return
-        hop, problem = Hop(self, head), None
+        hop, problem = Hop(self, subtree), None
         with self._lock:
             self._hops[head] = hop
-        peer, body, text = agent.peers.at(head), self._body(subtree, held), self._text(subtree)
+        peer, body = agent.peers.at(head), self._body(subtree, held)
         try:
-            sent = hop.request = agent.caller.begin(peer, Method.MESH, body, self.left, text, future=hop)
+            sent = hop.request = agent.caller.begin(peer, Method.MESH, body, self.left, hop, future=hop)
         except Exception as error:
             problem = error
         if problem is not None:
@@ -237,16 +250,16 @@ class MeshCall:
         parts = [self._parts[member.place] for member in subtree] if self.head.parts else []
         return Bundle(head.encode(), [self._call, *parts], keep=True)
 
-    def _text(self, subtree: Subtree) -> str:
-        text = text_of(self.head.name, self._agent.peers.name(subtree[0].number))
-        return f"{text} and {len(subtree) - 1} below it" if len(subtree) > 1 else text
+    def text(self, member: Member) -> str:
+        """Return what errors say of the call on a worker."""
+        return text_of(self.head.name, self._agent.peers.name(member.number))
 
-    def answered(self, hop: Hop, bundle: Bundle, error: BaseException | None) -> None:
+    def answered(self, hop: Hop, bundle: Bundle | None, error: BaseException | None) -> None:
         """Take the answer to a request to a child. Any thread; runs no user code.
 
         Args:
             hop: the request.
-            bundle: the answer, if there is no error.
+            bundle: the answer, if there is no error; ``None`` if that is the child's own result, and the only one.
             error: why there is no answer.
         """
         with self._lock:
@@ -260,8 +273,11 @@ class MeshCall:
             else:
                 self._child_failed(hop.head, error)
             return
-        indexes, more = decode_answer(bundle.head)
-        results = list(zip(indexes, bundle.contents))
+        if bundle is None:
+            results, more = [(hop.subtree[0].place, NONE)], False
+        else:
+            indexes, more = decode_answer(bundle.head)
+            results = list(zip(indexes, bundle.contents))
         self.feed(lambda: self.relay.answered(hop.head, results, more))
 
     def _child_failed(self, head: int, error: BaseException) -> None:
@@ -271,7 +287,7 @@ class MeshCall:
 
     def _member_failed(self, error: BaseException, member: Member) -> Content:
         """Return the error that a member has because a worker between has failed."""
-        text = text_of(self.head.name, self._agent.peers.name(member.number))
+        text = self.text(member)
         if isinstance(error, RpcTimeoutError):
             error = RpcTimeoutError(f"{text} got no answer in time; give it longer with timeout=")
         elif isinstance(error, RpcCancelledError):
@@ -352,8 +368,19 @@ class MeshCall:
         if isinstance(parent, ServerCall) and parent.peer.number == number:
             self.feed(lambda: self.relay.parent_lost(parent))
 
-    # -- the caller's future (``core.futures.Canceller``)
+    # -- the caller's futures (``core.futures.Canceller`` and ``Driver``)
 
     def cancel(self, future: Any) -> bool:
         """Give the call up at its caller."""
         return self._calls.cancel(self)
+
+    def drive(self, future: Any, until: float) -> None:
+        """Wait for a future of the call as the reader of the sockets that bring results, one after another."""
+        whole = self.sink is not None and future is self.sink.future
+        while not future.done():
+            hop = next((hop for hop in list(self._hops.values()) if hop.driver is not None), None)
+            if hop is None or hop.driver is None:
+                return
+            hop.driver.drive(hop if whole else future, until)
+            if not hop.done():
+                return  # the time is up, or this thread cannot read

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcCancelledError, RpcError, SerializationError
 from ...core.futures import attempt
-from ..wire.bundle import Bundle, Content
+from ..wire.bundle import NONE, Bundle, Content
 from ..wire.messages import Method, Topic
 from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release
 from .mesh_call import Key, MeshCall, Sink
@@ -199,8 +199,8 @@ class MeshCalls:
         made.asked(request, head.held)
         if not first:
             return None
-        made.feed(made.relay.begin)
         if len(head.subtree) > 1:
+            made.feed(made.relay.begin)
             made.capture()
         return made
 
@@ -227,7 +227,7 @@ class MeshCalls:
         elif call.head.folds and len(results) > 1:
             self.agent.threads.run_later(partial(call.context.copy().run, self._answer_folded, call, parent, results))
         else:
-            self._answer(parent, results, more)
+            self._answer(call, parent, results, more)
 
     def _answer_folded(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]]) -> None:
         """Answer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
@@ -236,9 +236,12 @@ class MeshCalls:
             lambda: summed([codec.open(content.message()) for _, content in sorted(results, key=lambda each: each[0])])
         )
         content = self.pack_result(call, total) if problem is None else self.pack_failed(problem)
-        self._answer(parent, [(place, content)], False)
+        self._answer(call, parent, [(place, content)], False)
 
-    def _answer(self, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+    def _answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+        if results == [(call.head.subtree[0].place, NONE)] and not more:
+            parent.reply(None)  # a short message, which several may share
+            return
         fitting = self._fitting(results)
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
         bundle = Bundle(head, [content for _, content in fitting])
@@ -303,7 +306,9 @@ class MeshCalls:
             return
         with self._lock:
             self._over[caller] = max(over, self._over.get(caller, 0))
-            calls = self._served.get(caller, {})
+            calls = self._served.get(caller)
+            if not calls:
+                return
             ended = [calls.pop(number) for number in [number for number in calls if number < over]]
         for call in ended:
             call.end(tell=False)
@@ -331,6 +336,8 @@ class MeshCalls:
 
     def pack_result(self, call: MeshCall, value: Any) -> Content:
         """Return the result of this worker's part, captured; an error in its place if it cannot be sent."""
+        if value is None:
+            return NONE
         caller = self.agent.peers.at(call.head.caller)
         try:
             packed = self.agent.codec.pack_content(value, caller.same_main, caller.versions, _label_result)

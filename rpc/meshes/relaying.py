@@ -19,6 +19,8 @@ from .tree import Member, Subtree, children
 class RelayState(Enum):
     """State of a mesh call at a worker."""
 
+    __hash__ = object.__hash__  # Enum's own takes much longer; both by identity
+
     WORKING = "working"  # results are missing, and a parent waits for them
     UNASKED = "unasked"  # results are missing, and no parent waits: it is lost, or was given some results
     COMPLETE = "complete"  # every result is here, and is kept: it may be asked for again
@@ -27,6 +29,8 @@ class RelayState(Enum):
 
 class RelayEvent(Enum):
     """Event that changes the state of a mesh call at a worker."""
+
+    __hash__ = object.__hash__
 
     ASK = "ask"  # a parent asks for results
     HURRY = "hurry"  # the parent has waited for a while, and there are results that it lacks

@@ -1,8 +1,9 @@
 """Tree of the workers of a mesh call: pure functions from a list of members to subtrees.
 
-A subtree is the list of its members, and the first of them is its root. Its children are the up to four equal parts of the
-rest. So a list of members is all that a header needs, and a worker that adopts the children of a lost child finds the same
-subtrees as the lost worker did.
+A subtree is the list of its members, and the first of them is its root. Its children are parts of the rest: whole hosts, in up
+to four parts, and the rest of its own host in up to sixteen. A message that stays on a host costs little, so the tree is flat
+there; few leave a host. A list of members is all that a header needs, and a worker that adopts the children of a lost child
+finds the same subtrees as the lost worker did.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
-FAN_OUT = 4
+FAN_OUT = 4  # messages from the caller, and from one host to others
+HOST_FAN_OUT = 16  # messages of a worker on its host
 T = TypeVar("T")
 
 
@@ -21,28 +23,40 @@ class Member(NamedTuple):
     Attributes:
         number: number of the worker.
         place: its place in the mesh.
+        host: number of its host among those of the mesh.
     """
 
     number: int
     place: int
+    host: int
 
 
 Subtree: TypeAlias = tuple[Member, ...]
 
 
-def split(members: Sequence[T]) -> list[tuple[T, ...]]:
-    """Return up to four parts of some members, in their order, whose sizes differ by one at most."""
-    parts = min(FAN_OUT, len(members))
+def split(members: Sequence[T], most: int = FAN_OUT) -> list[tuple[T, ...]]:
+    """Return up to ``most`` parts of some members, in their order, whose sizes differ by one at most."""
+    parts = min(most, len(members))
     ends = [len(members) * part // parts for part in range(parts + 1)] if parts else []
     return [tuple(members[start:end]) for start, end in itertools.pairwise(ends)]
 
 
 def children(subtree: Subtree) -> list[Subtree]:
     """Return the subtrees of the children of a subtree's root."""
-    return split(subtree[1:])
+    return _parts(subtree[1:], subtree[0].host, HOST_FAN_OUT)
 
 
-def plant(numbers: Sequence[int], hosts: Sequence[str], caller: int) -> list[Subtree]:
+def _parts(members: Sequence[Member], host: int, most: int) -> list[Subtree]:
+    """Return the subtrees to which a worker of a host sends: its own host's members, and whole other hosts."""
+    local = [member for member in members if member.host == host]
+    if len(local) == len(members):
+        return split(local, most)
+    others = [tuple(group) for name, group in itertools.groupby(members, lambda each: each.host) if name != host]
+    groups = split(others, FAN_OUT - bool(local))
+    return split(local, most - len(groups)) + [tuple(itertools.chain(*group)) for group in groups]
+
+
+def plant(numbers: Sequence[int], hosts: Sequence[str], caller: int, at: str) -> list[Subtree]:
     """Return the subtrees to which the caller of a mesh sends.
 
     Workers of one host are next to each other, the host of the first worker first. The caller, if it is a member, is a
@@ -52,12 +66,13 @@ def plant(numbers: Sequence[int], hosts: Sequence[str], caller: int) -> list[Sub
         numbers: numbers of the workers, in the order of the mesh.
         hosts: host of each.
         caller: number of the caller.
+        at: its host.
     """
-    first = {host: index for index, host in reversed(list(enumerate(hosts)))}
-    order = sorted(range(len(numbers)), key=lambda index: (first[hosts[index]], index))
-    members = [Member(numbers[index], index) for index in order]
+    known = {host: index for index, host in enumerate(dict.fromkeys(hosts))}
+    order = sorted(range(len(numbers)), key=lambda index: (known[hosts[index]], index))
+    members = [Member(numbers[index], index, known[hosts[index]]) for index in order]
     own = [(member,) for member in members if member.number == caller]
-    return own + split([member for member in members if member.number != caller])
+    return own + _parts([member for member in members if member.number != caller], known.get(at, -1), FAN_OUT)
 
 
 def depth(subtrees: Sequence[Subtree]) -> int:

@@ -94,7 +94,7 @@ class ValueMesh(Generic[T]):
         if self._has(place, count):
             return
         future: Future[None] = Future()
-        future.canceller = self.future.canceller
+        future.canceller, future.driver = self.future.canceller, self.future.driver
         with self._lock:
             if self._has(place, count):
                 return

@@ -61,12 +61,15 @@ class Content:
     @property
     def is_none(self) -> bool:
         """Return whether it is ``None``."""
-        return self.flags == OF_NONE and not self.tensors and not sum(map(len, self.pickled))
+        return self.flags == OF_NONE and not self.tensors and not any(map(len, self.pickled))
 
     def size(self) -> int:
         """Return its bytes, without those of tables."""
-        arrays = sum(tensor._array.nbytes for tensor in self.tensors)
-        return sum(map(len, self.pickled)) + arrays + sum(memoryview(each).nbytes for each in self.buffers)
+        size = sum(map(len, self.pickled))
+        if self.tensors or self.buffers:
+            size += sum(tensor._array.nbytes for tensor in self.tensors)
+            size += sum(memoryview(each).nbytes for each in self.buffers)
+        return size
 
     def message(self) -> Incoming:
         """Return it as a message for ``Codec.open``, whose interceptors have seen it."""
@@ -84,6 +87,9 @@ class Content:
         buffers = [bytes(buffer) for buffer in self.buffers]
         pickled = [piece if type(piece) is bytes else bytes(piece) for piece in self.pickled]
         return Content(self.flags, pickled, list(map(_captured, self.tensors)), self.references, buffers)
+
+
+NONE = Content(OF_NONE, ())
 
 
 def _captured(tensor: Any) -> Any:
@@ -118,26 +124,31 @@ class Bundle:
         contents = self.contents
         rows: list[bytes] = []
         pickles: list[Any] = []
+        size = beside = 0
         for content in contents:
             length = sum(map(len, content.pickled))
             counts = len(content.tensors), len(content.references), len(content.buffers)
             rows.append(ROW.pack(content.flags, *counts, length))
-            if length:
-                pickles += content.pickled
-        if (size := sum(content.size() for content in contents)) > limit:
+            pickles += content.pickled
+            if any(counts):
+                beside += sum(counts)
+                length = content.size()
+            size += length
+        if size > limit:
             raise SerializationError(
                 f"a message of {size:,} bytes cannot be sent: the limit is {limit:,} bytes; send it in parts, or raise "
                 f"GrpcRpcBackendOptions(max_message_bytes=) on the sender"
             )
         message.pickled = [b"".join((HEAD.pack(len(self.head), len(rows)), self.head, *rows)), *pickles]
         message.flags |= Flag.BUNDLE | Flag.PLAIN | (Flag.KEEP if self.keep else 0)
+        if not beside:
+            return
         tensors = [each for content in contents for each in content.tensors]
         references = [each for content in contents for each in content.references]
         buffers = [each for content in contents for each in content.buffers]
-        if tensors or references or buffers:
-            if (attached := message.attached) is NO_ATTACHMENTS:
-                message.attached = attached = Attachments()
-            attached.tensors, attached.references, attached.buffers = tensors, references, buffers
+        if (attached := message.attached) is NO_ATTACHMENTS:
+            message.attached = attached = Attachments()
+        attached.tensors, attached.references, attached.buffers = tensors, references, buffers
 
 
 def open_bundle(message: Incoming) -> Bundle:
@@ -153,7 +164,8 @@ def open_bundle(message: Incoming) -> Bundle:
     contents, tensor, reference, buffer = [], 0, 0, 0
     for flags, tensors, references, buffers, size in ROW.iter_unpack(view[start:position]):
         if not (tensors or references or buffers):
-            contents.append(Content(flags, (view[position : position + size],) if size else ()))
+            none = flags == OF_NONE and not size
+            contents.append(NONE if none else Content(flags, (view[position : position + size],)))
         else:
             contents.append(
                 Content(

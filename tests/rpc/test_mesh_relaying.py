@@ -57,7 +57,9 @@ class Job:
         self.requests = {}  # under way: id -> (sender, receiver)
         self.due = []  # what can happen next
         self.ids = iter(range(10**9))
-        subtrees = plant(list(self.numbers), ["one"] * count, caller=CALLER)
+        hosts = 1 if folds else self.random.choice([1, 5, count])
+        names = [f"host{index * hosts // count}" for index in range(count)]
+        subtrees = plant(list(self.numbers), names, caller=CALLER, at="host0")
         self.answer = None
         self.relays[CALLER] = root = Relaying(None, subtrees, folds)
         self.do(CALLER, root.ask("user", 0))

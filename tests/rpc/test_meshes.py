@@ -112,7 +112,7 @@ def test_arguments_are_pickled_once_and_at_most_four_copies_leave(workers, monke
     assert Counted.pickled == 1
     assert sorted(to for _, to in receivers) == list(range(1, len(NAMES)))
     copies = Counter(sender for sender, _ in receivers)
-    assert copies["w0"] == 4 and max(copies.values()) == 4
+    assert copies["w0"] == 4 and max(copies.values()) == 5
     receivers.clear()
     rpc.mesh(NAMES[1:21]).call(where)
     traced = [f"    worker{sender[1:]} --> worker{to}" for sender, to in sorted(receivers, key=lambda hop: hop[1])]
@@ -276,6 +276,17 @@ def test_results_come_before_slow_workers_answer(workers, closed_gate):
         values.wait(timeout=0.01)
     GATE.set()
     assert values.wait(timeout=20)["w1"] == 1
+
+
+def hold_at_and_return_none(name):
+    hold_at([name])
+
+
+def test_none_of_a_slow_worker_is_not_taken_for_its_parents(workers, closed_gate):
+    values = rpc.mesh(NAMES[1:21]).call_async(hold_at_and_return_none, ("w3",))
+    values.wait(any=19, timeout=20)
+    GATE.set()
+    assert values.wait(timeout=20).values() == [None] * 20
 
 
 def test_a_timeout_costs_the_results_that_are_missing_only(workers, closed_gate):
