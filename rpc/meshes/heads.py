@@ -9,8 +9,8 @@ from typing import NamedTuple
 from .tree import Member, Subtree
 
 REQUEST = struct.Struct(
-    "<QQQIIBBH"
-)  # caller, id, ids below are over; position, members; folds, parts; bytes of the name
+    "<QQQIIBBHI"
+)  # caller, id, ids below are over; position, members; folds, parts; bytes of the name, and of what tells of shared arrays
 MEMBER = struct.Struct("<IIH")
 ANSWER_HEAD = struct.Struct("<?I")  # whether there are more, number of results
 MESSAGE = struct.Struct("<BQQ")  # kind, caller, id
@@ -30,6 +30,7 @@ class RequestHead(NamedTuple):
         parts: whether the bodies after the first are parts of scattered arguments, one for each member.
         name: of the function, for people.
         subtree: the receiver and the members below it.
+        shared: tells of the arrays that are in a segment (``SharedCall.encode``); empty if there are none.
     """
 
     caller: int
@@ -40,25 +41,26 @@ class RequestHead(NamedTuple):
     parts: bool
     name: str
     subtree: Subtree
+    shared: bytes = b""
 
     def encode(self) -> bytes:
         """Return it as bytes."""
         name = self.name.encode()[:1000]
-        first = REQUEST.pack(
-            self.caller, self.id, self.over, self.held, len(self.subtree), self.folds, self.parts, len(name)
-        )
-        return b"".join((first, name, *[MEMBER.pack(*member) for member in self.subtree]))
+        numbers = self.caller, self.id, self.over, self.held, len(self.subtree), self.folds, self.parts
+        first = REQUEST.pack(*numbers, len(name), len(self.shared))
+        return b"".join((first, name, self.shared, *[MEMBER.pack(*member) for member in self.subtree]))
 
     @classmethod
     def decode(cls, data: bytes) -> RequestHead:
         """Return the head that ``encode`` encoded."""
-        caller, number, over, held, count, folds, parts, length = REQUEST.unpack_from(data)
-        start = REQUEST.size + length
+        caller, number, over, held, count, folds, parts, length, size = REQUEST.unpack_from(data)
+        named = REQUEST.size + length
+        start = named + size
         members = [Member(*row) for row in MEMBER.iter_unpack(data[start:])]
         if len(members) != count or not members:
             raise ValueError(f"a mesh call has {len(members)} members, its head says {count}")
-        name = data[REQUEST.size : start].decode(errors="replace")
-        return cls(caller, number, over, held, bool(folds), bool(parts), name, tuple(members))
+        name = data[REQUEST.size : named].decode(errors="replace")
+        return cls(caller, number, over, held, bool(folds), bool(parts), name, tuple(members), data[named:start])
 
 
 def encode_answer(indexes: Sequence[int], more: bool) -> bytes:

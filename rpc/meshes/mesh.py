@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...core.errors import ArgumentKindError, ArgumentValueError
 from ..current import current_agent
 from ..functions.calling import label_parts, request_body, resolve_timeout
-from ..lanes.addresses import host_of
 from ..links.worker_info import WorkerInfo
 from ..options import UNSET_RPC_TIMEOUT
 from ..wire.promises import Promise
@@ -21,6 +20,7 @@ from .reducing import check_reduction
 from .reference_mesh import ReferenceMesh, make_object
 from .scattering import take_parts
 from .shapes import check_shape, places
+from .shared_call import worker_host
 from .tree import plant
 from .value_mesh import ValueMesh
 
@@ -95,8 +95,8 @@ class Mesh:
         self._peers = tuple(peers)
         self.shape = shape
         self.workers = tuple(peer.info for peer in peers)
-        at = _host(agent.peers.at(agent.number))
-        self._subtrees = plant([peer.number for peer in peers], list(map(_host, peers)), agent.number, at)
+        at = worker_host(agent.peers.at(agent.number))
+        self._subtrees = plant([peer.number for peer in peers], list(map(worker_host, peers)), agent.number, at)
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -236,8 +236,3 @@ class Mesh:
 
 def _label_part(row: Sequence[Any]) -> list[tuple[str, Any]]:
     return [("a part of a scattered argument", value) for value in row]
-
-
-def _host(peer: Peer) -> str:
-    addresses = peer.record.addresses
-    return host_of(addresses[0].partition("://")[2]) if addresses else ""

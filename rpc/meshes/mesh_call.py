@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
 from ...core.futures import Future
+from ...core.shared_memory import SharedMemoryError
 from ..call_states import ANSWERED_CALL
 from ..calls.serving import ServerCall
 from ..functions.calling import text_of
@@ -17,6 +18,7 @@ from ..wire.bundle import NONE, Bundle, Content
 from ..wire.messages import Method
 from .heads import RequestHead, decode_answer
 from .relaying import AnswerParent, AskChild, ForgetCall, Instruction, LeaveParent, RefuseParent, Relaying
+from .shared_call import SharedCall, shares_memory
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -59,6 +61,7 @@ class Owner(Protocol):
     """Mesh calls of the agent (``MeshCalls``), as one of them sees them."""
 
     agent: Agent
+    apart: set[int]  # workers that cannot open this one's segments
 
     def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
         """Give a parent results.
@@ -156,7 +159,7 @@ class MeshCall:
         calls: Owner,
         head: RequestHead,
         relay: Relaying[Content],
-        call: Content,
+        call: Content | SharedCall,
         parts: Mapping[int, Content],
         deadline: float,
         context: contextvars.Context,
@@ -166,7 +169,7 @@ class MeshCall:
         self.head = head
         self.relay = relay
         self._call = call
-        self._opened: Content | None = None  # what this worker's part gets, if ``_call`` is a copy
+        self._opened: Content | SharedCall | None = None  # what this worker's part gets, if ``_call`` is a copy
         self._parts = parts
         self.deadline = deadline
         self.context = context
@@ -206,6 +209,9 @@ class MeshCall:
             self.request.cancel()
         with self._lock:
             instructions = self.relay.end()
+        if isinstance(self._call, SharedCall):
+            self._call.close()
+            self._opened = None
         self._carry_out(instructions, tell)
 
     def _carry_out(self, instructions: list[Instruction], tell: bool = True) -> None:
@@ -233,8 +239,9 @@ class MeshCall:
         hop, problem = Hop(self, subtree), None
         with self._lock:
             self._hops[head] = hop
-        peer, body = agent.peers.at(head), self._body(subtree, held)
+        peer = agent.peers.at(head)
         try:
+            body = self._body(subtree, held)
             sent = hop.request = agent.caller.begin(peer, Method.MESH, body, self.left, hop, future=hop)
         except Exception as error:
             problem = error
@@ -244,11 +251,17 @@ class MeshCall:
             self.redialed(head, now)  # its session broke before the request was noted
 
     def _body(self, subtree: Subtree, held: int) -> Bundle:
-        head = self.head._replace(held=held, subtree=subtree, over=self._calls.over(self.head))
+        head = self.head._replace(held=held, subtree=subtree, over=self._calls.over(self.head), shared=b"")
         if held:  # it has the call
             return Bundle(head.encode(), (), keep=True)
         parts = [self._parts[member.place] for member in subtree] if self.head.parts else []
-        return Bundle(head.encode(), [self._call, *parts], keep=True)
+        if isinstance(call := self._call, SharedCall):
+            number = subtree[0].number
+            if number in self._calls.apart or not shares_memory(self._agent, self._agent.peers.at(number)):
+                call = call.content()
+            else:
+                head, call = head._replace(shared=call.encode()), call.rest
+        return Bundle(head.encode(), [call, *parts], keep=True)
 
     def text(self, member: Member) -> str:
         """Return what errors say of the call on a worker."""
@@ -266,6 +279,10 @@ class MeshCall:
             if self._hops.get(hop.head) is not hop:
                 return  # it was asked again, or given up
             del self._hops[hop.head]
+        if isinstance(error, SharedMemoryError):  # it gets the arrays in the message
+            self._calls.apart.add(hop.head)
+            self.feed(partial(self.relay.broken, hop.head))
+            return
         if error is not None:
             unanswered = hop.request is None or hop.request.state is not ANSWERED_CALL
             if unanswered and type(error) is RpcError:  # no connection: the child may be lost, which is known soon
@@ -336,7 +353,8 @@ class MeshCall:
         codec = self._agent.codec
         parts = codec.open(self._parts[self.head.subtree[0].place].message()) if self.head.parts else []
         opened, self._opened = self._opened or self._call, None
-        return codec.open(opened.message()), parts
+        content = opened.content() if isinstance(opened, SharedCall) else opened
+        return codec.open(content.message()), parts
 
     def own(self, value: Any) -> None:
         """Take the result of this worker's part. In the thread and context of the code that made it."""

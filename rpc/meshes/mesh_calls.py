@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcCancelledError, RpcError, SerializationError
 from ...core.futures import attempt
+from ...core.shared_memory import SharedMemoryError
 from ..wire.bundle import NONE, Bundle, Content
 from ..wire.messages import Method, Topic
 from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release
@@ -19,6 +20,7 @@ from .mesh_call import Key, MeshCall, Sink
 from .own_part import run_part
 from .reducing import summed
 from .relaying import Relaying
+from .shared_call import SharedCall, open_shared, share, shares_memory
 from .tree import Subtree, children, split
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 HURRY_SECONDS = 0.05  # a parent that waits longer gets the results that are here
 RELEASE_SECONDS = 1.0  # after a call that no other follows, until its workers may forget its results
+FEWEST_SHARING = 3  # workers for which arrays are put into a segment; for fewer a message costs as little
 REMEMBERED_ENDS = 4096  # of calls that were given up: the news may overtake the request
 
 
@@ -50,6 +53,7 @@ class MeshCalls:
         self._next = 0
         self._told: dict[int, None] = {}  # workers that may keep results of calls made here
         self._hurries = self._releases = False  # whether a timer is set
+        self.apart: set[int] = set()  # workers that cannot open this one's segments
         agent.server.serve(Method.MESH, self._serve, early=self._arrived)
         agent.control.on(Topic.MESH, self._on_message)
         agent.losses.on_lost.append(self._worker_lost)
@@ -88,7 +92,7 @@ class MeshCalls:
                 self,
                 head,
                 Relaying(None, subtrees, folds),
-                call,
+                self._shared(subtrees, call) or call,
                 parts,
                 clock.now() + seconds if seconds else 0.0,
                 contextvars.copy_context(),
@@ -100,6 +104,13 @@ class MeshCalls:
         made.feed(made.relay.begin)
         made.capture()
         return made
+
+    def _shared(self, subtrees: Sequence[Subtree], call: Content) -> SharedCall | None:
+        """Return the call with its large arrays in a segment, if several workers of this machine get it."""
+        if sum(map(len, subtrees)) < FEWEST_SHARING or not call.tensors:
+            return None
+        heads = [self.agent.peers.at(subtree[0].number) for subtree in subtrees]
+        return share(call) if any(shares_memory(self.agent, head) for head in heads) else None
 
     def over(self, head: RequestHead) -> int:
         """Return the id below which all calls of a call's caller are over, for a request of it."""
@@ -186,13 +197,20 @@ class MeshCalls:
         request.what, request_key = head.name, (head.caller, head.id)
         request.kept = self.agent.peers.info(head.caller)
         request.park()
+        call: Content | SharedCall | None = bundle.contents[0] if bundle.contents else None
+        if head.shared and isinstance(call, Content):
+            try:
+                call = open_shared(head.shared, call)
+            except (OSError, ValueError) as error:
+                request.fail(SharedMemoryError(f"the arrays of a mesh call cannot be opened: {error}"))
+                return None
         with self._lock:
             calls = self._served.setdefault(head.caller, {})
             made = calls.get(head.id)
-            over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up or not bundle.contents
+            over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up or call is None
             first = made is None and not over
-            if made is None and first:
-                made = calls[head.id] = self._new(head, bundle, request, context)
+            if first and call is not None:
+                made = calls[head.id] = self._new(head, call, bundle.contents[1:], request, context)
         if made is None:
             request.fail(RpcCancelledError(f"the call of {head.name} is over"))
             return None
@@ -204,11 +222,18 @@ class MeshCalls:
             made.capture()
         return made
 
-    def _new(self, head: RequestHead, bundle: Bundle, request: ServerCall, context: contextvars.Context) -> MeshCall:
+    def _new(
+        self,
+        head: RequestHead,
+        call: Content | SharedCall,
+        given: Sequence[Content],
+        request: ServerCall,
+        context: contextvars.Context,
+    ) -> MeshCall:
         relay: Relaying[Content] = Relaying(head.subtree[0].place, children(head.subtree), head.folds)
         indexes = [member.place for member in head.subtree] if head.parts else []
-        parts = dict(zip(indexes, bundle.contents[1:]))
-        made = MeshCall(self, head, relay, bundle.contents[0], parts, request.deadline, context)
+        parts = dict(zip(indexes, given))
+        made = MeshCall(self, head, relay, call, parts, request.deadline, context)
         made.request = request
         return made
 
