@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensors import Tensor
-from ..shape.reshaping import squeeze
+from ..index.indexing import part
+from ..shape.reshaping import reshape, squeeze
 from ..table.nodes import keep, record, records
 from ..table.rows import ARRAYS, Row, Rule
 from .arguments import at_least, batched, in_dims, per_dim, window_over
@@ -83,7 +84,7 @@ def _conv(
         groups: number of groups of channels; an output channel depends on the input channels of its group.
 
     Returns:
-        Shape (N, O, {stops}) or (O, {stops}), where each length is
+        Shape (N, O, {stops}) or (O, {stops}), where O is 0 for an input without channels, and each length is
         ``(length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
 
     Raises:
@@ -96,8 +97,19 @@ def _conv(
     if isinstance(padding, str):
         padding, behind = _named_padding(padding, weight.shape[2:], *_steps(dims, stride, dilation))
     window = window_over(x.shape[2:], weight.shape[2:], stride, padding, dilation, behind=behind)
-    result = _derivative(_OUTPUT, x, weight, window, groups, *(() if bias is None else (bias,)))
+    if not x.shape[1]:
+        result = _without_channels(x, weight, bias, window.output_size)
+    else:
+        result = _derivative(_OUTPUT, x, weight, window, groups, *(() if bias is None else (bias,)))
     return result if x is input else squeeze(result, 0)
+
+
+def _without_channels(x: Tensor, weight: Tensor, bias: Tensor | None, stops: tuple[int, ...]) -> Tensor:
+    """Return what PyTorch does for an input without channels: a result without channels, of which the gradients are zeros."""
+    nothing = reshape(x, (0,)) * reshape(weight, (0,))
+    if bias is not None:
+        nothing = nothing + part(bias, 0)
+    return reshape(nothing, (x.shape[0], 0, *stops))
 
 
 conv1d = in_dims(1, _conv)
@@ -179,6 +191,8 @@ def _named_padding(
 def _check(dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, *, transposed: bool = False) -> None:
     if weight.ndim != dims + 2:
         raise ValueError(f"the weight must have {dims + 2} dimensions, and it has shape {weight.shape}")
+    if not weight.shape[0] or (transposed and not weight.shape[1]):
+        raise ValueError(f"the weight must be of one channel or more, and it has shape {weight.shape}")
     if groups < 1 or weight.shape[0] % groups or x.shape[1] % groups:
         raise ValueError(f"groups={groups} must divide the channels of the input {x.shape} and weight {weight.shape}")
     outputs, inputs = weight.shape[0], weight.shape[1] * groups
