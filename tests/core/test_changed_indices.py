@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import telegrad as tg
 from telegrad.core.errors import AutogradError
@@ -89,3 +90,26 @@ def test_changed_afterwards():
     x[index].sum().backward()
     index.zero_()
     assert x.grad.sum(1).tolist() == [3, 0, 3]
+
+
+@pytest.mark.parametrize("read", [lambda x, index: x[index], lambda x, index: x[:, index], lambda x, index: x[[index]]])
+@pytest.mark.parametrize(("index", "later"), [([0, 2], 1), ([True, False, True], False)])
+def test_numpy_arrays_are_copied_as_their_changes_are_not_noticed(read, index, later):
+    grads = []
+    for change in (True, False):
+        x, array = tg.ones(3, 3, requires_grad=True), np.array(index)
+        y = read(x, array)
+        if change:
+            array[...] = later
+        y.sum().backward()
+        grads.append(x.grad.tolist())
+    assert grads[0] == grads[1]
+
+
+def test_a_numpy_array_changed_after_a_write():
+    x, values, array = tg.ones(3, requires_grad=True), tg.ones(2, requires_grad=True), np.array([0, 1])
+    copy = x * 1
+    copy[array] = values
+    array[...] = 2
+    copy.sum().backward()
+    assert x.grad.tolist() == [0, 0, 1] and values.grad.tolist() == [1, 1]

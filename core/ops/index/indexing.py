@@ -22,6 +22,7 @@ from .elements import accumulate as accumulate_at
 from .subscripts import integers, out_of_range, split_index
 
 _PART = PART.row
+_SHORT = 32  # items of a list that stands for a tuple, at most
 
 
 @operation
@@ -37,6 +38,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return part(input, Ellipsis if basic is None else basic)
     if basic is not None:
         input = part(input, basic)
+    if input._requires_grad:
+        advanced = _own(advanced, index)
     try:
         return watched(GET(input, advanced), index)
     except IndexError as error:
@@ -99,12 +102,22 @@ def _assign(input: Tensor, where: Any, value: Any, index: Any) -> None:
             value = _without_leading(value, x, where)
     elif isinstance(value, (bool, int, float, complex)):
         value = number_as(value, x.dtype)
+    if input._requires_grad or (isinstance(value, Tensor) and value._requires_grad):
+        where = _own(where, index)
     try:
         overwrite(input, where, value, True, index)
     except IndexError as error:
         raise out_of_range(error, x) from None
     except (TypeError, ValueError) as error:
         raise _unfit(error, x[where].shape, np.shape(getattr(value, "_array", value))) from None
+
+
+def _own(where: Any, index: Any) -> Any:
+    """Return ``where`` with copies of the NumPy arrays of ``index``: that these change later could not be noticed."""
+    items = index[:_SHORT] if isinstance(index, (tuple, list)) else (index,)
+    if not isinstance(where, tuple) or not any(isinstance(each, np.ndarray) for each in items):
+        return where
+    return tuple([each.copy() if isinstance(each, np.ndarray) else each for each in where])
 
 
 def _unfit(error: Exception, shape: tuple[int, ...], given: tuple[int, ...]) -> Exception:
