@@ -10,6 +10,7 @@ import argparse
 import ast
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from .environments import find_peers
@@ -35,11 +37,10 @@ VARIABLES |= {"RAY_raylet_start_wait_time_s": "200"}
 
 @dataclass(frozen=True)
 class Ran:
-    """Program that has run: the object of its line of JSON, empty if it wrote none, and how it ended."""
+    """Program that has run: the object of its line of JSON, empty if it wrote none, and its exit code."""
 
     said: dict[str, Any]
     code: int
-    text: str
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pythons = {"telegrad": sys.executable, **find_peers(options.peer)}
     names = [name for name in LIBRARIES if name in pythons]
     lines = [*timed_table(pythons, names, options.rounds), "", *death_table(pythons, names)]
-    lines += ["", "; ".join(f"{name}: {value}" for name, value in machine_facts().items()) + "."]
+    facts = {**machine_facts(), "rounds": options.rounds, "load at the end": f"{os.getloadavg()[0]:.0f}"}
+    lines += ["", "; ".join(f"{name}: {value}" for name, value in facts.items()) + "."]
     print(*lines, sep="\n")
     if options.publish:
         write_between_marks(PAGE, lines)
@@ -79,7 +81,7 @@ def death_table(pythons: dict[str, str], names: list[str]) -> Iterator[str]:
         ran = run(DEATH, name, pythons[name])
         lines = str(count_lines(DEATH, name))
         if ran.said:
-            error = ran.said["error"].splitlines()[0].replace("|", "/")
+            error = shorten(ran.said["error"].splitlines()[0].replace("|", "/"), 120, placeholder=" …")
             answers = "yes" if ran.said["others"] == 7 else "no"
             yield line(SHOWN.get(name, name), lines, f"`{error}`", f"{ran.said['seconds']:.1f} s", answers)
         else:
@@ -95,21 +97,31 @@ def run(program: str, name: str, python: str) -> Ran:
         python: interpreter that has it.
     """
     file = str(FOLDER / f"{program}_{name}.py")
-    with tempfile.TemporaryDirectory(prefix="compare") as folder:
+    with tempfile.TemporaryDirectory(prefix="compare") as folder, tempfile.TemporaryFile("w+") as output:
         given = [*command(program, name, python, folder), file]
-        with tempfile.TemporaryFile("w+") as output:
-            done = subprocess.run(
-                given,
-                cwd=folder,
-                env={**os.environ, **VARIABLES},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=LIMIT_S,
-            )
-            output.seek(0)
-            text = output.read()
+        with subprocess.Popen(
+            given,
+            cwd=folder,
+            env={**os.environ, **VARIABLES},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process:
+            code = end(process)
+        output.seek(0)
+        text = output.read()
     found = [each[each.index("{") :] for each in text.splitlines() if '{"' in each]
-    return Ran(json.loads(found[-1]) if found else {}, done.returncode, text)
+    print(program, name, code, *found[-1:], file=sys.stderr, flush=True)
+    return Ran(json.loads(found[-1]) if found else {}, code)
+
+
+def end(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a program, and return its exit code; one that does not end in time is killed with those that it started."""
+    try:
+        return process.wait(LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.wait()
 
 
 def command(program: str, name: str, python: str, folder: str) -> list[str]:

@@ -5,7 +5,7 @@ import time
 
 from monarch.actor import Actor, endpoint, this_host
 
-CALLS = 2000
+CALLS = 1000
 
 
 class Worker(Actor):

@@ -7,7 +7,7 @@ import time
 from mpi4py import MPI
 from mpi4py.futures import MPICommExecutor
 
-CALLS = 2000
+CALLS = 1000
 
 if __name__ == "__main__":
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as executor:

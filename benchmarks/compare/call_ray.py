@@ -5,7 +5,7 @@ import time
 
 import ray
 
-CALLS = 2000
+CALLS = 1000
 
 
 @ray.remote

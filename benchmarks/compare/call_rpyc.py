@@ -9,7 +9,7 @@ from typing import Any
 import rpyc
 from rpyc.utils.server import ThreadedServer
 
-CALLS = 2000
+CALLS = 1000
 
 
 class Worker(rpyc.Service):

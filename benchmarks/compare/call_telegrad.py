@@ -6,7 +6,7 @@ import time
 
 from telegrad import rpc
 
-CALLS = 2000
+CALLS = 1000
 
 if __name__ == "__main__":
     rpc.init_rpc()

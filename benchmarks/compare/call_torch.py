@@ -7,7 +7,7 @@ import time
 
 import torch.distributed.rpc as rpc
 
-CALLS = 2000
+CALLS = 1000
 
 if __name__ == "__main__":
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

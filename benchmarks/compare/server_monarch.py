@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from monarch.actor import Actor, endpoint, this_host
 
-STEPS, SIZE, RATE = 200, 10_000, 0.1
+STEPS, SIZE, RATE = 100, 10_000, 0.1
 
 
 class Server(Actor):

@@ -6,7 +6,7 @@ import time
 import numpy as np
 from mpi4py import MPI
 
-STEPS, SIZE, RATE = 200, 10_000, 0.1
+STEPS, SIZE, RATE = 100, 10_000, 0.1
 WORLD = MPI.COMM_WORLD
 
 

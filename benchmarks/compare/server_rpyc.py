@@ -10,7 +10,7 @@ import numpy as np
 import rpyc
 from rpyc.utils.server import ThreadedServer
 
-STEPS, SIZE, RATE = 200, 10_000, 0.1
+STEPS, SIZE, RATE = 100, 10_000, 0.1
 
 
 class Server(rpyc.Service):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from telegrad import rpc
 
-STEPS, SIZE, RATE = 200, 10_000, 0.1
+STEPS, SIZE, RATE = 100, 10_000, 0.1
 Array = npt.NDArray[np.float32]
 
 

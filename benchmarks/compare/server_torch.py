@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.distributed.rpc as rpc
 
-STEPS, SIZE, RATE = 200, 10_000, 0.1
+STEPS, SIZE, RATE = 100, 10_000, 0.1
 
 
 class Server:
