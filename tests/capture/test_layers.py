@@ -30,6 +30,7 @@ SEQUENCES = {
     "gru, both ways": lambda: nn.GRU(6, 8, bidirectional=True),
     "rnn": lambda: nn.RNN(6, 8),
     "rnn of relu": lambda: nn.RNN(6, 8, nonlinearity="relu", bidirectional=True),
+    "linear of few rows": lambda: nn.Linear(6, 4096),
     "encoder layer": lambda: nn.TransformerEncoderLayer(6, 2, dim_feedforward=8, dropout=0.0),
 }
 

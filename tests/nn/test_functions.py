@@ -343,3 +343,17 @@ def test_smooth_l1_loss_does_not_overflow_in_between(difference, beta, dtype):
     expected = away - beta / 2 if away >= beta else away * away / beta / 2
     assert loss.item() == pytest.approx(expected, rel=1e-3)
     assert x.grad.item() == pytest.approx(math.copysign(min(away / beta, 1), difference), rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(8, 160), (2, 4, 160), (160, 8), (65, 160)])
+def test_linear_of_few_rows_is_in_order_and_right(shape, dtype):
+    random = np.random.default_rng(0)
+    x, weight, bias = (random.normal(size=size).astype(dtype) for size in [shape, (130, 160), (130,)])
+    x = x.T if shape[-1] == 8 else x  # rows that are not in order
+    tensors = [tg.from_numpy(each).requires_grad_() for each in (x, weight, bias)]
+    result = F.linear(*tensors)
+    result.sum().backward()
+    assert result.is_contiguous()
+    np.testing.assert_allclose(result.detach().numpy(), x @ weight.T + bias, atol=1e-3 if dtype == "float32" else 1e-10)
+    np.testing.assert_allclose(tensors[0].grad.numpy(), np.broadcast_to(weight.sum(0), x.shape), atol=1e-3)
