@@ -61,7 +61,9 @@ def mesh(
     """
     agent = current_agent()
     if workers is None:
-        peers = [agent.peers.find(info) for info in sorted(agent.peers.live(), key=lambda info: info.id)]
+        live = sorted(agent.peers.live(), key=lambda info: info.id)
+        # A worker that is being replaced is there twice for a moment.
+        peers = list(dict.fromkeys(agent.peers.find(info) for info in live))
     elif isinstance(workers, (str, WorkerInfo)) or not isinstance(workers, Iterable):
         raise ArgumentKindError(f"workers is a list; write [{workers!r}]")
     else:

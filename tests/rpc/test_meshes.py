@@ -150,6 +150,12 @@ def test_a_role_is_a_name_and_a_number():
             rpc.mesh(role="evaluator")
 
 
+def test_a_worker_that_is_being_replaced_is_in_the_mesh_once(workers, monkeypatch):
+    live = workers[0].peers.live()
+    monkeypatch.setattr(workers[0].peers, "live", lambda: [*live, live[3]])  # a former incarnation is not gone yet
+    assert [info.name for info in rpc.mesh()] == NAMES
+
+
 def test_errors_of_functions_are_by_name_and_the_others_are_values(workers):
     values = rpc.mesh().call(fail_at, ("w7",))
     assert {name: type(error) for name, error in values.errors().items()} == {"w7": KeyError}
