@@ -32,7 +32,7 @@ from telegrad.rref import remote
 from telegrad.rref.extend import RRefContext
 from telegrad.rref.owner_table import OwnerTable
 from telegrad.testing.cluster import in_process_cluster
-from telegrad.testing.simulator import FaultPlan, Simulation, Workload, current_worker
+from telegrad.testing.simulator import FaultPlan, Simulation, Workload, calls, current_worker, meshes, mixed
 from telegrad.testing.simulator.command import main
 from telegrad.testing.simulator.events import State
 from telegrad.testing.simulator.faults import KINDS
@@ -67,6 +67,14 @@ def test_every_guarantee_holds_with_small_windows(seed, window):
     """Found by the simulator: a call to oneself that stood in line was sent twice, and never ran."""
     options = replace(OPTIONS, window_bytes=window[0], window_messages=window[1])
     assert run(seed, events=8000, options=options).violations == []
+
+
+@pytest.mark.parametrize(("seed", "restarts"), [(0, False), (5, True)])
+def test_calls_to_many_workers_survive_every_kind_of_fault(seed, restarts, monkeypatch):
+    monkeypatch.setattr(mixed, "ACTIVITIES", {meshes.together: 3, meshes.added_up: 1, calls.plain: 1})
+    monkeypatch.setattr(mixed, "WITH_RESTARTS", mixed.ACTIVITIES)
+    result = Simulation(seed, agents=9, events=3000, restarts=restarts).run()
+    assert result.violations == [] and result.work["answered"] > 0
 
 
 def split(seed, longest):
