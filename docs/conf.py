@@ -88,6 +88,11 @@ def arrows(app: Sphinx, page: str, texts: list[str]) -> None:
     texts[0] = re.sub(r"```mermaid\nstateDiagram-v2\n(.*?)```\n", table, texts[0], flags=re.DOTALL)
 
 
+def trim(app: Sphinx, page: str, texts: list[str]) -> None:
+    """Leave out the empty line that ends a block of prompts: doctest needs it, and readers do not."""
+    texts[0] = re.sub(r"(```python\n *>>> .*?)\n\n( *```)$", r"\1\n\2", texts[0], flags=re.DOTALL | re.MULTILINE)
+
+
 def offer(app: Sphinx, page: str, texts: list[str]) -> None:
     """Put a link to its notebook at the head of each tutorial."""
     if page in {f"tutorials/{each.stem}" for each in notebooks.pages()}:
@@ -111,6 +116,7 @@ def setup(app: Sphinx) -> None:
     notebooks.write(FOLDER / "_build" / "extra" / "notebooks")
     app.connect("source-read", arrows)
     app.connect("source-read", offer)
+    app.connect("source-read", trim)
     app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-read", unlink)
     app.connect("missing-reference", resolve)
