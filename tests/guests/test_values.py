@@ -256,13 +256,27 @@ def test_what_needs_a_pickle_beside_usual_tensors(workers):
         assert getattr(other, "label", "") == getattr(values[1], "label", "")
 
 
-def test_importing_telegrad_imports_no_library():
-    program = (
-        "import sys, telegrad, telegrad.rpc, telegrad.agents, telegrad.autograd_dist as a, telegrad.nn; a.context; "
-    )
+WITHOUT_GUESTS = """
+import math, sys
+import telegrad as tg
+from telegrad import autograd_dist, rpc
+from telegrad.testing import in_process_cluster
+
+with in_process_cluster("a", "b") as (a, _), a.use(), autograd_dist.context() as context:
+    leaf = tg.ones(2, requires_grad=True)
+    optimizer = tg.DistributedOptimizer(tg.optim.SGD, [tg.RRef(leaf)], lr=0.1)
+    autograd_dist.backward(context, [rpc.rpc_sync("b", tg.sum, (leaf * rpc.rpc_sync("b", math.sqrt, (4,)),))])
+    optimizer.step(context)
+"""
+
+
+@pytest.mark.parametrize(
+    "program", ["import sys, telegrad.nn, telegrad.agents\n", WITHOUT_GUESTS], ids=["import", "worker"]
+)
+def test_without_arrays_of_a_library_it_is_not_imported(program):
     names = "sorted({'torch', 'jax', 'cupy'} & {name.partition('.')[0] for name in sys.modules})"
     done = subprocess.run(
-        [sys.executable, "-c", f"{program} print({names})"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"{program}print({names})"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
 
