@@ -50,7 +50,9 @@ def number_of(given: Any) -> Any:
 
 def look_at(reader: Reader, array: Array) -> Any:
     """Return what Python sees of an array, in a form to compare."""
-    return form(reader(array), _refuse)
+    value = reader(array)
+    kind = type(value)
+    return (kind, value) if kind is bool or kind is int else form(value, _refuse)
 
 
 def look(reader: Reader, name: str, line: str, array: Array, value: Any) -> Look:

@@ -255,11 +255,31 @@ class Program:
     def add_number(self, operation: Operation) -> None:
         """Add an operation that has returned a number, which Python may look at."""
         tracer = self.tracer
+        mark = tracer.mark()
+        try:
+            truth = self._asked(operation)
+            tracer.effect(look_at, (bool, truth), tracer.value(storages=frozenset()))
+            return
+        except Exception as error:
+            tracer.back(mark)
+            self.whole.append((operation.name, str(error)))
         uses = frozenset[int]().union(*(self._value(tensor).storages for tensor in operation.tensors))
         made, seen = tracer.value(storages=frozenset()), tracer.value(storages=frozenset())
         args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
         tracer.effect(call_whole, (operation.function, is_grad_enabled(), args, kwargs), made, uses)
         tracer.effect(look_at, (number_of, made), seen)
+
+    def _asked(self, operation: Operation) -> StandIn:
+        """Repeat an operation that asks for one truth and returns it, and return the stand-in that it asks."""
+        asked = self.tracer.asked = []
+        try:
+            args, kwargs = mapped((operation.args, operation.kwargs), self._shadowed)
+            result = operation.function(*args, **kwargs)
+        finally:
+            self.tracer.asked = None
+        if result is not operation.result or [bool(each._example) for each in asked] != [result]:
+            raise Unrecordable("it looks at elements")
+        return asked[0]
 
     # -- the arguments of statements
 

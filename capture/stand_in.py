@@ -77,7 +77,6 @@ _REFUSED = frozenset(
         "tobytes",
         "tofile",
         "dumps",
-        "__bool__",
         "__int__",
         "__float__",
         "__complex__",
@@ -183,6 +182,9 @@ class StandIn(NDArrayOperatorsMixin, ArrayLike):
     def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """Return a view of the memory with other strides, which cannot be written to."""
         return self._tracer.call(strided, (self, shape, strides))
+
+    def __bool__(self) -> bool:
+        return self._tracer.truth(self)
 
     def holds(self, condition: Callable[..., Any], args: Any) -> bool:
         """Note a condition of the elements, which replays check first."""

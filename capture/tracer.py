@@ -43,11 +43,13 @@ class Tracer:
         dynamic: the name of a call whose result's shape may depend on elements, or ``None``.
         noted: tensors that calls of an operation change, as they are in the arguments of statements.
         argument: returns that form of a tensor over a stand-in.
+        asked: stand-ins whose truth was asked for; ``None`` where that is refused.
     """
 
     def __init__(self, argument: Callable[[Tensor], Any]) -> None:
         self.argument = argument
         self.noted: list[Any] = []
+        self.asked: list[StandIn] | None = None
         self.dynamic: str | None = None
         self.statements: list[Statement] = []
         self.outer: set[Storage] = set()
@@ -225,6 +227,17 @@ class Tracer:
         if not condition(*self.examples(args)):
             raise Unrecordable("it looks at elements, and takes a way that is not recorded")
         self.effect(condition_of, (condition, *args))
+
+    def truth(self, stand_in: StandIn) -> bool:
+        """Return the truth of the recorded example, if that may be asked for.
+
+        Raises:
+            Unrecordable: it may not.
+        """
+        if self.asked is None:
+            raise Unrecordable("bool() looks at the elements of an array")
+        self.asked.append(stand_in)
+        return bool(stand_in._example)
 
     def outside_change(self, function: Callable[..., Any], args: Any) -> None:
         """Record a call that changes a tensor from outside.
