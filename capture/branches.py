@@ -1,8 +1,8 @@
 """``Tree``: plans of one function that branch on values that Python looked at.
 
 A replay runs the first part of the plans, which ends with a look. The value leads to the next part, and at last to the end of
-one plan. The parts before that have changed nothing but the states of generators. So where a value leads nowhere, these states
-are put back, and the call is made as if nothing had happened.
+one plan. The parts before that have changed nothing but the states of generators, and which tensors are gradients. So where a
+value leads nowhere, these are put back, and the call is made as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ class Tree:
         """Return the result of the plan that the values lead to; ``MISSED`` if there is none, and nothing has changed."""
         states = [each.get_state() for each in self._generators]
         live: dict[int, Any] = {}
+        replaced: list[tuple[Tensor, Any]] = []
         plan = None
         try:
-            plan = self._walk(tensors, live)
+            plan = self._walk(tensors, live, replaced)
             if plan is not None:
                 plan.used = next(_times)
                 return plan.replay(tensors, live)
@@ -87,15 +88,19 @@ class Tree:
                 raise
         for generator, state in zip(self._generators, states):
             generator.set_state(state)
+        for leaf, gradient in replaced:
+            leaf._grad = gradient
         return MISSED
 
-    def _walk(self, tensors: Sequence[Tensor], live: dict[int, Any]) -> Plan | None:
+    def _walk(self, tensors: Sequence[Tensor], live: dict[int, Any], replaced: list[tuple[Tensor, Any]]) -> Plan | None:
         branch: Any = self._root
         while type(branch) is _Branch:
             if not branch.code.fits(tensors):
                 return None
+            replaced += [(leaf, leaf._grad) for leaf, _ in branch.code.part.replaces]
             branch = branch.children.get(branch.code.run(tensors, live), ())
-        return next((plan for plan in branch if plan.finds(tensors)), None)
+        former = {id(leaf): gradient for leaf, gradient in replaced}
+        return next((plan for plan in branch if plan.finds(tensors, former)), None)
 
 
 class _Branch:
@@ -120,7 +125,8 @@ class Code:
         label: a name for readers.
 
     Attributes:
-        source: the part in its final form.
+        part: the part.
+        source: its final form.
     """
 
     def __init__(self, part: Part, given: frozenset[int], kept: frozenset[Storage], label: str) -> None:
@@ -139,12 +145,13 @@ class Code:
             kept=kept,
         )
         self._found = Found(part.finds())
+        self.part = part
         self._condition = eval(source.condition, dict(source.constants))  # a line of the program itself
         self._frames = Frames(source, label)
 
     def fits(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether the part can run: see ``Plan.fits``."""
-        return self._found.same() and bool(self._condition(*tensors))
+        return self.part.can_replace() and self._found.same() and bool(self._condition(*tensors))
 
     def run(self, tensors: Sequence[Tensor], live: dict[int, Any]) -> Any:
         """Run the part, and return what its look sees.

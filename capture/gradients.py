@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,19 @@ class Gradients:
         self._before: dict[int, tuple[Tensor, Any]] = {}  # by the ids of leaves
         self._read: set[int] = set()
         self._cleared: set[int] = set()
+        self._kept: set[int] = set()  # those whose gradient before the call may have been changed in place
 
     def touch(self, *leaves: Tensor) -> None:
         """Note how the gradients of leaves were before the call, before they are changed for the first time."""
-        for leaf in leaves:
-            if id(leaf) not in self._before:
-                self._before[id(leaf)] = leaf, kind_of_gradient(leaf)
+        for leaf in self._note(leaves):
+            self._kept.add(id(leaf))
+
+    def _note(self, leaves: Sequence[Tensor]) -> list[Tensor]:
+        """Note how gradients were before the call, and return the leaves for which this is new."""
+        found = [leaf for leaf in leaves if id(leaf) not in self._before]
+        for leaf in found:
+            self._before[id(leaf)] = leaf, kind_of_gradient(leaf)
+        return found
 
     def read(self, leaf: Tensor) -> None:
         """Note that the gradient of a leaf is about to be read."""
@@ -41,12 +49,12 @@ class Gradients:
 
     def clear(self, *leaves: Tensor) -> None:
         """Note that the gradients of leaves are removed."""
-        self.touch(*leaves)
+        self._note(leaves)
         self._cleared.update(map(id, leaves))
 
     def assign(self, leaf: Tensor) -> None:
         """Note that a leaf is assigned a gradient."""
-        self.touch(leaf)
+        self._note([leaf])
         self._cleared.discard(id(leaf))
 
     def arrive(self, leaf: Tensor) -> bool:
@@ -68,6 +76,15 @@ class Gradients:
         if all(each is not gradient for each in self.held):
             self.held.append(gradient)
 
+    def replaced(self) -> dict[int, bool] | None:
+        """Return by the ids of leaves whether their gradients are put in the places of none, not of others.
+
+        ``None`` if the call may change a gradient in place that was there before.
+        """
+        if any(kind is not None and number in self._kept for number, (_, kind) in self._before.items()):
+            return None
+        return {number: number in self._kept for number in self._before}
+
     def before(self) -> list[tuple[Tensor, Any]]:
         """Return the leaves whose gradients are read, and of what kind these were before the call."""
         return [found for number, found in self._before.items() if number in self._read]
@@ -75,7 +92,11 @@ class Gradients:
 
 def kind_of_gradient(leaf: Tensor) -> Any:
     """Return what must be the same for a plan that reads the gradient: is there one, and its layout when it is read."""
-    gradient = leaf._grad
+    return kind_of(leaf._grad)
+
+
+def kind_of(gradient: Any) -> Any:
+    """Return the same for what a leaf has as its gradient."""
     if gradient is None:
         return None
     if isinstance(gradient, BorrowedGradient):  # becomes an array in order when it is read

@@ -14,14 +14,17 @@ import numpy as np
 
 from .. import nn, optim
 from ..core.extend import Array, Tensor, accumulate_grad
+from ..nn.extend import clip_norm, clip_values
 from .errors import Unrecordable
 from .gradients import assign_gradient, clear_gradient, read_gradient
 from .looks import look_at
 from .mirrors import run_node
+from .program import call_whole
 from .trees import tensors_of
 from .values import Kind, Outer, Statement, Storage, Value, outers_in, values_in
 
-_DRAWN = "the state of a generator"
+_DRAWN, _GRADIENTS = "the state of a generator", "gradients"
+_CLIPPING = (clip_norm, clip_values)
 _OF_GRADIENTS = (accumulate_grad, assign_gradient, clear_gradient, nn.Module.zero_grad, optim.Optimizer.zero_grad)
 
 
@@ -43,6 +46,8 @@ class Part:
         storages: memory that it uses.
         form: what is equal for two parts that do the same.
         code: its form in a tree.
+        replaces: tensors whose gradients it is the first to replace, and whether they had none before the call.
+        owners: optimizers that remove gradients, and the numbers of their parameters.
     """
 
     def __init__(
@@ -66,6 +71,13 @@ class Part:
         self._places = {arrays[number].place for number in used if number in arrays and arrays[number].found}
         self.form = [(each.kind, [value.number for value in each.values()], _number(each)) for each in statements]
         self.code: Any = None
+        self.replaces: Sequence[tuple[Tensor, bool]] = ()
+        self.owners: Sequence[tuple[optim.Optimizer, int]] = ()
+
+    def can_replace(self) -> bool:
+        """Return whether the gradients that it changes are as they were: those that could be changed in place are not there."""
+        free = all(leaf._grad is None for leaf, first in self.replaces if first)
+        return free and all(_parameters(owner) == number for owner, number in self.owners)
 
     def finds(self) -> list[Tensor]:
         """Return the tensors that are no arguments and that it uses."""
@@ -90,12 +102,18 @@ class Outside:
         arrays: by their storages, the arrays of tensors.
         tensor: returns the tensor that an argument of a statement stands for.
         statements: the program; it may write to gradients that it has read.
+        replaced: whether it changes no gradient in place that was there before: then these can be put back.
     """
 
     def __init__(
-        self, arrays: Mapping[Storage, Array], tensor: Callable[[Outer], Tensor], statements: Sequence[Statement]
+        self,
+        arrays: Mapping[Storage, Array],
+        tensor: Callable[[Outer], Tensor],
+        statements: Sequence[Statement],
+        replaced: bool = False,
     ) -> None:
         self._arrays, self._tensor = arrays, tensor
+        self._replaced = replaced and not any(each.function is assign_gradient for each in statements)
         self._gradients: set[Storage] = set()
         read: set[int] = set()
         for each in statements:
@@ -105,11 +123,64 @@ class Outside:
                 self._gradients |= each.result.storages
 
     def changed_by(self, statement: Statement) -> bool:
-        """Return whether a statement changes something outside; to draw random numbers does not count."""
-        target = statement.target
-        return (statement.changes and not statement.draws) or (
-            target is not None and not target.storages.isdisjoint(self._gradients)
-        )
+        """Return whether a statement changes something outside that cannot be put back."""
+        if self.changes_gradients(statement):
+            return not self._replaced
+        return statement.changes and not statement.draws
+
+    def changes_gradients(self, statement: Statement) -> bool:
+        """Return whether all that a statement changes outside is gradients."""
+        target, function = statement.target, statement.function
+        if target is not None:
+            return not target.storages.isdisjoint(self._gradients)
+        return function in _OF_GRADIENTS or (function is call_whole and statement.args[0] in _CLIPPING)
+
+    def uses_gradients(self, statement: Statement) -> bool:
+        """Return whether a statement reads or changes gradients."""
+        step = statement.kind is Kind.EFFECT and statement.changes and isinstance(statement.args[0], optim.Optimizer)
+        return step or statement.function is read_gradient or self.changes_gradients(statement)
+
+    def made_by(self, statement: Statement) -> set[Any]:
+        """Return the memory and the objects that a statement makes or writes to."""
+        found: set[Any] = {_DRAWN} if statement.draws else set()
+        if self.changes_gradients(statement):
+            found.add(_GRADIENTS)
+        for value in (statement.result, statement.target):
+            if value is not None:
+                found |= _keys(value)
+        return found
+
+    def touched_by(self, statement: Statement) -> set[Any]:
+        """Return the memory and the objects that a statement makes, writes to or reads."""
+        found = self.made_by(statement) | statement.uses
+        if self.uses_gradients(statement):
+            found.add(_GRADIENTS)
+        for value in statement.values():
+            found |= _keys(value)
+        return found
+
+    def leaves_of(self, statements: Sequence[Statement]) -> list[Tensor]:
+        """Return the tensors whose gradients statements may replace.
+
+        Raises:
+            Unrecordable: one is an argument of the call, so it is another one in each.
+        """
+        found: dict[int, Tensor] = {}
+        for each in statements:
+            if self.changes_gradients(each) and each.target is None:
+                owner, outers = each.args[0], list(outers_in(each.args))
+                if any(not outer.found for outer in outers):
+                    raise Unrecordable("it looks at elements after gradients of its arguments have changed")
+                more = list(owner.parameters()) if isinstance(owner, nn.Module) else []
+                groups = owner.param_groups if isinstance(owner, optim.Optimizer) else []
+                leaves = [*map(self._tensor, outers), *more, *tensors_of([group["params"] for group in groups])]
+                found.update({id(leaf): leaf for leaf in leaves})
+        return list(found.values())
+
+    def owners_of(self, statements: Sequence[Statement]) -> list[tuple[optim.Optimizer, int]]:
+        """Return the optimizers among the arguments of statements, and the numbers of their parameters."""
+        owners = [each.args[0] for each in statements if each.args and isinstance(each.args[0], optim.Optimizer)]
+        return [(owner, _parameters(owner)) for owner in owners]
 
     def written_by(self, statement: Statement) -> list[Array]:
         """Return the arrays that a statement that changes something outside may write to."""
@@ -154,7 +225,7 @@ def _separated(statements: list[Statement], outside: Outside) -> tuple[list[Stat
     start = next((place for place, each in enumerate(statements) if outside.changed_by(each)), None)
     if start is None:
         return statements, []
-    first, needed, later = statements[:start], _needed(statements[start:]), _Later(outside)
+    first, needed, later = statements[:start], _needed(statements[start:], outside), _Later(outside)
     for statement in statements[start:]:
         if id(statement) in needed:
             later.check(statement)
@@ -164,12 +235,12 @@ def _separated(statements: list[Statement], outside: Outside) -> tuple[list[Stat
     return first, later.statements
 
 
-def _needed(statements: list[Statement]) -> set[int]:
+def _needed(statements: list[Statement], outside: Outside) -> set[int]:
     """Return the ids of the statements that the last one follows from."""
-    wanted, found = _touched(statements[-1]), {id(statements[-1])}
+    wanted, found = outside.touched_by(statements[-1]), {id(statements[-1])}
     for statement in reversed(statements[:-1]):
-        if not _made(statement).isdisjoint(wanted):
-            wanted |= _touched(statement)
+        if not outside.made_by(statement).isdisjoint(wanted):
+            wanted |= outside.touched_by(statement)
             found.add(id(statement))
     return found
 
@@ -190,15 +261,13 @@ class _Later:
         self._touched: set[Any] = set()
         self._nodes: set[int] = set()  # that run, and may free what they saved
         self._written: list[Array] = []
-        self._changed = False
 
     def add(self, statement: Statement) -> None:
         """Add one."""
         self.statements.append(statement)
-        self._touched |= _touched(statement)
+        self._touched |= self._outside.touched_by(statement)
         self._nodes |= _nodes(statement)
-        if self._outside.changed_by(statement):
-            self._changed = True
+        if statement.changes:
             self._written += self._outside.written_by(statement)
 
     def check(self, statement: Statement) -> None:
@@ -211,7 +280,7 @@ class _Later:
         used = self._outside.used_by(statement) if self._written else []
         if (
             self._outside.changed_by(statement)
-            or (self._changed and statement.function is read_gradient)
+            or (_GRADIENTS in self._touched and self._outside.uses_gradients(statement))
             or not self._touched.isdisjoint(target)
             or not self._nodes.isdisjoint(_nodes(statement))
             or any(np.may_share_memory(one, other) for one in used for other in self._written)
@@ -222,21 +291,8 @@ class _Later:
             )
 
 
-def _made(statement: Statement) -> set[Any]:
-    """Return the memory and the objects that a statement makes or writes to."""
-    found: set[Any] = {_DRAWN} if statement.draws else set()
-    for value in (statement.result, statement.target):
-        if value is not None:
-            found |= _keys(value)
-    return found
-
-
-def _touched(statement: Statement) -> set[Any]:
-    """Return the memory and the objects that a statement makes, writes to or reads."""
-    found = _made(statement) | statement.uses
-    for value in statement.values():
-        found |= _keys(value)
-    return found
+def _parameters(owner: optim.Optimizer) -> int:
+    return sum(len(group["params"]) for group in owner.param_groups)
 
 
 def _keys(value: Value) -> set[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from ..core.errors import ArgumentTypeError
@@ -12,7 +13,7 @@ from ..core.serialization import save
 from .differentiable import Lease, ReplayNode
 from .found import Found
 from .frames import Frames
-from .gradients import kind_of_gradient
+from .gradients import kind_of
 from .layouts import Layouts
 from .looks import Look
 from .onnx_graph import Exported, export
@@ -127,12 +128,18 @@ class Plan:
         """
         return self.state.same() and self.finds(tensors)
 
-    def finds(self, tensors: Sequence[Tensor]) -> bool:
-        """Return the same as ``fits`` where it is known that the objects are as they were."""
-        return self._found.same() and self._finds_gradients(tensors) and self.holds(tensors)
+    def finds(self, tensors: Sequence[Tensor], former: Mapping[int, Any] = MappingProxyType({})) -> bool:
+        """Return the same as ``fits`` where it is known that the objects are as they were.
 
-    def _finds_gradients(self, tensors: Sequence[Tensor]) -> bool:
-        return all(kind_of_gradient(self._outside(outer, tensors)) == kind for outer, kind in self.gradients)
+        Args:
+            tensors: those of the call.
+            former: gradients that earlier parts have replaced, by the ids of leaves.
+        """
+        return self._found.same() and self._finds_gradients(tensors, former) and self.holds(tensors)
+
+    def _finds_gradients(self, tensors: Sequence[Tensor], former: Mapping[int, Any]) -> bool:
+        leaves = ((self._outside(outer, tensors), kind) for outer, kind in self.gradients)
+        return all(kind_of(former.get(id(leaf), leaf._grad)) == kind for leaf, kind in leaves)
 
     def _outside(self, outer: Outer, tensors: Sequence[Tensor]) -> Tensor:
         return self._found.tensors[outer.place] if outer.found else tensors[outer.place]

@@ -175,6 +175,7 @@ class Recorder(Watcher):
         self.events.append((function, form(args, self.names.name)))
         if any(id(each) not in self.names.outside for each in tensors_of(args)):
             raise Unrecordable(f"{function.__name__}() gets a result of an operation")
+        self.gradients.touch(*tensors_of(args))
         if self.program is not None:
             self.program.effect(function, args)
 

@@ -196,10 +196,18 @@ def _parts(
     def tensor(outer: Outer) -> Tensor:
         return found[outer.place] if outer.found else tensors[outer.place]
 
-    outside = Outside({number: tensor(each)._array for number, each in arrays.items()}, tensor, statements)
+    replaced = recorder.gradients.replaced()
+    memory = {number: tensor(each)._array for number, each in arrays.items()}
+    outside = Outside(memory, tensor, statements, replaced is not None)
     divided = parts_of(statements, half, outside)
     seen = [each.seen for each in recorder.looks]
     inner = [Part(part, value, (), arrays, found, len(tensors), fast) for part, value in zip(divided, seen)]
+    done: set[int] = set()
+    for each in inner:
+        leaves = outside.leaves_of(each.statements)
+        each.replaces = [(leaf, (replaced or {})[id(leaf)]) for leaf in leaves if id(leaf) not in done]
+        each.owners = outside.owners_of(each.statements)
+        done.update(map(id, leaves))
     return [*inner, Part(divided[-1], None, results, arrays, found, len(tensors), fast)]
 
 
