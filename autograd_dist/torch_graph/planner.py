@@ -11,6 +11,7 @@ add up, which is right because they are linear.
 from __future__ import annotations
 
 import threading
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -53,34 +54,38 @@ class Planner:
         """Give each port a part. Parts that were made before stay as they are, because a pass may be running them."""
         with self._lock:
             fresh, self._open = self._open, []
-            if len(fresh) == 1 and not self._below:  # most workers send one tensor before a backward
-                self._plan_first(fresh[0])
-                return
-            fresh.sort(key=lambda port: port.order)
+            fresh.sort(key=attrgetter("order"))
             group: list[Port] = []
+            found: Walked | None = None
             for port in fresh:
-                below = self._find_below(port)
+                beneath = walk([port.edge], self._below)
+                below = self._note_below(port, beneath)
                 if group and _latest_arrival(below) > group[0].order:
-                    self._make_part(group)
+                    self._make_part(group, found)
                     group = []
+                found = None if group else beneath
                 group.append(port)
             if group:
-                self._make_part(group)
+                self._make_part(group, found)
 
-    def _plan_first(self, port: Port) -> None:
-        found = walk([port.edge], ())
+    def _note_below(self, port: Port, found: Walked) -> frozenset[TorchEdge]:
+        planned, below = self._below, frozenset(found.ends)
+        if not planned.keys().isdisjoint(below):
+            below = below.union(*(planned[end] for end in below if end in planned))
         if not is_end(port.edge):
-            self._below[port.edge] = frozenset(found.ends)
-        self._give_part([port], found, {})
-
-    def _find_below(self, port: Port) -> frozenset[TorchEdge]:
-        ends = walk([port.edge], self._below.keys() - {port.edge}).ends
-        below = frozenset(ends).union(*(self._below[end] for end in ends if end in self._below))
-        if not is_end(port.edge):
-            self._below[port.edge] = below
+            planned[port.edge] = below
         return below
 
-    def _make_part(self, group: list[Port]) -> None:
+    def _make_part(self, group: list[Port], found: Walked | None) -> None:
+        """Give ports their part.
+
+        Args:
+            group: the ports, in order.
+            found: the walk from the only one down to the ports that have parts; ``None`` if there are several.
+        """
+        if found is not None and self._below.keys().isdisjoint(found.ends):  # usually: nothing was sent before
+            self._give_part(group, found, {})
+            return
         outputs = [port.edge for port in group]
         ports = {edge: self._ports[edge] for edge in self._below}
         cuts = {edge for edge, port in ports.items() if port.order < group[0].order and not port.hooked}
