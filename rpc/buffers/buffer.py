@@ -187,11 +187,10 @@ class Buffer:
             self._copy(memory, row, start, writes)
         else:
             sent = self._sent(row, start, timeout, writes)
-            try:
-                sent.begin().wait()
-            except BaseException as error:  # also Ctrl-C
+            _, error = attempt(lambda: sent.begin().wait())
+            if error is not None:  # also Ctrl-C
                 sent.fail(error)
-                raise
+                raise error
 
     def _move_later(self, row: Array, offset: int, timeout: float, writes: bool) -> Future[None]:
         start = self._start(row, offset)
