@@ -9,7 +9,6 @@ from __future__ import annotations
 
 SPIN_SECONDS = 0.3e-3  # for an answer: as long as it takes to wake a sleeping process
 REQUEST_SPIN_SECONDS = 0.15e-3  # for the next request: a caller that calls at once mostly does so earlier
-LONGER_SPIN_SECONDS = 0.8e-3  # for an answer, if the latest that was slept for came so soon: to wake costs 0.1 ms
 COPIED_PER_SECOND = 4e9  # bytes; a peer's copying of a large frame's arrays, and its answer's, is waited for as well
 COPY_SECONDS = 0.5e-3  # but not longer
 SOON_SECONDS = 2 * SPIN_SECONDS  # a frame that comes so soon, although both ends sleep, would have come while spinning
@@ -39,8 +38,8 @@ class SpinPolicy:
     """
 
     __slots__ = (
-        "_answer_seconds", "_calm", "_copying", "_distrust", "_gave_up", "_left", "_looked", "_progress", "_quick",
-        "_slept", "_spins", "confidence", "loop_read",
+        "_calm", "_copying", "_distrust", "_gave_up", "_left", "_looked", "_progress", "_quick", "_slept", "_spins",
+        "confidence", "loop_read",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,7 +48,6 @@ class SpinPolicy:
         self._copying = 0.0  # seconds that the peer needs to copy what it was sent last
         self._distrust = DISTRUST  # after the next long yield
         self._gave_up = 0.0  # when a thread last ended its spinning
-        self._answer_seconds = SPIN_SECONDS  # of the next spin for an answer
         self._spins = self._slept = False  # the thread with the turn does; it has slept in this turn
         self._left = 0.0  # when a thread last left
         self._quick = False  # what was served last took a moment only
@@ -78,11 +76,8 @@ class SpinPolicy:
             self._quick = now - self._left < QUICK_SECONDS
         copying, self._copying = self._copying, 0.0
         self._slept = False
-        if self.confidence <= 0:
-            self._spins = False
-            return 0.0
-        self._spins = True
-        return (REQUEST_SPIN_SECONDS if serves else self._answer_seconds) + copying
+        self._spins = self.confidence > 0
+        return (REQUEST_SPIN_SECONDS if serves else SPIN_SECONDS) + copying if self._spins else 0.0
 
     def nothing_came(self, now: float, last_yield: float) -> None:
         """Note that nothing came for so long: the thread sleeps.
@@ -100,18 +95,6 @@ class SpinPolicy:
         elif self.confidence > 0:
             self.confidence -= 1
 
-    def _woken(self, spun: bool, seconds: float, serves: bool) -> None:
-        """Learn from what came ``seconds`` after the thread gave up its spin, or would have given it up.
-
-        Only a thread that waits for an answer spins longer: beside one that serves others may work, which need the interpreter.
-        """
-        paid = not spun and seconds < SOON_SECONDS
-        if spun and not serves:  # a longer spin that found nothing is followed by one that is not longer
-            paid = self._answer_seconds == SPIN_SECONDS and seconds < LONGER_SPIN_SECONDS - SPIN_SECONDS
-            self._answer_seconds = LONGER_SPIN_SECONDS if paid else SPIN_SECONDS
-        if paid and self.confidence < CONFIDENCE:
-            self.confidence += 1
-
     # -- the watch of the socket
 
     def end(self, now: float, found: bool, serves: bool, followed: bool, looked_after: bool) -> bool:
@@ -127,15 +110,13 @@ class SpinPolicy:
         often, self._left = followed or now - self._left < OFTEN_SECONDS, now
         spun, slept, self._spins, self._slept = self._spins, self._slept, False, False
         if not found:
-            if spun and slept:
-                self._woken(spun, LONGER_SPIN_SECONDS, serves)
             return False
-        if slept:
-            self._woken(spun, now - self._gave_up, serves)
         if self.confidence < CONFIDENCE and spun and (serves or not slept):
             self.confidence += 1
             if self.confidence == CONFIDENCE:
                 self._distrust = DISTRUST  # the next long yield ends the spinning for a moment only
+        elif slept and not spun and now - self._gave_up < SOON_SECONDS:
+            self.confidence += 1
         self._calm = self._calm + 1 if often and (self._quick or not serves) else 0
         return self._calm >= (1 if looked_after else STEADY)
 

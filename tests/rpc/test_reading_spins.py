@@ -36,7 +36,6 @@ def test_a_yield_that_takes_long_ends_the_spinning_at_once(line, yields):
 def test_what_a_thread_does_with_a_frame_is_no_long_yield(line, monkeypatch):
     monkeypatch.setattr(spinning, "LONG_SECONDS", 0.0)  # every yield would be
     monkeypatch.setattr(spinning, "SPIN_SECONDS", 1e-9)
-    line.reading.policy = spinning.SpinPolicy()
     monkeypatch.setattr(reading, "sched_yield", int)
     line.send(1)
     thread = threading.Timer(0.05, line.send, [0])

@@ -7,7 +7,6 @@ from telegrad.rpc.lanes.spinning import (
     COPY_SECONDS,
     DISTRUST,
     LONG_SECONDS,
-    LONGER_SPIN_SECONDS,
     MOST_DISTRUST,
     OFTEN_SECONDS,
     QUICK_SECONDS,
@@ -101,36 +100,6 @@ def test_a_request_that_comes_while_the_thread_sleeps_makes_up_for_the_spin():
     for _ in range(2 * CONFIDENCE):
         spin, _ = story.turn(spun=REQUEST_SPIN_SECONDS, last_yield=0.0, slept=LONG, serves=True)
     assert spin == REQUEST_SPIN_SECONDS
-
-
-JUST_LATE, TOO_LATE = LONGER_SPIN_SECONDS - SPIN_SECONDS, LONGER_SPIN_SECONDS  # after a thread gave up its usual spin
-LONGER = {
-    "it came after a moment": ([JUST_LATE * 0.9], LONGER_SPIN_SECONDS),
-    "it came later": ([TOO_LATE], SPIN_SECONDS),
-    "it has not come": ([None], SPIN_SECONDS),
-    "a longer spin was useless, too": ([JUST_LATE * 0.9, JUST_LATE * 0.9], SPIN_SECONDS),
-    "and again it came after a moment": ([JUST_LATE * 0.9] * 3, LONGER_SPIN_SECONDS),
-}
-
-
-@pytest.mark.parametrize(("slept", "seconds"), LONGER.values(), ids=LONGER)
-def test_a_thread_spins_longer_for_an_answer_if_the_latest_would_have_come_then(slept, seconds):
-    story = Story()
-    for each in slept:
-        story.turn(last_yield=0.0, slept=each or LATE, found=each is not None)
-    assert story.turn()[0] == seconds
-
-
-def test_a_thread_that_serves_does_not_spin_longer():
-    story = Story()
-    story.turn(last_yield=0.0, slept=JUST_LATE * 0.9, serves=True)
-    assert [story.turn(serves=True)[0], story.turn()[0]] == [REQUEST_SPIN_SECONDS, SPIN_SECONDS]
-
-
-def test_a_spin_that_ended_a_moment_too_early_was_not_useless():
-    story = Story()
-    story.turn(last_yield=0.0, slept=JUST_LATE * 0.9)
-    assert story.policy.confidence == CONFIDENCE
 
 
 @pytest.mark.parametrize(("size", "more"), [(4000, 1e-6), (1 << 20, (1 << 20) / 4e9), (1 << 30, COPY_SECONDS)])
