@@ -108,8 +108,9 @@ def busy_loops(count: int) -> Iterator[None]:
 
 
 def _loop() -> None:
-    while True:
-        pass
+    parent = multiprocessing.parent_process()
+    while parent is not None and parent.is_alive():  # it may be killed, and cannot end this process then
+        sum(range(100_000))
 
 
 def flaky(tests: Sequence[str], times: int, minutes: float, load: int, seed: int) -> Tally:

@@ -1,5 +1,10 @@
 """The search for flaky tests: each runs many times, and those that fail come worst first."""
 
+import os
+import select
+import subprocess
+import sys
+
 import pytest
 from telegrad.tools.flaky import PIECE, Tally, pieces
 from telegrad.tools.test_runs import Failure, TestRun
@@ -28,6 +33,26 @@ def test_a_test_that_fails_now_and_then_is_found(tmp_path, run_python):
         in text
     )
     assert "\n6 runs of 2 tests: 1 failures of 1 tests\n" in text
+
+
+KILLED = """
+import multiprocessing, signal
+from telegrad.tools.flaky import busy_loops
+
+with busy_loops(1):
+    print(multiprocessing.active_children()[0].pid, flush=True)
+    signal.pause()
+"""
+
+
+def test_busy_loops_end_after_the_command_was_killed():
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as killed:
+        loop = os.pidfd_open(int(killed.stdout.readline()))
+        killed.kill()
+    try:
+        assert select.select([loop], [], [], 60)[0]
+    finally:
+        os.close(loop)
 
 
 def test_no_run_begins_when_the_time_is_over(tmp_path, run_python):
