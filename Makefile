@@ -79,7 +79,7 @@ check: .venv/dev           ## ruff, mypy --strict (the tutorials too), generated
 	@$(BIN)/python -m telegrad.core.signatures.write --check
 	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile --target build/check . && cp -r benchmarks tools build/check/telegrad/
 	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy -n $$(nproc) --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
-	@$(BIN)/python docs/programs.py build/tutorials
+	@$(BIN)/python docs/tutorial_programs.py build/tutorials
 	@cd build/tutorials && MYPYPATH=../check ../../$(BIN)/mypy --explicit-package-bases --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml .
 
 bench: .venv/installed     ## RPC and tensors beside other libraries: make bench PEERS="torch=PYTHON rpyc=PYTHON", beside those of make peers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -53,11 +54,13 @@ def context() -> Iterator[int]:
     contexts = contexts_of(current_agent())
     fresh = contexts.create()
     token = current_context.set(fresh)
+    is_finalizing = sys.is_finalizing  # then this module's names may be gone, and the agent is closed
     try:
         yield fresh.id
     finally:
-        current_context.reset(token)
-        contexts.release(fresh.id)
+        if not is_finalizing():
+            current_context.reset(token)
+            contexts.release(fresh.id)
 
 
 def backward(

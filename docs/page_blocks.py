@@ -16,7 +16,7 @@ A comment in the line before the block, which readers of the page do not see, ad
   machine and a free port in the place of an address.
 * ``<!-- numbers differ -->`` is said of an output whose decimal fractions are others in each run.
 
-The tests run the blocks, ``notebooks.py`` makes cells of them, and ``programs.py`` files for type checkers.
+The tests run the blocks, ``notebooks.py`` makes cells of them, and ``tutorial_programs.py`` files for type checkers.
 """
 
 from __future__ import annotations

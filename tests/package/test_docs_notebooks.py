@@ -11,7 +11,7 @@ from helpers.pages import CHANGING, ROOT, blocks, same_output
 nbformat = pytest.importorskip("nbformat", reason="no notebooks here: pip install nbformat")
 
 import notebooks  # noqa: E402
-import programs  # noqa: E402
+import tutorial_programs  # noqa: E402
 
 NUMBER = (r"\d+\.\d+", "NUMBER")
 PAGES = [page.stem for page in notebooks.pages()]
@@ -35,7 +35,7 @@ def test_a_page_has_a_valid_notebook(page):
 
 
 def test_programs_for_type_checkers_have_names_of_their_own(tmp_path):
-    programs.write(tmp_path)
+    tutorial_programs.write(tmp_path)
     assert len(list(tmp_path.glob("session_*.py"))) >= 4
     for path in tmp_path.glob("*.py"):
         compile(path.read_text(), path.name, "exec")
