@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -157,3 +157,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
         if self.replace_within is not None:
             return self.replace_within
         return REPLACEMENT_SECONDS if os.environ.get(RESTART_VARIABLE) in ("one", "rest") else 0.0
+
+
+def maps_memory(lanes: Sequence[str] | None) -> bool:
+    """Return whether a worker may map another's memory: not if its lanes were chosen, and are none of one machine's."""
+    return lanes is None or not {"unix", "inproc"}.isdisjoint(lanes)

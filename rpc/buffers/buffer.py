@@ -15,7 +15,7 @@ from ...core.futures import Future, attempt, complete_once
 from ..calls.landing_future import LandingFuture
 from ..current import current_agent
 from ..functions.calling import resolve_timeout
-from ..options import UNSET_RPC_TIMEOUT
+from ..options import UNSET_RPC_TIMEOUT, maps_memory
 from ..wire.libraries.in_place import note_written
 from ..wire.messages import Method
 from .arrays import bytes_of, elements
@@ -220,7 +220,7 @@ class Buffer:
         Raises:
             RpcError: the buffer was freed.
         """
-        if self._memory is None and self._owner != self._agent.number and _shares_memory(self._agent):
+        if self._memory is None and self._owner != self._agent.number and maps_memory(self._agent.options.lanes):
             self._memory = map_memory(self._place, self.nbytes)
         if self._memory is not None:
             self._check(self._memory)
@@ -299,12 +299,6 @@ def arrived(owner: int, number: int, dtype: np.dtype[Any], shape: tuple[int, ...
     buffer = Buffer.__new__(Buffer)
     buffer._set(agent, owner, number, dtype, shape, place, memory)
     return buffer
-
-
-def _shares_memory(agent: Agent) -> bool:
-    """Return whether a worker may map another's memory: not if its lanes were chosen, and are none of one machine's."""
-    lanes = agent.options.lanes
-    return lanes is None or not {"unix", "inproc"}.isdisjoint(lanes)
 
 
 def _withdraw(asked: Future[Any]) -> None:

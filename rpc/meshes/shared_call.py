@@ -17,6 +17,7 @@ import numpy as np
 from ...core.extend import Tensor
 from ...core.shared_memory import Address, Segment, create_segment, open_segment
 from ..lanes.addresses import host_of
+from ..options import maps_memory
 from ..wire.bundle import Content
 from ..wire.layout import may_share
 from ..wire.tables import TABLE_ALIGNMENT, TABLE_LENGTH, encode_row, read_tables
@@ -152,9 +153,7 @@ def _is_plain(tensor: Any) -> bool:
 
 def shares_memory(agent: Agent, peer: Peer) -> bool:
     """Return whether a worker is on this machine, and the agent's lanes may use that."""
-    lanes = agent.options.lanes
-    allowed = lanes is None or not {"unix", "inproc"}.isdisjoint(lanes)
-    return allowed and worker_host(peer) == worker_host(agent.peers.at(agent.number))
+    return maps_memory(agent.options.lanes) and worker_host(peer) == worker_host(agent.peers.at(agent.number))
 
 
 def worker_host(peer: Peer) -> str:
