@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 from helpers.threads import until
@@ -39,9 +40,20 @@ def twice(x):
     return x
 
 
+def held_while_a_key_goes():
+    keys = [Key()]
+    values = weakref.WeakKeyDictionary({keys[0]: 1})
+    rpc.set_trace(), keys.clear()  # noqa: B018: the callback of the dictionary runs before the next line
+    return len(values)
+
+
 def fail(key):
     values = {"a": 1}
     return values[key]
+
+
+class Key:
+    """Object that can be referred to weakly."""
 
 
 class Terminal:
@@ -155,6 +167,15 @@ def test_quit_fails_the_call():
             terminal.type("quit")
         assert type(outcome[0]).__name__ == "BdbQuit"
         assert Terminal(a, "b").stops() == []
+
+
+def test_quit_is_not_raised_in_the_callback_of_a_weak_reference():
+    with in_process_cluster("a", "b") as (a, _), a.use():
+        with called(held_while_a_key_goes) as outcome:
+            terminal = Terminal(a, "b")
+            place, _ = terminal.attach()
+            terminal.type("quit")
+        assert (place["function"], type(outcome[0]).__name__) == ("held_while_a_key_goes", "BdbQuit")
 
 
 @pytest.mark.parametrize("command", ["EOF", "exit"])
