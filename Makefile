@@ -72,15 +72,18 @@ soak: .venv/installed      ## more seeds of random programs and schedules than t
 flaky: .venv/installed     ## tests that start processes, many times under load: make flaky TESTS=tests/rref TIMES=20 MINUTES=30
 	@$(BIN)/python -m telegrad.tools.flaky --times $(TIMES) --minutes $(MINUTES) $(TESTS)
 
+# mypy's own workers do not always come up on a machine that is busy: then one process checks all.
+MYPY = ../../$(BIN)/mypy --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml
+
 check: .venv/dev           ## ruff, mypy --strict (the tutorials too), generated code is fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python proto/generate.py --check
 	@$(BIN)/python -m telegrad.core.signatures.write --check
 	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile --target build/check . && cp -r benchmarks tools build/check/telegrad/
-	@cd build/check && MYPYPATH=. ../../$(BIN)/mypy -n $$(nproc) --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml -p telegrad
+	@cd build/check && { MYPYPATH=. $(MYPY) -n $$(nproc) -p telegrad || MYPYPATH=. $(MYPY) -p telegrad; }
 	@$(BIN)/python docs/tutorial_programs.py build/tutorials
-	@cd build/tutorials && MYPYPATH=../check ../../$(BIN)/mypy --explicit-package-bases --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml .
+	@cd build/tutorials && MYPYPATH=../check $(MYPY) --explicit-package-bases .
 
 bench: .venv/installed     ## RPC and tensors beside other libraries: make bench PEERS="torch=PYTHON rpyc=PYTHON", beside those of make peers
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(PEERS:%=--peer %)
