@@ -59,11 +59,11 @@ def measure_pairs(turn: Turn) -> Figures:
 
 
 def count_calls(turn: Turn, begin: float, end: float) -> int:
-    """Return how many empty calls are answered between these times; those before ``begin`` warm up."""
+    """Return how many empty calls are answered between these times, at least one; those before ``begin`` warm up."""
     call, peer, now, count = turn.library.call, turn.peer, time.monotonic, 0
     while now() < begin:
         call(peer, nothing)
-    while now() < end:
+    while count == 0 or now() < end:
         call(peer, nothing)
         count += 1
     return count

@@ -254,7 +254,7 @@ def test_a_worker_whose_joining_fails_is_no_member(group, monkeypatch):
     with monkeypatch.context() as slow:
         slow.setattr(tcp.Joining, "attempt", refuse)
         with pytest.raises(RendezvousError, match=r"'b' could not join .* 'a' .* \(no room here\)"):
-            group.join("b", 1, seconds=0.2)
+            group.join("b", 1, seconds=1.0)
     assert ask(group.join("b", 1), "a") == "a" and names(a) == ["a", "b"]
 
 
