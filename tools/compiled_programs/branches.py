@@ -73,8 +73,14 @@ def make_branch(random: Random, pick: Callable[[], int]) -> Step:
 
 
 def decides(kind: str, place: str, value: Any) -> bool:
-    """Return whether a program goes the first of two ways, at one of the places where it may look at a result."""
-    return True if kind != place else bool(value.detach().sum() > 0)
+    """Return whether a program goes the first of two ways, at one of the places where it may look at a result.
+
+    Args:
+        kind: the place where it looks.
+        place: the present one.
+        value: the result.
+    """
+    return True if kind != place else bool((value.detach().sum() * 7).floor() % 2 < 1)
 
 
-PLACES = ["before backward", "after backward", "after step", "at gradients"]
+PLACES = ["before backward", "after backward", "after step", *["at gradients"] * 3]

@@ -10,6 +10,7 @@ from ... import core as tg
 from ...core.extend import Tensor
 
 COMMON = 0.25  # of the programs have changes; others would rarely be replayed
+DROPPING = 0.4  # of the others lose their gradients between some calls
 INVALID = 99  # a class that is out of range
 
 
@@ -97,7 +98,8 @@ def make_changes(random: Random, calls: int) -> list[list[Change]]:
         calls: their number.
     """
     if random.random() > COMMON:
-        return [[] for _ in range(calls)]
+        rate = random.choice([0.5, 1.0]) if random.random() < DROPPING else 0.0
+        return [[drop_gradients] * (random.random() < rate) for _ in range(calls)]
     kinds = random.sample(ALL, random.choice([1, 1, 2, 3]))
     return [[each for each in kinds if random.random() < 0.4] if call > 1 else [] for call in range(calls)]
 

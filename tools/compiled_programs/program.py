@@ -14,7 +14,7 @@ from ... import nn, optim
 from ...capture import compile as compiled
 from ...core.extend import Tensor
 from .branches import PLACES, decides
-from .changes import Subject, make_changes, make_classes, make_inputs, repeated
+from .changes import Subject, drop_gradients, make_changes, make_classes, make_inputs, repeated
 from .gradients import make_uses, use_gradients
 from .steps import COLUMNS, Step, make_step
 
@@ -72,6 +72,9 @@ class Program(Subject):
         self.writes, self.loss = random.random() < 0.04, random.choice(LOSSES)
         self.steps = self._make_steps(random, random.randrange(2, 9))
         self.uses, self.again = make_uses(random), random.random() < 0.1
+        self.clears = random.random() < 0.5  # else gradients are dropped outside, or add up
+        if self.decides == "at gradients" and not self.clears:
+            self.changes = [[*each, drop_gradients] for each in self.changes]
 
     def _make_steps(self, random: Random, count: int) -> list[Step]:
         """Return steps that run for all inputs."""
@@ -95,10 +98,10 @@ class Program(Subject):
         """Return the function to compile."""
         weight, bias, steps, optimizer, way = self.weight, self.bias, self.steps, self.optimizer, self.way
         switch, looks_up, fails_at, writes = self.switch, self.looks_up, self.fails_at, self.writes
-        uses, again, kind = self.uses, self.again, self.decides
+        uses, again, kind, clears = self.uses, self.again, self.decides, self.clears
 
         def run(x: Tensor, classes: Tensor) -> Any:
-            if way in ("step", "number"):
+            if way in ("step", "number") and clears:
                 optimizer.zero_grad()
             if writes:
                 x.mul_(0.5)
