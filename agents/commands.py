@@ -54,6 +54,7 @@ class CommandAccess:
 
     def __init__(self, agent: Agent, plan: Plan, address: str) -> None:
         self._process_id = os.getpid()
+        self.private = agent.private
         with ExitStack() as stack:
             self._folder: JobFolder = stack.enter_context(new_records_folder())
             if agent.rank == 0:  # one of a job is enough
@@ -109,11 +110,17 @@ class CommandAccess:
 def open_to_commands(agent: Agent, plan: Plan, address: str) -> CommandAccess | None:
     """Return the access of commands to an agent, which ends with it; None if there can be none.
 
+    A process is shown once: by the worker of ``init_rpc``, and without one by the member of its process group.
+
     Args:
         agent: the agent.
         plan: its rendezvous.
         address: where it finds the other workers.
     """
+    if agent.private and any(not each.private for each in _open):
+        return None
+    for former in [each for each in _open if each.private]:
+        former.close()
     try:
         access = CommandAccess(agent, plan, address)
     except OSError as error:
@@ -124,6 +131,8 @@ def open_to_commands(agent: Agent, plan: Plan, address: str) -> CommandAccess | 
 
 
 def _ask_debugger(agent: Agent, request: CommandRequest) -> str:
+    if agent.private:
+        raise ValueError(f"{agent.name!r} has a process group only; a debugger needs rpc.init_rpc()")
     (name,) = request.workers
     return debugger_of(agent).ask(agent.peers.find(name), json.loads(request.request), request.timeout).wait()
 

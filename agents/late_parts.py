@@ -96,17 +96,23 @@ def backward_from(reference: Any, context_id: int, retain_graph: bool) -> None:
     backward_from(reference, context_id, retain_graph)
 
 
-def add_observer(agent: Agent, references: RRefContext) -> None:
-    """Add the part that answers what this worker does, also with its references."""
+def add_observer(agent: Agent, references: RRefContext | None = None) -> None:
+    """Add the part that answers what this worker does.
+
+    Args:
+        agent: the worker's agent.
+        references: the worker's; None for an agent that has neither references nor contexts.
+    """
 
     def make() -> None:
         from ..collective.extend import collective_waits
         from ..rpc.extend import Observer, UpperLayers, observe_worker
         from ..rref.extend import observe_references
 
-        layers = UpperLayers(
-            partial(observe_references, references), partial(_observe_contexts, agent), collective_waits
-        )
+        layers = UpperLayers(collective_waits)
+        if references is not None:
+            contexts = partial(_observe_contexts, agent)
+            layers = UpperLayers(collective_waits, partial(observe_references, references), contexts)
         agent.add_part(Observer(agent, partial(observe_worker, agent, layers)))
 
     agent.late.add(make, ("Observer",), (Method.OBSERVE,))

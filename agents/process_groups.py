@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +20,9 @@ from ..collective.extend import (
 )
 from ..core.errors import CollectiveError
 from ..core.mpi import started_by_mpi
+from ..core.worker_reports import reporter
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, Plan, Shutdown, Vacancies, plan_rendezvous, rpc_agents, shut_down
+from .late_parts import add_observer
 from .starting import meeting_places, open_agent
 
 BACKENDS = {"mpi": "mpi", "rpc": "rpc", "gloo": "rpc"}
@@ -71,15 +74,21 @@ def _open_rpc(timeout: float, init_method: str | None, world_size: int, rank: in
     options = worker.options if worker is not None else GrpcRpcBackendOptions()
     options = options if init_method is None else replace(options, init_method=init_method)
     plan = _plan(options, worker, world_size, rank)
-    name = f"rank{plan.rank}" if worker is None else worker.name
+    name = _launched_name() or f"rank{plan.rank}" if worker is None else worker.name
     agent = open_agent(name, plan, options, add_group_parts, private=True)
     registry.open(partial(AgentGroup, agent), range(plan.world_size), timeout, partial(shut_down, agent, True, 0.0))
 
 
+def _launched_name() -> str | None:
+    """Return the name that a launcher has given this process; None without one."""
+    return os.environ.get("TELEGRAD_WORKER") if reporter() is not None else None
+
+
 def add_group_parts(agent: Agent) -> None:
-    """Add the parts of a process group's agent: it carries messages of collectives only."""
+    """Add the parts of a process group's agent: it carries collectives, and answers commands such as ``telegrad why``."""
     agent.add_part(Vacancies(agent))
     agent.add_part(Shutdown(agent))
+    add_observer(agent)
     serve_groups(agent)
 
 

@@ -180,7 +180,7 @@ def open_agent(
         secured = options.insecure or agent.credentials.tls is not None
         agent.listen(plan.rendezvous.prepare(lanes, plan.rank, host, secured))
         address = plan.rendezvous.address or options.init_method
-        access = None if private else open_to_commands(agent, plan, address)
+        access = open_to_commands(agent, plan, address)
         members = plan.rendezvous.join(agent.credentials, plan.world_size, options.init_timeout, options.keepalive)
         agent.joined(members, private or plan.world_size == 0 or plan.places > 0, plan.places, plan.rendezvous.absent)
         agent.rendezvous = plan.rendezvous.address

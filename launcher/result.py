@@ -128,7 +128,7 @@ def _end(worker: WorkerResult) -> str:
         early = "left without rpc.shutdown(), did not end in time, and was " if worker.ended_early else ""
         return f"{early}ended by the launcher with {signal_name(-_code(worker))}"
     if worker.code == 0 and worker.ended_early:
-        return "ended without rpc.shutdown(); workers call it to wait until no other worker needs them"
+        return "ended without rpc.shutdown() or destroy_process_group(), which wait until no other worker needs it"
     return describe_exit(_code(worker))
 
 

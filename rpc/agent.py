@@ -296,6 +296,10 @@ class Agent:
         assert isinstance(part, kind)
         return part
 
+    def has(self, kind: type) -> bool:
+        """Return whether a part of that type has been made."""
+        return kind in self._parts
+
     # -- state, for users and tests
 
     def info(self) -> WorkerInfo:

@@ -24,7 +24,7 @@ logger = logging.getLogger("telegrad.rpc")
 MOST_QUICK_BYTES = 1 << 12  # of a request that is answered on the loop
 QUICK_PARTS = frozenset(("calls", "requests", "contexts", "links", "logged", "loops"))
 MOST_QUICK_CALLS = 100  # calls and requests under way
-JOINING = "it waits in init_rpc for the other workers"
+JOINING = "it waits for the other workers to join"
 Debug = Callable[[CommandRequest], str]
 
 

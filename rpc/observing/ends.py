@@ -181,7 +181,7 @@ PROCESS_TEXTS = {
     "in the kernel": ("kernel", "its process {id} waits in the kernel, for a disk or a device"),
     "dead": ("lost", "its process {id} has ended"),
     "gone": ("lost", "its process {id} has ended"),
-    "joining": ("joining", "its process {id} waits in init_rpc for the other workers"),
+    "joining": ("joining", "its process {id} waits for the other workers to join"),
 }
 
 

@@ -51,20 +51,24 @@ References = Callable[[bool], tuple[ObservedReferences, ObservedReferences]]
 RELEASES = 3  # of the interpreter, to measure how long it takes to get it back
 
 
+def _no_references(_: bool) -> tuple[ObservedReferences, ObservedReferences]:
+    return ObservedReferences([], 0), ObservedReferences([], 0)
+
+
 @dataclass(frozen=True, slots=True)
 class UpperLayers:
     """Functions by which the layers above tell what they know of a worker.
 
     Attributes:
+        waits: returns, by code of a function, what tells the wait of a thread in it.
         references: returns the references that the worker owns, and those of others that it holds; if its argument is
             False, only how many.
         contexts: returns the live contexts.
-        waits: returns, by code of a function, what tells the wait of a thread in it.
     """
 
-    references: References
-    contexts: Callable[[], list[ObservedContext]]
     waits: Callable[[], Mapping[CodeType, WaitOf]]
+    references: References = _no_references
+    contexts: Callable[[], list[ObservedContext]] = list
 
 
 def observe_worker(agent: Agent, layers: UpperLayers, parts: AbstractSet[str] = ALL_PARTS) -> Observation:
@@ -75,8 +79,8 @@ def observe_worker(agent: Agent, layers: UpperLayers, parts: AbstractSet[str] = 
         layers: what the layers above know.
         parts: the lists that are wanted.
     """
-    calls = [call for call in list(agent.caller.table.calls.values()) if call.method not in QUESTIONS]
-    serving = [item for item in list(agent.server.serving.items()) if item[1].method not in QUESTIONS]
+    calls = [call for call in list(agent.caller.table.calls.values()) if _is_shown(agent, call)]
+    serving = [item for item in list(agent.server.serving.items()) if _is_shown(agent, item[1])]
     peers = [peer for peer in agent.peers.met() if peer.number != agent.number]
     owned, held = layers.references(not parts.isdisjoint(("owned", "held")))
     oldest = heapq.nlargest(MOST_ROWS, calls, key=agent.caller.table.age) if parts & {"calls", "threads"} else []
@@ -90,7 +94,7 @@ def observe_worker(agent: Agent, layers: UpperLayers, parts: AbstractSet[str] = 
         "contexts": layers.contexts,
         "links": lambda: [_link(agent, peer) for peer in peers],
         "threads": lambda: observe_threads(agent, futures, layers.waits()),
-        "gatherings": lambda: [_gathering(*each) for each in agent.part(Gathering).open()],
+        "gatherings": lambda: _gatherings(agent),
         "logged": observe_series,
         "loops": observe_loops,
     }
@@ -107,6 +111,11 @@ def observe_worker(agent: Agent, layers: UpperLayers, parts: AbstractSet[str] = 
         totals=totals,
         **shown,
     )
+
+
+def _is_shown(agent: Agent, call: PendingCall | ServerCall) -> bool:
+    # The messages of a process group are not shown: a thread that waits in a collective says for which ranks.
+    return not agent.private and call.method not in QUESTIONS
 
 
 def _completed_by(calls: list[PendingCall]) -> tuple[Ids, dict[CallKey, list[int]]]:
@@ -132,6 +141,10 @@ def _completed_by(calls: list[PendingCall]) -> tuple[Ids, dict[CallKey, list[int
 def _shutdown(agent: Agent) -> dict[str, Any]:
     shutdown = agent.part(Shutdown)
     return {"in_shutdown": shutdown.begun, "shutdown_waits": shutdown.missing_names() if shutdown.begun else []}
+
+
+def _gatherings(agent: Agent) -> list[ObservedGathering]:
+    return [_gathering(*each) for each in agent.part(Gathering).open()] if agent.has(Gathering) else []
 
 
 def _gathering(missing: list[str], offers: list[Future[Any]]) -> ObservedGathering:

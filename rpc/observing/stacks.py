@@ -199,6 +199,8 @@ def _generators(agent: Any) -> Iterator[tuple[ObservedThread, list[FrameType]]]:
     Args:
         agent: the worker's agent.
     """
+    if not agent.has(Producers):
+        return
     for call, iterator in agent.part(Producers).suspended():
         if frames := _frames_of(iterator):
             yield (

@@ -63,6 +63,34 @@ def test_a_job_with_a_held_and_a_stopped_worker_is_explained(here, job, until):
     assert "has no worker 'worker9'" in telegrad("why", "worker9", code=2)
 
 
+GROUP = """
+import os, time
+import telegrad as tg
+from telegrad import collective, rpc
+
+collective.init_process_group()
+while collective.get_rank() == 1 and not os.path.exists("go"):
+    time.sleep(0.02)
+collective.all_reduce(tg.ones(3))
+rpc.init_rpc()
+if collective.get_rank() == 1:
+    rpc.rpc_sync("worker0", time.sleep, (600,), timeout=0)
+rpc.shutdown()
+"""
+
+
+@pytest.mark.slow
+def test_a_process_group_without_init_rpc_is_seen_and_with_it_once(here, job, until):
+    job(GROUP, "-n", "2")
+    until(lambda: telegrad("ps").count("sleeping") == 2)
+    until(lambda: "for 'worker1', which has not called it" in telegrad("why"))
+    assert telegrad("ps").count("worker") == 2 and "request of" not in telegrad("why")
+    (here / "go").touch()
+    until(lambda: "the call of sleep on worker 'worker0'" in telegrad("why"))
+    assert telegrad("ps").count("worker") == 2
+    telegrad("kill")
+
+
 def test_without_jobs_the_commands_say_so(here):
     assert telegrad("ps") == "no job of yours runs on this machine\n" and json.loads(telegrad("ps", "--json")) == {
         "jobs": []
