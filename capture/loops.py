@@ -72,7 +72,7 @@ def can_loop() -> bool:
     if importlib.util.find_spec("numba") is not None:
         return True
     warnings.warn(
-        "fast_math=True has no effect, as the package numba is not installed: pip install 'telegrad[fast]'",
+        "fast_math=True has no effect, as the package numba is not installed: pip install numba",
         stacklevel=3,
     )
     return False

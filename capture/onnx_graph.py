@@ -151,7 +151,7 @@ def export(plan: Exported, converters: dict[str, Converter], name: str) -> Any:
         import onnx
         import onnx.helper
     except ImportError:
-        raise ImportError("to_onnx() needs the package onnx; pip install 'telegrad[onnx]'") from None
+        raise ImportError("to_onnx() needs the package onnx; pip install onnx onnxruntime") from None
 
     graph = Graph(onnx, {ref.number: tensor._array for ref, tensor in plan.found})
     for place, ref in enumerate(plan.inputs):

@@ -30,7 +30,7 @@ class RemoteFolder(Folder):
         try:
             fsspec: Any = importlib.import_module("fsspec")
         except ImportError as error:
-            raise ImportError(f"{address} needs fsspec: pip install 'telegrad[fsspec]'") from error
+            raise ImportError(f"{address} needs fsspec: pip install fsspec") from error
         self.path = address
         self._files, self._root = fsspec.core.url_to_fs(address)
         self._begun = 0

@@ -33,7 +33,7 @@ def load() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise ImportError(
-            f"MPI needs mpi4py and an MPI library ({error}): pip install 'telegrad[mpi]'", name="mpi4py"
+            f"MPI needs mpi4py and an MPI library ({error}): pip install mpi4py mpich", name="mpi4py"
         ) from error
     return MPI
 

@@ -47,6 +47,7 @@ myst_heading_anchors = 4  # the anchors are GitHub's, so that links work at both
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+WORDS = {"is_grad_enabled": "Return whether operations are recorded here."}  # it is a method of a context variable
 PATHS = reference_names.public_paths()
 
 html_theme = "furo"
@@ -110,6 +111,12 @@ def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: l
         lines[number] = "".join(a + b for a, b in zip_longest(plain, parts[1::2], fillvalue=""))
 
 
+def say(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Give a name the words that its object cannot have."""
+    if words := WORDS.get(name.rpartition(".")[2]):
+        lines[:] = [words]
+
+
 def setup(app: Sphinx) -> None:
     """Write the reference and the notebooks, and change what is read and written. Other diagrams are shown as text."""
     reference.write(FOLDER / "api")
@@ -120,5 +127,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-read", unlink)
     app.connect("missing-reference", resolve)
+    app.connect("autodoc-process-docstring", say, priority=100)
     app.connect("autodoc-process-docstring", escape, priority=900)  # after napoleon
     app.add_lexer("mermaid", TextLexer)

@@ -7,7 +7,7 @@ Every observer asks the agent for an action in each step. The agent's function i
 holds no thread until the observations of all observers are there; then one forward of the network answers all. After some steps
 the agent learns from what they played, by proximal policy optimization (J. Schulman et al., 2017): some steps of the optimizer
 that together change the chance of an action only a little.
-Needs gymnasium: ``pip install 'telegrad[examples]'``.
+Needs gymnasium: ``pip install gymnasium``.
 """
 
 from __future__ import annotations

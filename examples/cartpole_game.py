@@ -1,6 +1,6 @@
 """CartPole as the examples play it: steps of one game over as many episodes as they take, returns, and the result in a picture.
 
-Needs gymnasium: ``pip install 'telegrad[examples]'``.
+Needs gymnasium: ``pip install gymnasium``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Data parallel training: every process has the whole network and a part of the digits, and gradients are means.
 
     telegrad run -n 2 examples/data_parallel_cnn.py     over the lanes of an agent
-    mpiexec -n 2 python examples/data_parallel_cnn.py   over MPI: pip install 'telegrad[mpi]'
+    mpiexec -n 2 python examples/data_parallel_cnn.py   over MPI: pip install mpi4py mpich
     python examples/data_parallel_cnn.py                the first, without the launcher
     python examples/data_parallel_cnn.py --resume       goes on where one that was ended has saved last
     telegrad run -n 2 --restart all examples/data_parallel_cnn.py --resume    does so by itself, whichever process dies

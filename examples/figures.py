@@ -24,7 +24,7 @@ def save_figure(path: Path, title: str, size: tuple[float, float], draw: Callabl
         draw: draws on the figure.
     """
     if not find_spec("matplotlib"):
-        print("no picture: matplotlib is not installed (pip install 'telegrad[examples]')")
+        print("no picture: matplotlib is not installed (pip install matplotlib)")
         return
     # Not pyplot: it keeps figures in a global and looks for a display.
     from matplotlib.backends.backend_agg import FigureCanvasAgg

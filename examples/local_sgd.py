@@ -1,7 +1,7 @@
 """Local SGD (T. Lin et al., 2018): processes learn alone, and take the mean of their networks every few steps.
 
     telegrad run -n 2 examples/local_sgd.py
-    mpiexec -n 2 python examples/local_sgd.py     over MPI: pip install 'telegrad[mpi]'
+    mpiexec -n 2 python examples/local_sgd.py     over MPI: pip install mpi4py mpich
     python examples/local_sgd.py                  the first, without the launcher
     telegrad run -n 2 --restart all examples/local_sgd.py --resume     goes on from its checkpoints, whichever process dies
 

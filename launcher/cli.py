@@ -342,7 +342,7 @@ def migrate(
     try:
         from . import migrate_file
     except ImportError as error:
-        refuse(f"migrate needs {error.name}, which is not installed: pip install 'telegrad[migrate]'")
+        refuse(f"migrate needs {error.name}, which is not installed: pip install libcst")
     failed = False
     for script in scripts:
         try:

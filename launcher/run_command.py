@@ -99,7 +99,7 @@ def run_here(spec: JobSpec) -> NoReturn:
 
 
 def _run_node(spec: JobSpec, nodes: NodeOptions, request: JobRequest) -> JobResult:
-    report(f"waits at {nodes.host}:{nodes.port} for the other machines, for {nodes.timeout:g} s at most")
+    report(f"machines meet at {nodes.host}:{nodes.port}; waits {nodes.timeout:g} s at most until all are there")
     try:
         return run_on_node(spec, nodes, request.roles, request.name, report)
     except KeyboardInterrupt:

@@ -75,7 +75,7 @@ class JobSpec:
         if self.elastic:
             _check_elastic(self)
         if self.tensorboard is not None and importlib.util.find_spec("tensorboardX") is None:
-            raise ModuleNotFoundError("--tensorboard needs tensorboardX: pip install 'telegrad[tensorboard]'")
+            raise ModuleNotFoundError("--tensorboard needs tensorboardX: pip install tensorboardX")
         if self.no_python:
             _check_executable(self.program, self.module)
             return

@@ -42,6 +42,21 @@ class Function:
     ``forward(ctx, *args)`` computes; or ``forward(*args)`` does and ``setup_context(ctx, inputs, output)`` saves.
     ``backward(ctx, *grads)`` takes one gradient for each output and returns one for each argument of ``forward``: ``None``
     for arguments that are not tensors or need no gradient. ``ctx`` is a ``FunctionContext``.
+
+    Example:
+        >>> class Square(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * grad
+        >>> x = Tensor([3.0], requires_grad=True)
+        >>> Square.apply(x).backward()
+        >>> x.grad
+        tensor([6.])
     """
 
     def __init__(self) -> None:

@@ -135,7 +135,7 @@ def _writer(folder: Path) -> Any:
         from tensorboardX.event_file_writer import EventsWriter
     except ImportError:
         raise ImportError(
-            "event files need the package tensorboardX; pip install 'telegrad[tensorboard]'", name="tensorboardX"
+            "event files need the package tensorboardX; pip install tensorboardX", name="tensorboardX"
         ) from None
     folder.mkdir(parents=True, exist_ok=True)
     return EventsWriter(str(folder / "events"), f".{os.getpid()}.{next(_numbers)}")

@@ -105,7 +105,7 @@ def _mpiexec() -> str:
     """
     found = find_mpiexec()
     if found is None:
-        raise ValueError("--engine mpi needs mpiexec, and there is none here: pip install 'telegrad[mpi]'")
+        raise ValueError("--engine mpi needs mpiexec, and there is none here: pip install mpi4py mpich")
     told = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS)
     if "Open MPI" in told.stdout or "open-mpi" in told.stdout:
         raise ValueError(

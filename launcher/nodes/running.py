@@ -66,9 +66,10 @@ def run_on_node(
 
 
 def _part_line(part: Placement) -> str:
-    last = part.first_rank + len(part.workers) - 1
+    first, last = part.first_rank, part.first_rank + len(part.workers) - 1
+    ranks = f"rank {first}" if first == last else f"ranks {first} to {last}"
     return (
-        f"node {part.node} of {part.nodes}: ranks {part.first_rank} to {last} of {part.world_size}, reached at {part.host}; "
+        f"node {part.node} of {part.nodes}: {ranks} of {part.world_size}, reached at {part.host}; "
         f"rank 0 at {part.master_host}:{part.master_port}"
     )
 

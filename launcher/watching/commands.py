@@ -300,7 +300,7 @@ def dashboard(
     try:
         from ..dashboard.server import serve_page
     except ModuleNotFoundError as error:
-        refuse(f"{error.name} is not installed: pip install 'telegrad[dashboard]'")
+        refuse(f"{error.name} is not installed: pip install starlette uvicorn")
     _run(serve_page, job, port, timeout, allow_actions, opens)
 
 

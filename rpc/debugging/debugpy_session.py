@@ -28,7 +28,7 @@ LET_GO_SECONDS = 2.0  # for debugpy to let the threads go
 MOST_KEPT_OUTPUT = 8 << 20  # bytes of output that the IDE has not taken: debugpy waits then
 MOST_WAITING_MESSAGES = 1000  # of the IDE that debugpy has not read
 DISCONNECT = {"seq": 1 << 30, "type": "request", "command": "disconnect", "arguments": {"terminateDebuggee": False}}
-INSTALL = "debugpy is not installed where worker {name!r} runs: pip install 'telegrad[debugpy]'"
+INSTALL = "debugpy is not installed where worker {name!r} runs: pip install debugpy"
 
 
 class DebugpySession:

@@ -102,7 +102,7 @@ class WorkerMetrics:
             from .metric_families import metric_families
         except ImportError as error:
             raise ImportError(
-                f"metrics need the package prometheus-client ({error}); pip install 'telegrad[prometheus]'",
+                f"metrics need the package prometheus-client ({error}); pip install prometheus-client",
                 name="prometheus_client",
             ) from None
         self._families = metric_families

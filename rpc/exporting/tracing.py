@@ -60,7 +60,7 @@ class TracingInterceptor(Interceptor):
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as error:
             raise ImportError(
-                f"trace_calls() needs the package opentelemetry-api ({error}); pip install 'telegrad[opentelemetry]'",
+                f"trace_calls() needs the package opentelemetry-api ({error}); pip install opentelemetry-api",
                 name="opentelemetry",
             ) from None
         self._agent = agent

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from telegrad.examples.local_options import Options
 
-pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install 'telegrad[examples]'")
+pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install gymnasium")
 from telegrad.examples import cartpole
 from telegrad.examples.cartpole_game import Game, Played
 

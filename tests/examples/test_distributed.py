@@ -51,7 +51,7 @@ def test_distributed_rnn(run):
 
 @pytest.mark.parametrize(("workers", "name", "steps"), [(3, "cartpole", 20), (4, "actor_critic", 40)])
 def test_learning_from_a_game(run, workers, name, steps):
-    pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install 'telegrad[examples]'")
+    pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install gymnasium")
     assert run(workers, name, steps, "last 30 episodes:") > 30.0
 
 

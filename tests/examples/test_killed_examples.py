@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.slow]
 )
 def test_an_example_goes_on_though_workers_die(tmp_path, run_python, workers, restart, example, kills, steps, words):
     if example == "actor_critic":
-        pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install 'telegrad[examples]'")
+        pytest.importorskip("gymnasium", reason="the example's game is an extra: pip install gymnasium")
     command = [
         *RUN,
         "-n",

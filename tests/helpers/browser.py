@@ -48,7 +48,7 @@ def chromium(*options):
 @contextmanager
 def served(looks, allow_actions=False):
     """Serve the page of a job, and yield its address."""
-    server = pytest.importorskip("telegrad.launcher.dashboard.server", reason="pip install 'telegrad[dashboard]'")
+    server = pytest.importorskip("telegrad.launcher.dashboard.server", reason="pip install starlette uvicorn")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
         running = server.make_server(looks, TOKEN, [host], allow_actions)

@@ -14,7 +14,7 @@ from telegrad.launcher.dashboard import looks as looks_module
 from telegrad.launcher.watching import watched_job
 from telegrad.launcher.watching.jobs import NoJobError
 
-server = pytest.importorskip("telegrad.launcher.dashboard.server", reason="pip install 'telegrad[dashboard]'")
+server = pytest.importorskip("telegrad.launcher.dashboard.server", reason="pip install starlette uvicorn")
 clients = pytest.importorskip("telegrad.launcher.dashboard.clients")
 HOST = "127.0.0.1:8000"
 

@@ -86,4 +86,4 @@ def test_the_pods_of_a_manifest_find_one_another(tmp_path):
         for pod in pods[:-1]:
             ended(pod, 0)
     assert "('worker0', True) ('worker1', True) ('worker2', True) /" in out, out
-    assert "node 0 of 3: ranks 0 to 0 of 3, reached at 10.77.0.1; rank 0 at train-0.train:" in err, err
+    assert "node 0 of 3: rank 0 of 3, reached at 10.77.0.1; rank 0 at train-0.train:" in err, err

@@ -60,7 +60,7 @@ def test_a_job_goes_on_over_a_slow_link(hosts):
     first, *others = [hosts.launch(host, BEGIN + LARGE) for host in range(3)]
     out, err = ended(first, 0)
     assert ALL in out and "lanes tcp" in out and "all came" in out
-    assert "node 0 of 3: ranks 0 to 0 of 3, reached at 10.77.0.1" in err
+    assert "node 0 of 3: rank 0 of 3, reached at 10.77.0.1" in err
     for each in others:
         ended(each, 0)
 

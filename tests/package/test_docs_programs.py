@@ -8,6 +8,7 @@ from helpers.pages import ROOT, blocks, pages, same_output
 
 NOT_RUN = 16  # blocks: installations, clusters, servers. Add one only if no machine of ours can run it.
 QUICK_TUTORIALS = {"first_job.md", "parameter_server.md", "from_pytorch.md", "crashes.md"}  # `make docs-test` has all
+RARE = {"docs/own_operations.md"}  # it shows what tests of functions and operations hold
 LONG = {"docs/hosts.md", "docs/launching.md"}  # and the tutorials, but for the first one
 BLOCKS = [block for page in pages() for block in blocks(page)]
 RUN = [page for page in pages() if any(block.kind != "left out" for block in blocks(page))]
@@ -28,7 +29,7 @@ def test_what_is_not_run_says_why():
 
 def marks(page):
     folder, _, name = page.rpartition("/")
-    if folder == "docs/tutorials" and name not in QUICK_TUTORIALS:
+    if page in RARE or (folder == "docs/tutorials" and name not in QUICK_TUTORIALS):
         return [pytest.mark.soak]
     return [pytest.mark.long] if page in LONG else []
 
