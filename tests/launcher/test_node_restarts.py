@@ -208,7 +208,7 @@ def test_a_node_that_comes_back_takes_its_ranks_again(node):
     for process, workers in ((first, 2), (back, 1)):
         out, err = ended(process, 0)
         assert out.count("workers [(0, 1), (1, 1), (2, 1)]") == workers
-    assert "node 1 of 2: ranks 2 to 2 of 3" in err
+    assert "node 1 of 2: rank 2 of 3" in err
 
 
 @pytest.mark.processes
