@@ -75,15 +75,24 @@ flaky: .venv/installed     ## tests that start processes, many times under load:
 # mypy's own workers do not always come up on a machine that is busy: then one process checks all.
 MYPY = ../../$(BIN)/mypy --cache-dir ../../.mypy_cache --config-file ../../pyproject.toml
 
+COPY = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile --target build/check .
+PYRIGHT ?= basedpyright==1.40.2# it has Node.js as a wheel
+
 check: .venv/dev           ## ruff, mypy --strict (the tutorials too), generated code is fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python proto/generate.py --check
 	@$(BIN)/python -m telegrad.core.signatures.write --check
-	@rm -rf build && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile --target build/check . && cp -r benchmarks tools build/check/telegrad/
+	@rm -rf build && $(COPY) && cp -r benchmarks tools build/check/telegrad/
 	@cd build/check && { MYPYPATH=. $(MYPY) -n $$(nproc) -p telegrad || MYPYPATH=. $(MYPY) -p telegrad; }
 	@$(BIN)/python docs/tutorial_programs.py build/tutorials
 	@cd build/tutorials && MYPYPATH=../check $(MYPY) --explicit-package-bases .
+
+types: .venv/dev           ## pyright on the tutorials, but for programs of PyTorch; its 65 MB are too much for make check
+	@$(BIN)/pip install --quiet --disable-pip-version-check '$(PYRIGHT)'
+	@rm -rf build && $(COPY)
+	@$(BIN)/python docs/tutorial_programs.py build/tutorials && cp docs/pyrightconfig.json build/tutorials/
+	@$(BIN)/basedpyright --project build/tutorials --pythonpath $(BIN)/python
 
 bench: .venv/installed     ## RPC and tensors beside other libraries: make bench PEERS="torch=PYTHON rpyc=PYTHON", beside those of make peers
 	@$(BIN)/python -m telegrad.benchmarks.rpc $(PEERS:%=--peer %)
