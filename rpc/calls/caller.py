@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
 from ...core.futures import (
     Future,
+    attempt,
     broke_protected,
     interrupts_protected,
     raised_by_handler,
@@ -128,12 +129,14 @@ class Caller:
         labels: Labels = no_labels,
         notes: dict[int, Any] | None = None,
         future: Future[Any] | None = None,
+        later: list[tuple[PendingCall, Peer]] | None = None,
     ) -> PendingCall:
         """Send a request, as ``request`` does, and return the call.
 
         Args:
             peer, method, body, timeout, what, labels, notes: as for ``request``.
             future: holds the answer, in the place of a new one.
+            later: takes the call, for ``send_all``, in the place of sending it now.
         """
         if self._state.closed:
             self._state.check_open()  # raises
@@ -151,9 +154,20 @@ class Caller:
         self._codec.pack(call, body, peer, labels)
         if thread_role.inside and interrupts_protected():
             self._send_soon(call, peer)
+        elif later is not None:
+            later.append((call, peer))
         else:
             self._send(call, peer)
         return call
+
+    def send_all(self, calls: Sequence[tuple[PendingCall, Peer]]) -> None:
+        """Send calls that ``begin`` has put off, to these peers.
+
+        All are encoded before the first leaves: a worker that a frame wakes may take this core, and empties its caches.
+        """
+        frames = [attempt(encode, call)[0] for call, _ in calls]
+        for (call, peer), parts in zip(calls, frames):
+            self._send(call, peer, parts)  # encodes it again if that failed
 
     def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None) -> None:
         """Send a call, by another session if one closes meanwhile, or fail it.

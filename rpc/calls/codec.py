@@ -108,13 +108,12 @@ class Codec:
         Raises:
             SerializationError: it cannot be sent, or is too large.
         """
-        if not pack_bare(message, body, self.limit):
-            if type(body) is Bundle:
-                body.put_into(message, self.limit)
-            else:
-                known, devices = self.reference_types, peer.devices
-                placed = devices.of_replies if message.kind is FrameKind.REPLY else devices.of_requests
-                pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions, placed)
+        if type(body) is Bundle:
+            body.put_into(message, self.limit)
+        elif not pack_bare(message, body, self.limit):
+            known, devices = self.reference_types, peer.devices
+            placed = devices.of_replies if message.kind is FrameKind.REPLY else devices.of_requests
+            pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions, placed)
         self._show(message)
 
     def pack_content(self, body: Any, same_main: bool, versions: str, labels: Labels) -> Content:

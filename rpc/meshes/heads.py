@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from .tree import Member, Subtree
@@ -12,6 +13,7 @@ REQUEST = struct.Struct(
     "<QQQIIBBHI"
 )  # caller, id, ids below are over; position, members; folds, parts; bytes of the name, and of what tells of shared arrays
 MEMBER = struct.Struct("<IIH")
+_member = partial(tuple.__new__, Member)  # without a call of Python code
 ANSWER_HEAD = struct.Struct("<?I")  # whether there are more, number of results
 MESSAGE = struct.Struct("<BQQ")  # kind, caller, id
 
@@ -43,12 +45,16 @@ class RequestHead(NamedTuple):
     subtree: Subtree
     shared: bytes = b""
 
-    def encode(self) -> bytes:
-        """Return it as bytes."""
+    def encode(self, subtree: Subtree, over: int, held: int = 0, shared: bytes = b"") -> bytes:
+        """Return the head of a request of the same call as bytes.
+
+        Args:
+            subtree, over, held, shared: those of the request.
+        """
         name = self.name.encode()[:1000]
-        numbers = self.caller, self.id, self.over, self.held, len(self.subtree), self.folds, self.parts
-        first = REQUEST.pack(*numbers, len(name), len(self.shared))
-        return b"".join((first, name, self.shared, *[MEMBER.pack(*member) for member in self.subtree]))
+        numbers = self.caller, self.id, over, held, len(subtree), self.folds, self.parts
+        first = REQUEST.pack(*numbers, len(name), len(shared))
+        return b"".join((first, name, shared, *[MEMBER.pack(*member) for member in subtree]))
 
     @classmethod
     def decode(cls, data: bytes) -> RequestHead:
@@ -56,11 +62,12 @@ class RequestHead(NamedTuple):
         caller, number, over, held, count, folds, parts, length, size = REQUEST.unpack_from(data)
         named = REQUEST.size + length
         start = named + size
-        members = [Member(*row) for row in MEMBER.iter_unpack(data[start:])]
+        members = tuple(map(_member, MEMBER.iter_unpack(data[start:])))
         if len(members) != count or not members:
             raise ValueError(f"a mesh call has {len(members)} members, its head says {count}")
         name = data[REQUEST.size : named].decode(errors="replace")
-        return cls(caller, number, over, held, bool(folds), bool(parts), name, tuple(members), data[named:start])
+        fields = caller, number, over, held, bool(folds), bool(parts), name, members, data[named:start]
+        return tuple.__new__(cls, fields)  # as ``_member``
 
 
 def encode_answer(indexes: Sequence[int], more: bool) -> bytes:

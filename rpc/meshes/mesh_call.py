@@ -14,15 +14,16 @@ from ...core.shared_memory import SharedMemoryError
 from ..call_states import ANSWERED_CALL
 from ..calls.serving import ServerCall
 from ..functions.calling import text_of
-from ..wire.bundle import NONE, Bundle, Content
+from ..wire.bundle import NONE, Bundle, Content, join
 from ..wire.messages import Method
 from .heads import RequestHead, decode_answer
-from .relaying import AnswerParent, AskChild, ForgetCall, Instruction, LeaveParent, RefuseParent, Relaying
+from .relaying import COMPLETE, AnswerParent, AskChild, ForgetCall, Instruction, LeaveParent, RefuseParent, Relaying
 from .shared_call import SharedCall, shares_memory
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.dispatch import PendingCall
+    from ..links.peer import Peer
     from .tree import Member, Subtree
 
 Key = tuple[int, int]  # number of the caller, id of the call there
@@ -62,6 +63,7 @@ class Owner(Protocol):
 
     agent: Agent
     apart: set[int]  # workers that cannot open this one's segments
+    hurrying: bool  # parents that wait will soon get what is here
 
     def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
         """Give a parent results.
@@ -177,6 +179,7 @@ class MeshCall:
         self.sink: Sink | None = None
         self._given = 0  # results that the sink has
         self._hops: dict[int, Hop] = {}
+        self._joined: bytes | None = None  # the call, as in the messages to all children
         self._lock = threading.Lock()  # guards the machine and the requests; never held while a message is sent
 
     @property
@@ -184,24 +187,30 @@ class MeshCall:
         """Number of its caller, and its id there."""
         return self.head.caller, self.head.id
 
-    @property
-    def left(self) -> float:
-        """Seconds until its deadline, 0 for none."""
-        return max(self.deadline - self._agent.timers.program.now(), 1e-6) if self.deadline else 0.0
+    def feed(self, event: Callable[..., Sequence[Instruction]], *args: Any) -> None:
+        """Give an event to the machine, and carry out its instructions.
 
-    def feed(self, event: Callable[[], list[Instruction]]) -> None:
-        """Give an event to the machine, and carry out its instructions."""
+        Args:
+            event: its method.
+            args: the arguments.
+        """
         with self._lock:
-            instructions = event()
-            sink, news = self.sink, self.relay.results[self._given :]
-            self._given += len(news)
+            instructions = event(*args)
+            if (sink := self.sink) is not None:
+                news = self.relay.results[self._given :]
+                self._given += len(news)
         if sink is not None and news:
             sink.add(news)
         if instructions:
             # A copy, because other threads may use the context at the same time.
             self.context.copy().run(self._carry_out, instructions)
-        if self.relay.hurries:
+        elif not self._calls.hurrying and self.relay.hurries:
             self._calls.hurry_later()
+
+    @property
+    def idle(self) -> bool:
+        """Return whether it has all results, waits for no child and has no segment: nothing is to be done at its end."""
+        return self.relay.state is COMPLETE and not self._hops and not isinstance(self._call, SharedCall)
 
     def end(self, tell: bool = True) -> None:
         """Forget the call: its caller gave up, or has all results. ``tell`` the children for whose results it waits."""
@@ -214,11 +223,12 @@ class MeshCall:
             self._opened = None
         self._carry_out(instructions, tell)
 
-    def _carry_out(self, instructions: list[Instruction], tell: bool = True) -> None:
+    def _carry_out(self, instructions: Sequence[Instruction], tell: bool = True) -> None:
+        asks: list[AskChild] = []
         for instruction in instructions:
             match instruction:
-                case AskChild(subtree, held):
-                    self._ask(subtree, held)
+                case AskChild():
+                    asks.append(instruction)
                 case AnswerParent(parent, results, more):
                     self._calls.answer(self, parent, results, more)
                 case LeaveParent(parent):
@@ -227,41 +237,53 @@ class MeshCall:
                 case RefuseParent(parent):
                     parent.fail(RpcCancelledError(f"the call of {self.head.name} is over"))
                 case ForgetCall(heads):
-                    self._forget(heads, tell)
+                    if heads:
+                        self._forget(heads, tell)
+        if asks:
+            self._ask(asks)
 
     # -- children
 
-    def _ask(self, subtree: Subtree, held: int) -> None:
-        head, agent = subtree[0].number, self._agent
-        if self.deadline and agent.timers.program.now() >= self.deadline:
-            self._child_failed(head, RpcTimeoutError("its deadline has passed"))
+    def _ask(self, asks: Sequence[AskChild]) -> None:
+        """Send requests to children; all are made before the first leaves (``Caller.send_all``)."""
+        agent, left = self._agent, 0.0
+        if self.deadline and (left := self.deadline - agent.timers.program.now()) <= 0.0:
+            for subtree, _ in asks:
+                self._child_failed(subtree[0].number, RpcTimeoutError("its deadline has passed"))
             return
-        hop, problem = Hop(self, subtree), None
-        with self._lock:
-            self._hops[head] = hop
-        peer = agent.peers.at(head)
-        try:
-            body = self._body(subtree, held)
-            sent = hop.request = agent.caller.begin(peer, Method.MESH, body, self.left, hop, future=hop)
-        except Exception as error:
-            problem = error
-        if problem is not None:
-            hop.try_finish(None, problem)
-        elif not hop.done() and peer.linked and (now := peer.link.dialed) is not sent.session:
-            self.redialed(head, now)  # its session broke before the request was noted
+        begin, over = agent.caller.begin, self._calls.over(self.head)
+        asked: list[tuple[PendingCall, Peer]] = []
+        for subtree, held in asks:
+            hop, problem = Hop(self, subtree), None
+            with self._lock:
+                self._hops[hop.head] = hop
+            peer = agent.peers.by_number[hop.head]
+            try:
+                body = self._body(peer, subtree, held, over)
+                hop.request = begin(peer, Method.MESH, body, left, hop, future=hop, later=asked)
+            except Exception as error:
+                problem = error
+            if problem is not None:
+                hop.try_finish(None, problem)
+        agent.caller.send_all(asked)
+        for call, peer in asked:
+            if call.session is not (now := peer.link.dialed) and not call.done() and peer.linked:
+                self.redialed(peer.number, now)  # its session broke before the call was noted
 
-    def _body(self, subtree: Subtree, held: int) -> Bundle:
-        head = self.head._replace(held=held, subtree=subtree, over=self._calls.over(self.head), shared=b"")
+    def _body(self, peer: Peer, subtree: Subtree, held: int, over: int) -> Bundle:
+        encode, call = self.head.encode, self._call
         if held:  # it has the call
-            return Bundle(head.encode(), (), keep=True)
+            return Bundle(encode(subtree, over, held), (), True)
         parts = [self._parts[member.place] for member in subtree] if self.head.parts else []
-        if isinstance(call := self._call, SharedCall):
-            number = subtree[0].number
-            if number in self._calls.apart or not shares_memory(self._agent, self._agent.peers.at(number)):
-                call = call.content()
-            else:
-                head, call = head._replace(shared=call.encode()), call.rest
-        return Bundle(head.encode(), [call, *parts], keep=True)
+        if isinstance(call, SharedCall):
+            if peer.number not in self._calls.apart and shares_memory(self._agent, peer):
+                return Bundle(encode(subtree, over, 0, call.encode()), [call.rest, *parts], True)
+            call = call.content()
+        elif not parts:
+            if self._joined is None:
+                self._joined = join((call,))
+            return Bundle(encode(subtree, over), (call,), True, self._joined)
+        return Bundle(encode(subtree, over), [call, *parts], True)
 
     def text(self, member: Member) -> str:
         """Return what errors say of the call on a worker."""
@@ -281,12 +303,12 @@ class MeshCall:
             del self._hops[hop.head]
         if isinstance(error, SharedMemoryError):  # it gets the arrays in the message
             self._calls.apart.add(hop.head)
-            self.feed(partial(self.relay.broken, hop.head))
+            self.feed(self.relay.broken, hop.head)
             return
         if error is not None:
             unanswered = hop.request is None or hop.request.state is not ANSWERED_CALL
             if unanswered and type(error) is RpcError:  # no connection: the child may be lost, which is known soon
-                self._agent.timers.after(NEXT_REQUEST_SECONDS, self.feed, partial(self.relay.broken, hop.head))
+                self._agent.timers.after(NEXT_REQUEST_SECONDS, self.feed, self.relay.broken, hop.head)
             else:
                 self._child_failed(hop.head, error)
             return
@@ -295,12 +317,12 @@ class MeshCall:
         else:
             indexes, more = decode_answer(bundle.head)
             results = list(zip(indexes, bundle.contents))
-        self.feed(lambda: self.relay.answered(hop.head, results, more))
+        self.feed(self.relay.answered, hop.head, results, more)
 
     def _child_failed(self, head: int, error: BaseException) -> None:
         whole = isinstance(error, NO_ADOPTION)
         make = partial(self._member_failed, error) if whole else lambda member: self._calls.pack_failed(error)
-        self.feed(lambda: self.relay.failed(head, make, adopts=not whole))
+        self.feed(self.relay.failed, head, make, not whole)
 
     def _member_failed(self, error: BaseException, member: Member) -> Content:
         """Return the error that a member has because a worker between has failed."""
@@ -319,7 +341,7 @@ class MeshCall:
                 return
             del self._hops[number]
         self._give_up(hop, f"the connection broke during {hop.request.what}")
-        self.feed(lambda: self.relay.broken(number))
+        self.feed(self.relay.broken, number)
 
     def _forget(self, heads: Sequence[int], tell: bool) -> None:
         with self._lock:
@@ -358,13 +380,18 @@ class MeshCall:
 
     def own(self, value: Any) -> None:
         """Take the result of this worker's part. In the thread and context of the code that made it."""
-        result = self._calls.pack_result(self, value)
-        self.feed(lambda: self.relay.own(result))
+        result = NONE if value is None else self._calls.pack_result(self, value)
+        with self._lock:
+            instructions = self.relay.own(result)
+        if instructions:  # in the context where the result was made
+            self._carry_out(instructions)
+        elif not self._calls.hurrying and self.relay.hurries:
+            self._calls.hurry_later()
 
     def own_failed(self, error: BaseException) -> None:
         """Take an exception as the result of this worker's part."""
         result = self._calls.pack_failed(error)
-        self.feed(lambda: self.relay.own(result))
+        self.feed(self.relay.own, result)
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
         """Run a coroutine of this worker's part on the agent's loop."""
@@ -378,27 +405,16 @@ class MeshCall:
 
     def asked(self, parent: Any, held: int) -> None:
         """Take a request of a parent for results."""
-        self.feed(lambda: self.relay.ask(parent, held))
+        self.feed(self.relay.ask, parent, held)
 
     def worker_lost(self, number: int) -> None:
         """Note that a worker is lost; it may be the parent."""
         parent = self.relay.parent
         if isinstance(parent, ServerCall) and parent.peer.number == number:
-            self.feed(lambda: self.relay.parent_lost(parent))
+            self.feed(self.relay.parent_lost, parent)
 
-    # -- the caller's futures (``core.futures.Canceller`` and ``Driver``)
+    # -- the caller's futures (``core.futures.Canceller``)
 
     def cancel(self, future: Any) -> bool:
         """Give the call up at its caller."""
         return self._calls.cancel(self)
-
-    def drive(self, future: Any, until: float) -> None:
-        """Wait for a future of the call as the reader of the sockets that bring results, one after another."""
-        whole = self.sink is not None and future is self.sink.future
-        while not future.done():
-            hop = next((hop for hop in list(self._hops.values()) if hop.driver is not None), None)
-            if hop is None or hop.driver is None:
-                return
-            hop.driver.drive(hop if whole else future, until)
-            if not hop.done():
-                return  # the time is up, or this thread cannot read

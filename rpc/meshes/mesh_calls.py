@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import RpcCancelledError, RpcError, SerializationError
 from ...core.futures import attempt
 from ...core.shared_memory import SharedMemoryError
-from ..wire.bundle import NONE, Bundle, Content
-from ..wire.messages import Method, Topic
+from ..wire.bundle import NONE, Bundle, Content, open_bundle
+from ..wire.messages import NO_ATTACHMENTS, Method, Topic
 from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release
 from .mesh_call import Key, MeshCall, Sink
 from .own_part import run_part
@@ -52,7 +52,7 @@ class MeshCalls:
         self._ids = itertools.count()
         self._next = 0
         self._told: dict[int, None] = {}  # workers that may keep results of calls made here
-        self._hurries = self._releases = False  # whether a timer is set
+        self.hurrying = self._releases = False  # whether a timer is set
         self.apart: set[int] = set()  # workers that cannot open this one's segments
         agent.server.serve(Method.MESH, self._serve, early=self._arrived)
         agent.control.on(Topic.MESH, self._on_message)
@@ -100,7 +100,7 @@ class MeshCalls:
             self._made[number] = made
             self._told.update(dict.fromkeys(member.number for subtree in subtrees for member in subtree))
         made.sink = sink
-        made.feed(lambda: made.relay.ask(sink, 0))
+        made.feed(made.relay.ask, sink, 0)
         made.feed(made.relay.begin)
         made.capture()
         return made
@@ -166,7 +166,7 @@ class MeshCalls:
         elif request.start():
             made = None
             try:
-                made = self.agent.threads.new_context().run(self._take, request)
+                made = self._take(request, self.agent.threads.new_context())
             except Exception as error:
                 request.fail(error)
             if made is None:
@@ -180,7 +180,7 @@ class MeshCalls:
 
     def _serve(self, request: ServerCall) -> None:
         """Serve a request in a thread of the pool: pass it on, and run the part of this worker."""
-        if (made := self._take(request)) is not None:
+        if (made := self._take(request, None)) is not None:
             run_part(made, request)
 
     def _run(self, made: MeshCall, request: ServerCall) -> Any:
@@ -188,12 +188,18 @@ class MeshCalls:
         made.context.copy().run(run_part, made, request)
         return None if (reading := request.session.reading) is None else reading.linger
 
-    def _take(self, request: ServerCall) -> MeshCall | None:
-        """Take a request, and pass it on if it is the first; return the call if its part is to run now."""
-        bundle: Bundle = request.open()
-        context = contextvars.copy_context()  # as interceptors have left it
+    def _take(self, request: ServerCall, context: contextvars.Context | None) -> MeshCall | None:
+        """Take a request, and pass it on if it is the first; return the call if its part is to run now.
+
+        Args:
+            request: the request.
+            context: of the call; ``None`` for the current one, as interceptors leave it when the request is opened.
+        """
+        quick = request.attached is NO_ATTACHMENTS and not request.extras
+        bundle: Bundle = open_bundle(request) if quick else request.open()
         head = RequestHead.decode(bundle.head)
-        self._release(head.caller, head.over)
+        if head.over > self._over.get(head.caller, 0):
+            self._release(head.caller, head.over)
         request.what, request_key = head.name, (head.caller, head.id)
         request.kept = self.agent.peers.info(head.caller)
         request.park()
@@ -210,12 +216,13 @@ class MeshCalls:
             over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up or call is None
             first = made is None and not over
             if first and call is not None:
+                context = context or contextvars.copy_context()
                 made = calls[head.id] = self._new(head, call, bundle.contents[1:], request, context)
         if made is None:
             request.fail(RpcCancelledError(f"the call of {head.name} is over"))
             return None
-        made.asked(request, head.held)
         if not first:
+            made.asked(request, head.held)
             return None
         if len(head.subtree) > 1:
             made.feed(made.relay.begin)
@@ -231,8 +238,8 @@ class MeshCalls:
         context: contextvars.Context,
     ) -> MeshCall:
         relay: Relaying[Content] = Relaying(head.subtree[0].place, children(head.subtree), head.folds)
-        indexes = [member.place for member in head.subtree] if head.parts else []
-        parts = dict(zip(indexes, given))
+        relay.ask(request, head.held)  # gives no instruction: its own result is missing
+        parts = dict(zip([member.place for member in head.subtree], given)) if head.parts else {}
         made = MeshCall(self, head, relay, call, parts, request.deadline, context)
         made.request = request
         return made
@@ -251,6 +258,8 @@ class MeshCalls:
             self._finish(call)
         elif call.head.folds and len(results) > 1:
             self.agent.threads.run_later(partial(call.context.copy().run, self._answer_folded, call, parent, results))
+        elif not more and len(results) == 1 and results[0] == (call.head.subtree[0].place, NONE):
+            parent.reply(None)  # a short message, which several may share
         else:
             self._answer(call, parent, results, more)
 
@@ -264,9 +273,6 @@ class MeshCalls:
         self._answer(call, parent, [(place, content)], False)
 
     def _answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
-        if results == [(call.head.subtree[0].place, NONE)] and not more:
-            parent.reply(None)  # a short message, which several may share
-            return
         fitting = self._fitting(results)
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
         bundle = Bundle(head, [content for _, content in fitting])
@@ -286,12 +292,11 @@ class MeshCalls:
 
     def hurry_later(self) -> None:
         """Give parents what is here, if they still wait for the rest in a while."""
-        if not self._hurries:
-            self._hurries = True
-            self.agent.timers.after(HURRY_SECONDS, self._hurry)
+        self.hurrying = True
+        self.agent.timers.after(HURRY_SECONDS, self._hurry)
 
     def _hurry(self) -> None:
-        self._hurries = False
+        self.hurrying = False
         with self._lock:
             calls = [call for served in self._served.values() for call in served.values()]
         for call in calls:
@@ -327,8 +332,6 @@ class MeshCalls:
 
     def _release(self, caller: int, over: int) -> None:
         """Forget all calls of a caller below an id."""
-        if self._over.get(caller, 0) >= over:
-            return
         with self._lock:
             self._over[caller] = max(over, self._over.get(caller, 0))
             calls = self._served.get(caller)
@@ -336,7 +339,8 @@ class MeshCalls:
                 return
             ended = [calls.pop(number) for number in [number for number in calls if number < over]]
         for call in ended:
-            call.end(tell=False)
+            if not call.idle:
+                call.end(tell=False)
 
     def _worker_lost(self, peer: Peer) -> None:
         with self._lock:
@@ -361,8 +365,6 @@ class MeshCalls:
 
     def pack_result(self, call: MeshCall, value: Any) -> Content:
         """Return the result of this worker's part, captured; an error in its place if it cannot be sent."""
-        if value is None:
-            return NONE
         caller = self.agent.peers.at(call.head.caller)
         try:
             packed = self.agent.codec.pack_content(value, caller.same_main, caller.versions, _label_result)

@@ -9,7 +9,7 @@ them, or if its connection broke, and from 0 if it has adopted this worker. So a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -85,6 +85,10 @@ class RelayResult(Protocol):
 
 
 R = TypeVar("R", bound=RelayResult)
+_STEPS = {  # without ``TAKE``, which ``ask`` does; hot
+    event: (state, tuple(action for action in actions if action is not _TAKE))
+    for event, (state, actions) in RELAY_TRANSITIONS.items()
+}
 
 
 class AskChild(NamedTuple):
@@ -121,6 +125,7 @@ class ForgetCall(NamedTuple):
 
 
 Instruction = AskChild | AnswerParent | LeaveParent | RefuseParent | ForgetCall
+NOTHING: Sequence[Instruction] = ()
 
 
 class _Branch:
@@ -150,24 +155,25 @@ class Relaying(Generic[R]):
         self.folds = folds
         self.results: list[tuple[int, R]] = []
         self.missing = set() if own is None else {own}
-        for subtree in subtrees:
-            self.missing.update(member.place for member in (subtree[:1] if folds else subtree))
         self._own = own
-        self._branches = {subtree[0].number: _Branch(subtree) for subtree in subtrees}
+        self._branches: dict[int, _Branch] = {}
+        for subtree in subtrees:
+            self.missing.update([member.place for member in (subtree[:1] if folds else subtree)])
+            self._branches[subtree[0].number] = _Branch(subtree)
         self._parent: Any = None
         self._held = 0
 
-    def begin(self) -> list[Instruction]:
+    def begin(self) -> Sequence[Instruction]:
         """Return the first requests to the children."""
         return [AskChild(branch.subtree, 0) for branch in self._branches.values()]
 
     # -- the parent's side
 
-    def ask(self, parent: Any, held: int) -> list[Instruction]:
+    def ask(self, parent: Any, held: int) -> Sequence[Instruction]:
         """Take a parent's request for the results from position ``held`` on."""
         former, self._parent, self._held = self._parent, parent, held
-        left: list[Instruction] = [] if former is None else [LeaveParent(former)]
-        return left + self._step(RelayEvent.ASK)
+        done = self._step(RelayEvent.ASK)
+        return done if former is None else [LeaveParent(former), *done]
 
     @property
     def parent(self) -> Any:
@@ -179,27 +185,27 @@ class Relaying(Generic[R]):
         """Return whether the parent waits and lacks results that are here."""
         return self.state is WORKING and not self.folds and len(self.results) > self._held
 
-    def hurry(self) -> list[Instruction]:
+    def hurry(self) -> Sequence[Instruction]:
         """Give the parent what is here, if it lacks anything."""
-        return self._step(RelayEvent.HURRY) if self.hurries else []
+        return self._step(RelayEvent.HURRY) if self.hurries else NOTHING
 
-    def parent_lost(self, parent: Any) -> list[Instruction]:
+    def parent_lost(self, parent: Any) -> Sequence[Instruction]:
         """Note that a parent is lost; nothing happens if another one asks by now."""
-        return self._step(RelayEvent.PARENT_LOST) if parent is self._parent else []
+        return self._step(RelayEvent.PARENT_LOST) if parent is self._parent else NOTHING
 
-    def end(self) -> list[Instruction]:
+    def end(self) -> Sequence[Instruction]:
         """Forget everything: the caller has all results, gave up, or is lost."""
         return self._step(RelayEvent.END)
 
     # -- results
 
-    def own(self, result: R) -> list[Instruction]:
+    def own(self, result: R) -> Sequence[Instruction]:
         """Take the result of this worker's own part."""
         assert self._own is not None
         index, self._own = self._own, None
         return self._progress([(index, result)])
 
-    def answered(self, head: int, results: Iterable[tuple[int, R]], more: bool) -> list[Instruction]:
+    def answered(self, head: int, results: Sequence[tuple[int, R]], more: bool) -> Sequence[Instruction]:
         """Take results of a child.
 
         Args:
@@ -207,23 +213,20 @@ class Relaying(Generic[R]):
             results: the results, with their places in the mesh.
             more: it has not given all; it is asked again.
         """
-        came = list(results)
         branch = self._branches.get(head)
-        again: list[Instruction] = []
-        if branch is not None and more:
-            branch.held += len(came)
-            again.append(AskChild(branch.subtree, branch.held))
-        elif branch is not None:
-            del self._branches[head]
-        done = self._progress(came)
-        return done if self.state in (COMPLETE, ENDED) else again + done
+        if branch is None or not more:
+            self._branches.pop(head, None)
+            return self._progress(results)
+        branch.held += len(results)
+        done = self._progress(results)
+        return done if self.state in (COMPLETE, ENDED) else [AskChild(branch.subtree, branch.held), *done]
 
-    def broken(self, head: int) -> list[Instruction]:
+    def broken(self, head: int) -> Sequence[Instruction]:
         """Ask a child again: the connection broke, and it is unknown whether the request arrived."""
         branch = self._branches.get(head)
-        return [] if branch is None or self.state is ENDED else [AskChild(branch.subtree, branch.held)]
+        return NOTHING if branch is None or self.state is ENDED else [AskChild(branch.subtree, branch.held)]
 
-    def failed(self, head: int, error: Callable[[Member], R], adopts: bool) -> list[Instruction]:
+    def failed(self, head: int, error: Callable[[Member], R], adopts: bool) -> Sequence[Instruction]:
         """Note that the child of number ``head`` gives no more results.
 
         Args:
@@ -233,7 +236,7 @@ class Relaying(Generic[R]):
         """
         branch = self._branches.pop(head, None)
         if branch is None:
-            return []
+            return NOTHING
         adopted: list[Instruction] = []
         lost = branch.subtree[:1] if adopts or self.folds else branch.subtree
         if adopts and not self.folds:
@@ -242,28 +245,29 @@ class Relaying(Generic[R]):
                     self._branches[subtree[0].number] = _Branch(subtree)
                     adopted.append(AskChild(subtree, 0))
         done = self._progress([(member.place, error(member)) for member in lost if member.place in self.missing])
-        return done if self.state in (COMPLETE, ENDED) else adopted + done
+        return done if self.state in (COMPLETE, ENDED) else [*adopted, *done]
 
-    def _progress(self, results: list[tuple[int, R]]) -> list[Instruction]:
+    def _progress(self, results: Sequence[tuple[int, R]]) -> Sequence[Instruction]:
+        missing = self.missing
         for index, result in results:
-            if self.folds and result.failed and self.missing:  # of any member of a subtree
+            if self.folds and result.failed and missing:  # of any member of a subtree
                 return self._fail_whole((index, result))
-            if index in self.missing:
-                self.missing.remove(index)
+            if index in missing:
+                missing.remove(index)
                 self.results.append((index, result))
-        return [] if self.missing else self._step(RelayEvent.LAST)
+        return NOTHING if missing else self._step(RelayEvent.LAST)
 
-    def _fail_whole(self, failure: tuple[int, R]) -> list[Instruction]:
+    def _fail_whole(self, failure: tuple[int, R]) -> Sequence[Instruction]:
         """End the call with one error: no other result is needed."""
         heads, self._branches = list(self._branches), {}
         self.missing.clear()
         self.results[:] = [failure]
-        forget: list[Instruction] = [ForgetCall(heads)] if heads else []
-        return self._step(RelayEvent.LAST) + forget
+        done = self._step(RelayEvent.LAST)
+        return [*done, ForgetCall(heads)] if heads else done
 
-    def _step(self, event: RelayEvent) -> list[Instruction]:
-        self.state, actions = RELAY_TRANSITIONS[self.state, event]
-        return [self._instruction(action) for action in actions if action is not _TAKE]
+    def _step(self, event: RelayEvent) -> Sequence[Instruction]:
+        self.state, actions = _STEPS[self.state, event]
+        return list(map(self._instruction, actions)) if actions else NOTHING
 
     def _instruction(self, action: RelayAction) -> Instruction:
         if action is _FORGET:

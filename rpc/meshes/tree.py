@@ -43,7 +43,7 @@ def split(members: Sequence[T], most: int = FAN_OUT) -> list[tuple[T, ...]]:
 
 def children(subtree: Subtree) -> list[Subtree]:
     """Return the subtrees of the children of a subtree's root."""
-    return _parts(subtree[1:], subtree[0].host, HOST_FAN_OUT)
+    return _parts(subtree[1:], subtree[0].host, HOST_FAN_OUT) if len(subtree) > 1 else []
 
 
 def _parts(members: Sequence[Member], host: int, most: int) -> list[Subtree]:

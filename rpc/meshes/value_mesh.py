@@ -94,7 +94,7 @@ class ValueMesh(Generic[T]):
         if self._has(place, count):
             return
         future: Future[None] = Future()
-        future.canceller, future.driver = self.future.canceller, self.future.driver
+        future.canceller = self.future.canceller
         with self._lock:
             if self._has(place, count):
                 return

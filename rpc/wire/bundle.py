@@ -18,6 +18,7 @@ from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 
 HEAD = struct.Struct("<II")  # bytes of the head, number of contents
 ROW = struct.Struct("<BIIIQ")  # flags; tensors, references, buffers; bytes of the pickle
+LONGEST_JOINED = 4096  # bytes of contents that are copied into one piece
 OF_NONE = Flag.BARE | Flag.PLAIN
 KEPT = Flag.BARE | Flag.GUEST | Flag.PLAIN | Flag.ERROR  # flags of a message that belong to its body
 
@@ -74,7 +75,9 @@ class Content:
     def message(self) -> Incoming:
         """Return it as a message for ``Codec.open``, whose interceptors have seen it."""
         made = Incoming()
-        made.flags, made.extras, made.pickled = self.flags, {}, b"".join(self.pickled)
+        made.flags, made.extras, made.pickled, made.attached = self.flags, {}, b"".join(self.pickled), NO_ATTACHMENTS
+        if not (self.tensors or self.references or self.buffers):
+            return made
         made.attached = attached = Attachments()
         attached.tensors, attached.references, attached.buffers = self.tensors, self.references, self.buffers
         attached.arrays = [tensor._array for tensor in self.tensors]
@@ -106,14 +109,16 @@ class Bundle:
         head: bytes for the receiver.
         contents: the contents.
         keep: the message has ``Flag.KEEP``.
+        joined: the contents as bytes, from ``join``, if several messages have the same.
     """
 
-    __slots__ = ("contents", "head", "keep")
+    __slots__ = ("contents", "head", "joined", "keep")
 
-    def __init__(self, head: bytes, contents: Sequence[Content], keep: bool = False) -> None:
+    def __init__(self, head: bytes, contents: Sequence[Content], keep: bool = False, joined: bytes = b"") -> None:
         self.head = head
         self.contents = contents
         self.keep = keep
+        self.joined = joined
 
     def put_into(self, message: Outgoing, limit: int) -> None:
         """Make it the body of a message.
@@ -121,6 +126,10 @@ class Bundle:
         Raises:
             SerializationError: it has more than ``limit`` bytes.
         """
+        message.flags |= Flag.BUNDLE | Flag.PLAIN | (Flag.KEEP if self.keep else 0)
+        if self.joined:
+            message.pickled = (HEAD.pack(len(self.head), len(self.contents)), self.head, self.joined)
+            return
         contents = self.contents
         rows: list[bytes] = []
         pickles: list[Any] = []
@@ -140,7 +149,6 @@ class Bundle:
                 f"GrpcRpcBackendOptions(max_message_bytes=) on the sender"
             )
         message.pickled = [b"".join((HEAD.pack(len(self.head), len(rows)), self.head, *rows)), *pickles]
-        message.flags |= Flag.BUNDLE | Flag.PLAIN | (Flag.KEEP if self.keep else 0)
         if not beside:
             return
         tensors = [each for content in contents for each in content.tensors]
@@ -149,6 +157,17 @@ class Bundle:
         if (attached := message.attached) is NO_ATTACHMENTS:
             message.attached = attached = Attachments()
         attached.tensors, attached.references, attached.buffers = tensors, references, buffers
+
+
+def join(contents: Sequence[Content]) -> bytes:
+    """Return the rows and pickles of contents as bytes; empty if they are long, or something travels beside them."""
+    if any(content.tensors or content.references or content.buffers for content in contents):
+        return b""
+    lengths = [sum(map(len, content.pickled)) for content in contents]
+    if sum(lengths) > LONGEST_JOINED:
+        return b""
+    rows = [ROW.pack(content.flags, 0, 0, 0, length) for content, length in zip(contents, lengths)]
+    return b"".join([*rows, *(piece for content in contents for piece in content.pickled)])
 
 
 def open_bundle(message: Incoming) -> Bundle:
@@ -161,6 +180,10 @@ def open_bundle(message: Incoming) -> Bundle:
     length, count = HEAD.unpack_from(view)
     start = HEAD.size + length
     position = start + count * ROW.size
+    if count == 1 and beside is NO_ATTACHMENTS:  # hot: a small call
+        flags, *others = ROW.unpack_from(view, start)
+        if others == [0, 0, 0, len(view) - position]:
+            return Bundle(bytes(view[HEAD.size : start]), (Content(flags, (view[position:],)),))
     contents, tensor, reference, buffer = [], 0, 0, 0
     for flags, tensors, references, buffers, size in ROW.iter_unpack(view[start:position]):
         if not (tensors or references or buffers):
