@@ -103,6 +103,10 @@ class SerializationError(RpcError, TypeError):
     """Something in an argument or a result cannot travel; the message names where it sits."""
 
 
+class MemoryBudgetError(RpcError, MemoryError):
+    """A worker has no room, in memory or in its file, for arrays that arrived or that it is to keep; it says for how much."""
+
+
 class AuthenticationError(RpcError, PermissionError):
     """A peer could not prove that it belongs to this job."""
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .lanes.session import Session
     from .links.peer import Peer
     from .threads.pool import Executor
+    from .wire.memory_budget import MemoryBudget
 
 logger = logging.getLogger("telegrad.rpc")
 T = TypeVar("T")
@@ -143,7 +144,7 @@ class Agent:
     def _make_components(self, lanes: Iterable[Lane], options: GrpcRpcBackendOptions) -> None:
         """Make the components; each is given some of those made before it."""
         state, peers, timers, threads = self.state, self.peers, self.timers, self.threads
-        self.codec = Codec(options.max_message_bytes, self.name)
+        self.codec = Codec(options.max_message_bytes, self.name, self._memory_budget(options))
         self.sessions = Sessions(state, self.credentials, peers, lanes, self._new_flow, timers, options)
         relay = Relay(state, peers, self.sessions, lambda number: self.losses.next_hop(number))
         self.control = ControlChannel(timers, relay.send)
@@ -157,6 +158,15 @@ class Agent:
         self.sessions.received = receiver.received
         self.sessions.landing = self.caller.landing
         self.sessions.under_way = (self.caller.table.calls, self.server.waiting)
+
+    def _memory_budget(self, options: GrpcRpcBackendOptions) -> MemoryBudget | None:
+        if options.memory_budget is None:
+            return None
+        from .wire.memory_budget import MemoryBudget  # few workers have one
+
+        budget = MemoryBudget(options.memory_budget, options.spill_dir, self.name)
+        self.debug_sections["memory"] = budget.counts
+        return budget
 
     def _new_flow(self, session: Session) -> Flow:
         limit = Amount(self.options.window_bytes, self.options.window_messages)

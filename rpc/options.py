@@ -95,6 +95,11 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
         ignore_rref_leaks: do not log a warning at shutdown about references to this worker's values that others still hold.
         device_maps: for the name of another worker, the device there by the device here (PyTorch's option), for arrays on GPUs
             and other devices. Replies take it backwards. Without an entry, arrays arrive in the host memory.
+        memory_budget: most bytes of memory for the arrays that this worker has received, or that its references keep (those
+            that it made, if nothing else refers to them). More lies in ``spill_dir``, or fails with ``MemoryBudgetError``.
+            Arrays under 64 KiB are not counted. ``None``: no bound.
+        spill_dir: folder, on a disk, of a file for arrays beyond ``memory_budget``. The kernel keeps in memory what is in use
+            of them. The file has no name, and ends with the process. ``None``: there is no file.
         rref_places: record the line of the program that makes each reference, for ``telegrad memory --where`` and
             ``rpc.observe``. It takes some microseconds a reference. ``None`` does it if ``TELEGRAD_RREF_PLACES`` is 1.
     """
@@ -113,6 +118,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
     replace_within: float | None = field(default=None, kw_only=True)
     ignore_rref_leaks: bool = field(default=False, kw_only=True)
     rref_places: bool | None = field(default=None, kw_only=True)
+    memory_budget: int | None = field(default=None, kw_only=True)
+    spill_dir: str | os.PathLike[str] | None = field(default=None, kw_only=True)
     device_maps: dict[str, dict[Any, Any]] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -121,10 +128,16 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             raise ArgumentKindError(
                 f"num_worker_threads must be a whole number, at least 1; you gave {self.num_worker_threads!r}"
             )
-        for name in ("window_bytes", "window_messages", "max_message_bytes"):
+        for name in ("window_bytes", "window_messages", "max_message_bytes", "memory_budget"):
             number = getattr(self, name)
+            if name == "memory_budget" and number is None:
+                continue
             if not isinstance(number, int) or number < 1:
                 raise ValueError(f"{name} must be a whole number above 0; you gave {number!r}")
+        if self.spill_dir is not None:
+            self.spill_dir = os.fspath(self.spill_dir)
+            if self.memory_budget is None:
+                raise ValueError("spill_dir is for arrays beyond memory_budget: give memory_budget= too, in bytes")
         if self.tls is not None and not isinstance(self.tls, TlsFiles):
             raise ValueError(f"tls must be TlsFiles(certificate, key, ca); you gave {self.tls!r}")
         if isinstance(self.lanes, str):

@@ -10,6 +10,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+from ..core.errors import MemoryBudgetError
 from ..core.futures import Future, complete_once
 from ..rpc.extend import (
     Flag,
@@ -147,7 +148,7 @@ def _serve_create(context: RRefContext, call: ServerCall) -> None:
             outcome = context.agent.threads.run_coroutine(result, copy_context())
             _complete_later(context, call, value, outcome, keep=True)
         else:
-            complete_once(value, result)
+            complete_once(value, _kept(context, result))
             call.done_soon()
     except BaseException as error:
         call.note(error)
@@ -174,14 +175,24 @@ def _complete_later(
 ) -> None:
     def complete(done: Future[Any]) -> None:
         error = done.exception()
-        if error is None:
-            complete_once(value, done.value())
-        else:
+        try:
+            if error is None:
+                complete_once(value, _kept(context, done.value()))
+        except MemoryBudgetError as no_room:
+            error = no_room
+        if error is not None:
             complete_once(value, error=_storable(error, context.agent.name) if keep else error)
         call.done_soon()
 
     call.park()
     outcome.add_done_callback(complete)
+
+
+def _kept(context: RRefContext, value: Any) -> Any:
+    """Return a new value of this worker; the memory of its tensors may lie in a file from now on."""
+    if (budget := context.agent.codec.budget) is not None:
+        budget.keep(value)
+    return value
 
 
 def _serve_fetch(context: RRefContext, call: ServerCall) -> None:

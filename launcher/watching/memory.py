@@ -1,4 +1,4 @@
-"""``telegrad memory``: memory of a job's workers: processes, references by owner and size, shared segments."""
+"""``telegrad memory``: memory of a job's workers: processes, references by owner and size, shared segments, arrays in files."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from .jobs import LocalJob, choose_job
 from .observing import observe_job
 from .texts import columns, place, size
 
-MEMORY_COLUMNS = ("WORKER", "PROCESS", "SEGMENTS", "OWNED", "REFERENCES", "HELD", "")
+MEMORY_COLUMNS = ("WORKER", "PROCESS", "SEGMENTS", "IN FILES", "OWNED", "REFERENCES", "HELD", "")
 MAPPED_SEGMENT = re.compile(
     rb"([0-9a-f]+)-([0-9a-f]+) .{4} [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) (\d+) +/memfd:telegrad \(deleted\)"
 )
@@ -60,7 +60,7 @@ def show_memory(names: Sequence[str], key: str | None, timeout: float, most: int
         ("SEGMENT OF", "SIZE"),
         *((", ".join(each.workers), size(each.bytes)) for each in segments[:most]),
     ]
-    print(columns([MEMORY_COLUMNS, *(_worker(each, segments) for each in seen)], range(1, 6)))
+    print(columns([MEMORY_COLUMNS, *(_worker(each, segments) for each in seen)], range(1, 7)))
     for rows, left in ((shown_references, len(references) - most), (shown_segments, len(segments) - most)):
         if len(rows) > 1:
             print("\n" + columns(rows, [1]) + (f"\n{left} more: --most shows them" if left > 0 else ""))
@@ -110,7 +110,8 @@ def _worker(worker: Observation, segments: Iterable[SharedSegment]) -> tuple[obj
     mapped = sum(each.bytes for each in segments if worker.worker in each.workers)
     owned = sum(each.bytes or 0 for each in worker.owned)
     counts = (worker.totals.get("owned", 0), worker.totals.get("held", 0))
-    return worker.worker, size(worker.memory_bytes), size(mapped), size(owned), *counts, worker.error
+    sizes = map(size, (worker.memory_bytes, mapped, worker.spilled_bytes, owned))
+    return worker.worker, *sizes, *counts, worker.error
 
 
 def _reference(each: ObservedReference, where: bool) -> tuple[object, ...]:
@@ -126,7 +127,7 @@ def _table(
     segments: Sequence[SharedSegment],
 ) -> dict[str, Any]:
     workers = [
-        {"worker": each.worker, "error": each.error, "memory_bytes": each.memory_bytes, "totals": each.totals}
+        {name: getattr(each, name) for name in ("worker", "error", "memory_bytes", "spilled_bytes", "totals")}
         for each in seen
     ]
     tables = {"references": [asdict(each) for each in references], "segments": [asdict(each) for each in segments]}

@@ -27,6 +27,7 @@ from .guests import can_be_made, make_arrays, name_before, stand_in
 
 if TYPE_CHECKING:
     from ..links.peer import Peer
+    from ..wire.memory_budget import MemoryBudget
 
 
 BARE_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes))
@@ -53,6 +54,7 @@ class Codec:
     Args:
         limit: size in bytes of the largest message that is sent.
         worker: name of this worker, for errors.
+        budget: bound of the memory of arrays that arrive; ``None`` for none.
 
     Attributes:
         interceptors: they see each message, in this order.
@@ -61,8 +63,9 @@ class Codec:
         reference_types: types of the objects that travel as references, by an interceptor; the first is that of references.
     """
 
-    def __init__(self, limit: int, worker: str) -> None:
+    def __init__(self, limit: int, worker: str, budget: MemoryBudget | None = None) -> None:
         self.limit = limit
+        self.budget = budget
         self._worker = worker
         self.interceptors: tuple[Interceptor, ...] = ()
         self.on_tensors: Callable[[Outgoing], object] | None = None
@@ -176,10 +179,13 @@ class Codec:
 
         Raises:
             SerializationError: it cannot be opened here; the message names the module or attribute that is missing.
+            MemoryBudgetError: there is no room for its arrays.
         """
         attached, flags = message.attached, message.flags
         if attached.problem:
             raise SerializationError(attached.problem)
+        if flags & Flag.TABLES and self.budget is not None:
+            self.budget.place(attached.arrays)
         if flags & Flag.TABLES:  # the tensors are leaves until an interceptor says otherwise
             attached.tensors = list(map(Tensor, attached.arrays, attached.requires_grad))
         for number in message.extras:

@@ -29,6 +29,7 @@ OF_WORKER = (
     MetricRow(COUNTER, "requests_accepted", "Requests that have arrived at the worker.", "requests_accepted"),
     MetricRow(COUNTER, "cpu_seconds", "Processor time of its process.", "cpu_seconds"),
     MetricRow(GAUGE, "memory_bytes", "Resident memory of its process.", "memory_bytes"),
+    MetricRow(GAUGE, "spilled_bytes", "Arrays in a file, beyond memory_budget.", "spilled_bytes"),
     MetricRow(GAUGE, "pool_threads", "Threads for user functions, at most.", "pool_threads"),
     MetricRow(GAUGE, "pool_busy_threads", "Threads that run a user function.", "pool_busy"),
     MetricRow(GAUGE, "pool_waiting_requests", "Requests that wait for a thread.", "pool_waiting"),

@@ -163,6 +163,7 @@ def _numbers(agent: Agent, parts: AbstractSet[str]) -> dict[str, Any]:
         "process_id": agent.state.process_id,
         "python": platform.python_version(),
         "memory_bytes": resident_bytes(),
+        "spilled_bytes": agent.codec.budget.counts()["in_file"] if agent.codec.budget else 0,
         "cpu_seconds": time.process_time(),
         "interpreter_wait_seconds": _interpreter_wait() if "threads" in parts else 0.0,
         "pool_threads": agent.threads.size,

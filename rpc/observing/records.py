@@ -340,6 +340,7 @@ class Observation:
         answer_seconds: time between question and answer.
         host, process_id, python: its machine, process and version.
         memory_bytes: resident memory of the process.
+        spilled_bytes: of arrays that lie in a file, beyond ``memory_budget``.
         cpu_seconds: processor time that the process has used.
         interpreter_wait_seconds: how long a thread waited for the interpreter: 5 ms or more while others compute in Python.
         pool_threads, pool_busy, pool_waiting: threads for user functions, those that run, and requests that wait for one.
@@ -375,6 +376,7 @@ class Observation:
     process_id: int = 0
     python: str = ""
     memory_bytes: int = 0
+    spilled_bytes: int = 0
     cpu_seconds: float = 0.0
     interpreter_wait_seconds: float = 0.0
     pool_threads: int = 0

@@ -87,7 +87,7 @@ def _own_memory(array: Any) -> memoryview | None:
 def _lay_out_in_groups(arrays: Sequence[Any], alone: Collection[int]) -> tuple[list[Place | None], list[memoryview]]:
     places: list[Place | None] = [None] * len(arrays)
     buffers: dict[int, memoryview] = {}  # by index of the first array in the buffer
-    for group in _groups(arrays, alone):
+    for group in groups(arrays, alone):
         first = min(span.which for span in group)
         memory = _memory(arrays, group)
         if memory is None:
@@ -101,8 +101,8 @@ def _lay_out_in_groups(arrays: Sequence[Any], alone: Collection[int]) -> tuple[l
     return places, [buffers[index] for index in sorted(buffers)]
 
 
-def _groups(arrays: Sequence[Any], alone: Collection[int]) -> list[list[Span]]:
-    """Return the arrays in groups: those whose spans overlap, directly or through others."""
+def groups(arrays: Sequence[Any], alone: Collection[int] = frozenset()) -> list[list[Span]]:
+    """Return the arrays in groups, each in order of address: those whose spans overlap, directly or through others."""
     spans = [_span(array, index) for index, array in enumerate(arrays)]
     together = [span for span in spans if span.which not in alone]
     return [*_overlapping(together), *([spans[index]] for index in alone)]
@@ -150,6 +150,16 @@ def _memory(arrays: Sequence[Any], group: Sequence[Span]) -> tuple[memoryview, i
     return raw_bytes(whole)[begin - start : end - start], begin
 
 
+def span_of(arrays: Sequence[Any], begin: int, end: int) -> Any:
+    """Return the bytes between two addresses as an array.
+
+    Args:
+        arrays: they own the memory.
+        begin, end: the address of the first byte, and of the first after the last.
+    """
+    return np.asarray(_Stretch(arrays, begin, end))
+
+
 class _Stretch:
     """Memory from one address to another, of an owner that gives no buffer: a tensor of another library."""
 
@@ -162,7 +172,7 @@ def _stretch(arrays: Sequence[Any], begin: int, end: int) -> tuple[memoryview, i
     """Return the bytes that overlapping arrays span, and their address; ``None`` if one would not arrive aligned."""
     if begin == end or any((memory_address(array) - begin) % array.dtype.alignment for array in arrays):
         return None
-    return raw_bytes(np.asarray(_Stretch(arrays, begin, end))), begin
+    return raw_bytes(span_of(arrays, begin, end)), begin
 
 
 def _without_gaps(array: Any) -> tuple[Place | None, memoryview]:

@@ -108,6 +108,7 @@ PUBLIC_MODULES = {
     "core.profiler",
     "core.recording",
     "core.serialization",
+    "core.spill_file",
     "core.extend",
     "nn.extend",
     "core.shared_memory",
