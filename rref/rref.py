@@ -122,7 +122,7 @@ class RRef(Generic[T]):
             RpcError: the reference was released, or its creating call did not arrive.
             Exception: the error of the function that makes the value.
         """
-        value = self.to_here_async(timeout)
+        value = self._fetch(timeout)
         try:
             return value.wait()
         except RpcError:
@@ -137,6 +137,14 @@ class RRef(Generic[T]):
         Args:
             timeout: as for ``to_here``.
         """
+        fetched = self._fetch(timeout)
+        if not fetched.done():
+            fetched.add_done_callback(
+                lambda _: self
+            )  # keeps the reference until then: the owner must not free the value
+        return fetched
+
+    def _fetch(self, timeout: float) -> Future[T]:
         self._check()
         return fetch(self._context, self._fork, resolve_timeout(self._context.agent, timeout))
 

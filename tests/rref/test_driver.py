@@ -181,6 +181,34 @@ def test_a_reference_at_its_owner_before_the_creating_call_waits_for_the_value(a
         assert fetched.wait(10) == "here"
 
 
+def test_a_fork_whose_creator_was_lost_before_this_worker_joined_is_rejected(agents):
+    """Found by the simulator: the owner waited for ever for the creating call of a worker that it had never met."""
+    agents[1].peers.at(0).mark_gone("it was lost before this worker joined")  # nothing tells the machine
+    asked = p.encode_messages([p.Register(GlobalId(0, 0, 6), GlobalId(2, 0, 1))])
+    references(agents[1])._on_message(agents[1].peers.at(2), asked)
+    assert not left(agents[1])
+
+
+GO = threading.Event()
+
+
+def make_when_told():
+    GO.wait(30)
+    return "made"
+
+
+def test_a_fetch_keeps_its_reference(agents, until):
+    """Found by the simulator: a fetch that waited for room was overtaken by the news that its reference was dropped."""
+    GO.clear()
+    fetched = rpc.remote("b", make_when_told).to_here_async(60)
+    gc.collect()
+    left(agents[0])  # carries out what was dropped
+    assert [fork.dropped for fork in references(agents[0]).ownership.forks.values()] == [False]
+    GO.set()
+    assert fetched.wait(10) == "made"
+    until(lambda: not any([left(agents[0]), left(agents[1])]))
+
+
 @pytest.mark.parametrize("first", ["Confirmed", "Failed"])
 def test_a_failure_counts_in_whatever_order_instructions_are_carried_out(agents, first):
     context = references(agents[1])
