@@ -205,7 +205,13 @@ class RRefContext:
 
     def _on_message(self, peer: Peer, payload: bytes) -> None:
         sender = key_of(peer)
-        self.handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
+        messages = p.decode_messages(payload)
+        self.handle(*self._creators_lost(messages), *[p.Received(sender, message) for message in messages])
+
+    def _creators_lost(self, messages: Iterable[p.Message]) -> list[p.Event]:
+        """Return the losses of creators that are gone; this worker may have heard of none, as it joined later."""
+        creators = {each.rref_id.created_on for each in messages if type(each) is p.Register}
+        return [p.WorkerLost(creator) for creator in creators if self.agent.peers.at(creator.number).gone]
 
     def _on_lost(self, peer: Peer) -> None:
         if self.agent.state.leaving:  # it left before this worker, and did not die
