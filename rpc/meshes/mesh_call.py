@@ -180,6 +180,7 @@ class MeshCall:
         self._given = 0  # results that the sink has
         self._hops: dict[int, Hop] = {}
         self._joined: bytes | None = None  # the call, as in the messages to all children
+        self._strangers: dict[int, float] = {}  # until when this worker waits to hear of a child that joins
         self._lock = threading.Lock()  # guards the machine and the requests; never held while a message is sent
 
     @property
@@ -254,6 +255,9 @@ class MeshCall:
         begin, over = agent.caller.begin, self._calls.over(self.head)
         asked: list[tuple[PendingCall, Peer]] = []
         for subtree, held in asks:
+            if subtree[0].number not in agent.peers:
+                self._ask_when_known(subtree[0].number)
+                continue
             hop, problem = Hop(self, subtree), None
             with self._lock:
                 self._hops[hop.head] = hop
@@ -269,6 +273,18 @@ class MeshCall:
         for call, peer in asked:
             if call.session is not (now := peer.link.dialed) and not call.done() and peer.linked:
                 self.redialed(peer.number, now)  # its session broke before the call was noted
+
+    def _ask_when_known(self, head: int) -> None:
+        """Ask a child that joins the group later: the caller has heard of it, and this worker has not yet."""
+        agent = self._agent
+        now, until = agent.timers.now(), self._strangers.get(head)
+        if until is None:
+            until = self._strangers[head] = now + agent.options.reconnect_timeout
+        if now < until:
+            agent.timers.after(NEXT_REQUEST_SECONDS, self.feed, partial(self.relay.broken, head))
+            return
+        text = f"{self.head.name}() on worker number {head}"
+        self._child_failed(head, RpcError(f"{text} was not sent: worker {agent.name!r} has not heard of that worker"))
 
     def _body(self, peer: Peer, subtree: Subtree, held: int, over: int) -> Bundle:
         encode, call = self.head.encode, self._call

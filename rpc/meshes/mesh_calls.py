@@ -58,6 +58,7 @@ class MeshCalls:
         agent.control.on(Topic.MESH, self._on_message)
         agent.losses.on_lost.append(self._worker_lost)
         agent.sessions.on_dialed.append(self._redialed)
+        agent.on_close.append(self._close)
 
     # -- calls that this worker makes
 
@@ -350,6 +351,14 @@ class MeshCalls:
             call.end(tell=False)
         for call in others:
             call.worker_lost(peer.number)
+
+    def _close(self) -> None:
+        """Forget the calls of other workers. Those made here fail with their requests."""
+        with self._lock:
+            ended = [call for calls in self._served.values() for call in calls.values()]
+            self._served.clear()
+        for call in ended:
+            call.end(tell=False)
 
     def _redialed(self, peer: Peer, session: Session) -> None:
         with self._lock:

@@ -32,20 +32,17 @@ def run_part(made: MeshCall, request: ServerCall) -> None:
     call_variable.set(request)
     try:
         result, later = _run(made, request)
+        outcome = _outcome(made, request, result, later)
     except BaseException as error:
         if logger.isEnabledFor(logging.INFO):
             text = traceback_text(error).rstrip()
             logger.info("%s, called by worker %r, raised:\n%s", request.what, request.peer.info.name, text)
         made.own_failed(error)
         return
-    if isinstance(result, CoroutineType):
-        outcome = made.run_coroutine(result, copy_context())
-        request.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
-        outcome.add_done_callback(lambda future: _complete(made, future))
-    elif later:
-        check_future(result).add_done_callback(lambda future: _complete(made, future))
-    else:
+    if outcome is None:
         made.own(result)
+    else:
+        outcome.add_done_callback(lambda future: _complete(made, future))
 
 
 SERVING_CODES[run_part.__code__] = "request"
@@ -67,6 +64,15 @@ def _run(made: MeshCall, request: ServerCall) -> tuple[Any, bool]:
         return function(*args, **kwargs), is_async_execution(function)
     finally:
         role.inside = outer
+
+
+def _outcome(made: MeshCall, request: ServerCall, result: Any, later: bool) -> Future[Any] | None:
+    """Return the future of what the function has begun; ``None`` if it has returned its result."""
+    if isinstance(result, CoroutineType):
+        outcome = made.run_coroutine(result, copy_context())
+        request.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
+        return outcome
+    return check_future(result) if later else None
 
 
 def _complete(made: MeshCall, future: Future[Any]) -> None:

@@ -15,6 +15,7 @@ from telegrad import rpc
 from telegrad.core.errors import (
     ArgumentIndexError,
     ArgumentKindError,
+    ArgumentTypeError,
     ArgumentValueError,
     RpcCancelledError,
     RpcTimeoutError,
@@ -23,6 +24,7 @@ from telegrad.core.errors import (
     WorkerLostError,
 )
 from telegrad.rpc.extend import FrameKind, MeshCalls
+from telegrad.rpc.links.peers import Peers
 from telegrad.rpc.wire.bundle import Bundle
 from telegrad.testing import in_process_cluster
 
@@ -171,6 +173,39 @@ def test_coroutines_futures_and_lambdas(workers):
     assert mesh.call(from_next, (4,)).values() == ["4"] * len(NAMES)
     assert mesh.call(lambda number: number + 1, kwargs={"number": 1}).values() == [2] * len(NAMES)
     assert set(mesh.call(caller)) == {"w0"}
+
+
+@rpc.functions.async_execution
+def no_future():
+    return 5
+
+
+def test_a_function_that_should_return_a_future_and_does_not_is_told(workers):
+    """Before, the workers on which it ran never answered."""
+    with pytest.raises(ArgumentTypeError, match="must return a Future; it returned int"):
+        rpc.mesh(["w1", "w2"]).call(no_future, timeout=60).values()
+
+
+@pytest.mark.parametrize("misses", [2, 10**6])
+def test_a_worker_that_its_parent_has_not_heard_of_is_waited_for(monkeypatch, misses):
+    """Found by the simulator: of a worker that joins the caller had heard, and a worker above it raised KeyError."""
+    looks, known = [], Peers.__contains__
+
+    def not_yet(peers, number):
+        if (peers.me.name, number) != ("w6", 7):  # the caller sends to w1, w2, w4 and w6
+            return known(peers, number)
+        looks.append(number)
+        return len(looks) > misses
+
+    monkeypatch.setattr(Peers, "__contains__", not_yet)
+    with in_process_cluster(*NAMES[:8]) as agents, agents[0].use():
+        agents[6].options.reconnect_timeout = 10.0 if misses == 2 else 0.2
+        *others, last = rpc.mesh(NAMES[1:8]).call(where)
+        assert others == NAMES[1:7]
+        if misses == 2:
+            assert last == "w7"
+        else:
+            assert "number 7 was not sent: worker 'w6' has not heard of that worker" in str(last)
 
 
 def test_tensors_numbers_and_objects_arrive_whole(workers):
