@@ -100,12 +100,13 @@ def test_slow_processes_are_neither_lost_nor_cut_off(seed):
     plan = FaultPlan(pauses={"slow": 1.0}, longest=60.0)
     result = Simulation(seed, agents=6, events=2000, plan=plan).run()
     assert result.violations == result.lost == [] and result.faults["slow"] and result.work["answered"]
-    assert {kind for kind in result.work if kind.endswith("Error")} <= {"RpcTimeoutError"}
+    # An RpcError is that of a reference whose creating call ran out of time.
+    assert {kind for kind in result.work if kind.endswith("Error")} <= {"RpcTimeoutError", "RpcError"}
 
 
 @pytest.mark.slow
 def test_every_kind_of_fault_happens():
-    happened = {kind for seed in SEEDS for kind, count in run(seed, events=1500).faults.items() if count}
+    happened = {kind for seed in SEEDS for kind, count in run(seed, events=2000).faults.items() if count}
     assert happened == set(KINDS)
 
 
