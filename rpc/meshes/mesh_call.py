@@ -303,7 +303,8 @@ class MeshCall:
 
     def text(self, member: Member) -> str:
         """Return what errors say of the call on a worker."""
-        return text_of(self.head.name, self._agent.peers.name(member.number))
+        number, peers = member.number, self._agent.peers
+        return text_of(self.head.name, peers.name(number) if number in peers else f"number {number}")
 
     def answered(self, hop: Hop, bundle: Bundle | None, error: BaseException | None) -> None:
         """Take the answer to a request to a child. Any thread; runs no user code.
