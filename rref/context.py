@@ -34,6 +34,7 @@ logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
 # Number of the extra in which a message's references travel, and of the note about them at the sender.
 REFERENCE_EXTRA = 1
+HEAR_SECONDS = 0.1  # between two looks whether this worker has heard of one that joins
 PLACES_VARIABLE = "TELEGRAD_RREF_PLACES"
 
 
@@ -168,9 +169,16 @@ class RRefContext:
                 case _:
                     self._tell(instruction)
         for to, its in messages.items():
-            self.agent.control.post(self.agent.peers.at(to.number), ReferenceTopic.OWNERSHIP, p.encode_messages(its))
+            self._post(to.number, p.encode_messages(its))
         if not all(map(frees_quietly, freed)):
             self.agent.threads.run_later(partial(self._clear, freed))
+
+    def _post(self, number: int, messages: bytes) -> None:
+        """Send control messages to a worker: to one that joins, when this worker has heard of it."""
+        if self.agent.peers.heard_of(number):
+            self.agent.control.post(self.agent.peers.at(number), ReferenceTopic.OWNERSHIP, messages)
+        else:
+            self.agent.timers.after(HEAR_SECONDS, self._post, number, messages)
 
     def _tell(self, instruction: p.Confirmed | p.ForkFailed | p.NeverCreated | p.NeverMade) -> None:
         match instruction:
@@ -211,7 +219,7 @@ class RRefContext:
     def _creators_lost(self, messages: Iterable[p.Message]) -> list[p.Event]:
         """Return the losses of creators that are gone; this worker may have heard of none, as it joined later."""
         creators = {each.rref_id.created_on for each in messages if type(each) is p.Register}
-        return [p.WorkerLost(creator) for creator in creators if self.agent.peers.at(creator.number).gone]
+        return [p.WorkerLost(creator) for creator in creators if self.is_gone(creator)]
 
     def _on_lost(self, peer: Peer) -> None:
         if self.agent.state.leaving:  # it left before this worker, and did not die
@@ -279,9 +287,14 @@ class RRefContext:
             "num_pending_futures": sum(record.value is not None and not record.value.done() for record in owned),
         }
 
+    def is_gone(self, key: WorkerKey) -> bool:
+        """Return whether it is known that a worker is lost or has left."""
+        peers = self.agent.peers
+        return peers.heard_of(key.number) and bool(peers.at(key.number).gone)
+
     def worker(self, key: WorkerKey) -> str:
         """Return the name of a worker."""
-        return self.agent.peers.at(key.number).info.name
+        return name_of(self.agent, key)
 
     def _name_of(self, key: WorkerKey) -> str:
         return f"worker {self.worker(key)!r}"
@@ -294,6 +307,11 @@ def _forks_elsewhere(record: Owned, me: WorkerKey) -> int:
 def places_wanted(option: bool | None) -> bool:
     """Return whether places are to be recorded: as the option says, or if it is None, the environment."""
     return os.environ.get(PLACES_VARIABLE) == "1" if option is None else option
+
+
+def name_of(agent: Agent, key: WorkerKey) -> str:
+    """Return the name of a worker; its number if it joins, and this one has not heard of it."""
+    return agent.peers.at(key.number).info.name if agent.peers.heard_of(key.number) else f"number {key.number}"
 
 
 def key_of(peer: Peer) -> WorkerKey:

@@ -67,8 +67,7 @@ class ReferenceInterceptor(Interceptor):
 
     def _owners_lost(self, transfer: ReferenceTransfer) -> list[p.Event]:
         """Return the losses of owners that are gone; this worker may have heard of none, as it joined later."""
-        peers = self.context.agent.peers
-        return [p.WorkerLost(each.owner) for each in transfer.entries if peers.at(each.owner.number).gone]
+        return [p.WorkerLost(each.owner) for each in transfer.entries if self.context.is_gone(each.owner)]
 
     def arrived(self, message: Incoming) -> bool:
         """Adopt the references; return False for a message that its sender has cancelled."""

@@ -10,7 +10,7 @@ from ..core.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, event_name, label_parts, request_body, resolve_timeout
-from .context import REFERENCE_EXTRA, RRefContext, key_of
+from .context import REFERENCE_EXTRA, RRefContext, key_of, name_of
 from .forks import Fork
 from .numbers import ReferenceMethod
 from .transfers import ReferenceTransfer
@@ -147,7 +147,7 @@ class Fetching:
 def text_of(fork: Fork, agent: Agent) -> str:
     """Return the text that names a reference in messages and in ``repr``."""
     kind = "OwnerRRef" if fork.owner.number == agent.number else "UserRRef"
-    return f"{kind}({fork.rref_id} on {agent.peers.at(fork.owner.number).info.name!r})"
+    return f"{kind}({fork.rref_id} on {name_of(agent, fork.owner)!r})"
 
 
 def _pass_on_error(fork: Fork, target: Future[Any]) -> None:

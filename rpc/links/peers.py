@@ -78,7 +78,7 @@ class Peers:
         Raises:
             KeyError: there was none of this number.
         """
-        if not (self._later and 0 <= number < self.me.number):
+        if not self.heard_of(number):
             raise KeyError(number)
         peer = self._peer(WorkerRecord(number=number, name=f"number {number}"))
         peer.mark_gone(GONE_BEFORE)
@@ -94,6 +94,10 @@ class Peers:
 
     def __contains__(self, number: object) -> bool:
         return number in self.by_number or (isinstance(number, int) and 0 <= number < len(self._records))
+
+    def heard_of(self, number: int) -> bool:
+        """Return whether ``at`` finds a worker. It does not find one that joins, of which others have heard earlier."""
+        return number in self or (bool(self._later) and 0 <= number < self.me.number)
 
     def __len__(self) -> int:
         return len(self._records) + len(self._later)

@@ -189,6 +189,20 @@ def test_a_fork_whose_creator_was_lost_before_this_worker_joined_is_rejected(age
     assert not left(agents[1])
 
 
+def test_a_reference_of_a_worker_that_joins_is_registered_when_that_is_heard_of(monkeypatch):
+    """Found by the simulator: the frame with the reference could not be read, and its connection was closed."""
+    looks = []
+    with in_process_cluster("a", "b", "c") as agents, agents[0].use():
+        heard_of = agents[1].peers.heard_of
+        monkeypatch.setattr(
+            agents[1].peers,
+            "heard_of",
+            lambda number: (number != 2 or len(looks) > 3 or looks.append(2)) and heard_of(2),
+        )
+        with rpc.remote("c", list) as reference:
+            assert rpc.rpc_sync("b", tg.RRef.owner_name, (reference,)) == "c" and len(looks) == 4
+
+
 GO = threading.Event()
 
 
