@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .functions.mapping import map as map  # noqa: A004  # not in __all__: a star import must not hide Python's
     from .functions.streaming import Stream, stream
     from .meshes.mesh import Mesh, mesh
+    from .meshes.mesh_stream import MeshStream
     from .meshes.reference_mesh import ReferenceMesh
     from .meshes.scattering import scattered, sharded
     from .meshes.value_mesh import ValueMesh
@@ -53,6 +54,7 @@ else:
         "Buffer": ".buffers.buffer",
         "CallJournal": ".exactly_once.call_journal",
         "Mesh": ".meshes.mesh",
+        "MeshStream": ".meshes.mesh_stream",
         "ReferenceMesh": ".meshes.reference_mesh",
         "RetryPolicy": ".retries.policy",
         "Stream": ".functions.streaming",
@@ -81,6 +83,7 @@ __all__ = [
     "CurrentCall",
     "GrpcRpcBackendOptions",
     "Mesh",
+    "MeshStream",
     "RRef",
     "ReferenceMesh",
     "RetryPolicy",

@@ -137,17 +137,29 @@ class Stream(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        more = None
-        try:
-            more, value = self._pulls.first().wait()
-        finally:
-            if more is None:
-                self._pulls.close()
-        self._pulls.took(more)
+        more, value = self._taken(self._pulls.first().wait)
         if not more:
             raise StopIteration(value)
         item: T = value
         return item
+
+    def next_answer(self) -> Future[Any]:
+        """Return a future that completes when ``take`` need not wait; the time-out begins now."""
+        return self._pulls.first()
+
+    def take(self) -> tuple[bool, Any]:
+        """Return whether there was another item, and the item or what the generator returned; when ``next_answer`` is done."""
+        return self._taken(self._pulls.first().value)
+
+    def _taken(self, answer: Callable[[], Any]) -> tuple[bool, Any]:
+        more = None
+        try:
+            more, value = answer()
+        finally:
+            if more is None:
+                self._pulls.close()
+        self._pulls.took(more)
+        return more, value
 
     def __aiter__(self) -> Stream[T]:
         return self
@@ -228,19 +240,20 @@ def stream(
 
 
 def open_stream(
-    agent: Agent, to: Any, function: Any, args: Any, kwargs: Any, timeout: float, ahead: int
+    agent: Agent, to: Any, function: Any, args: Any, kwargs: Any, timeout: float, ahead: int, name: str = ""
 ) -> Stream[Any]:
     """Run ``stream`` through an agent.
 
     Args:
         agent: the agent that calls.
         to, function, args, kwargs, timeout, ahead: see ``stream``.
+        name: of the function, for people; by default its own.
     """
     if not isinstance(ahead, int) or ahead < 0:
         raise ValueError(f"ahead must be a whole number, 0 or more; you gave {ahead!r}")
     peer = agent.peers.find(to)
-    body, name = request_body(peer, function, args, kwargs)
-    what = f"the stream of {name} on worker {peer.info.name!r}"
+    body, own = request_body(peer, function, args, kwargs)
+    what = f"the stream of {name or own} on worker {peer.info.name!r}"
     event = event_name("rpc_stream", function, agent, peer)
     pulls = Pulls(agent, peer, body, ahead, resolve_timeout(agent, timeout), what, event)
     return Stream(pulls, agent.timers.soon)

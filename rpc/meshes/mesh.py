@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import ArgumentKindError, ArgumentValueError
 from ..current import current_agent
-from ..functions.calling import label_parts, request_body, resolve_timeout
+from ..functions.calling import label_parts, name_of, request_body, resolve_timeout
 from ..links.worker_info import WorkerInfo
-from ..options import UNSET_RPC_TIMEOUT
+from ..options import STREAM_AHEAD, UNSET_RPC_TIMEOUT
 from ..wire.promises import Promise
 from .mesh_calls import MeshCalls
+from .mesh_stream import MeshStream, open_generator
 from .reduced_value import ReducedValue
 from .reducing import check_reduction
 from .reference_mesh import ReferenceMesh, make_object
@@ -228,12 +229,58 @@ class Mesh:
         Raises:
             Exception: the first error in the order of the mesh; then no object is kept.
         """
-        if not callable(func):
-            raise ArgumentKindError(f"func must be something to call; you gave {func!r}")
-        reference_type = self._agent.codec.reference_types[0]
-        references = self.call(make_object, (reference_type, func, *args), kwargs, timeout)
+        references = self._objects((), func, args, kwargs, timeout).wait()
         references.values()  # raises
         return ReferenceMesh(self, references)
+
+    def stream(
+        self,
+        func: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        timeout: float = UNSET_RPC_TIMEOUT,
+        *,
+        ahead: int = STREAM_AHEAD,
+    ) -> MeshStream[Any]:
+        """Run the generator ``func(*args, **kwargs)`` on every worker, and return an iterator of the items, as they come.
+
+        Each item is a pair ``(worker, item)``. Arguments travel as with ``call``. Generators begin when all workers have them,
+        and each is at most ``ahead`` items ahead of the consumer. A worker that fails or is lost has its error in the
+        ``errors`` of the iterator, by its name; the others go on, and the first error is raised after their last items.
+
+        Args:
+            func: as for ``rpc.stream``.
+            args, kwargs: as for ``call``.
+            timeout: seconds until all workers have the arguments, and for the next item of each worker; the default is the
+                agent's ``rpc_timeout``, 0 is for ever.
+            ahead: how many items of each worker may be made before they are taken.
+
+        Raises:
+            SerializationError: an argument cannot be sent; the message names it.
+            ArgumentValueError: ``ahead`` is negative, or no whole number.
+
+        Example:
+            >>> from telegrad import rpc
+            >>> from telegrad.testing import cluster
+            >>> with cluster(3):
+            ...     items = rpc.mesh().stream(range, (rpc.scattered([1, 2, 0]),))
+            ...     print(sorted((worker.name, item) for worker, item in items))
+            [('worker0', 0), ('worker1', 0), ('worker1', 1)]
+        """
+        if not isinstance(ahead, int) or ahead < 0:
+            raise ArgumentValueError(f"ahead must be a whole number, 0 or more; you gave {ahead!r}")
+        functions = self._objects((partial,), func, args, kwargs, timeout)
+        return MeshStream(self.workers, functions, partial(open_generator, self._agent, name_of(func), timeout, ahead))
+
+    def _objects(self, makes: tuple[Any, ...], func: Any, args: Any, kwargs: Any, timeout: float) -> ValueMesh[Any]:
+        """Return references to what ``func`` makes on each worker, or a function in ``makes`` of it and them."""
+        if not callable(func):
+            raise ArgumentKindError(f"func must be something to call; you gave {func!r}")
+        if not isinstance(args, (tuple, list)):
+            raise ArgumentKindError(f"args must be a tuple; you gave {args!r}. For one argument write args=(x,)")
+        reference_type = self._agent.codec.reference_types[0]
+        made: ValueMesh[Any] = self.call_async(make_object, (reference_type, *makes, func, *args), kwargs, timeout)
+        return made
 
 
 def _label_part(row: Sequence[Any]) -> list[tuple[str, Any]]:

@@ -110,7 +110,7 @@ class Hop(Future[Any]):
 
     Attributes:
         head: number of the child.
-        request: the request; ``None`` until it is sent.
+        request: the request; ``None`` until it is made, and again when it is answered: it has this future.
     """
 
     __slots__ = ("_call", "head", "request", "subtree")
@@ -132,6 +132,7 @@ class Hop(Future[Any]):
         callbacks = super().try_finish(value, error)
         if callbacks is not None:
             self._call.answered(self, value, error)
+            self.request = None
         return callbacks
 
     def leads_to(self) -> Sequence[object]:
@@ -264,7 +265,8 @@ class MeshCall:
             peer = agent.peers.by_number[hop.head]
             try:
                 body = self._body(peer, subtree, held, over)
-                hop.request = begin(peer, Method.MESH, body, left, hop, future=hop, later=asked)
+                request = begin(peer, Method.MESH, body, left, hop, future=hop, later=asked)
+                hop.request = None if hop.done() else request
             except Exception as error:
                 problem = error
             if problem is not None:
@@ -354,10 +356,11 @@ class MeshCall:
         """Ask a child again whose request went by a former session."""
         with self._lock:
             hop = self._hops.get(number)
-            if hop is None or hop.request is None or hop.request.session in (None, session):
+            request = None if hop is None else hop.request
+            if hop is None or request is None or request.session in (None, session):
                 return
             del self._hops[number]
-        self._give_up(hop, f"the connection broke during {hop.request.what}")
+        self._give_up(hop, f"the connection broke during {request.what}")
         self.feed(self.relay.broken, number)
 
     def _forget(self, heads: Sequence[int], tell: bool) -> None:
@@ -370,8 +373,8 @@ class MeshCall:
             self._calls.tell_end(head, self.key)
 
     def _give_up(self, hop: Hop, reason: str) -> None:
-        if hop.request is not None:
-            self._agent.caller.give_up(hop.request, RpcCancelledError(reason))
+        if (request := hop.request) is not None:
+            self._agent.caller.give_up(request, RpcCancelledError(reason))
 
     # -- this worker's part
 

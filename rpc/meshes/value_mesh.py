@@ -37,7 +37,7 @@ class ValueMesh(Generic[T]):
         call_back: runs callbacks of futures, in a thread for them.
 
     Attributes:
-        future: completes with this object when every result is there; cancel it to give the call up.
+        future: completes when every result is there; cancel it to give the call up.
 
     Example:
         >>> from telegrad import rpc
@@ -51,7 +51,7 @@ class ValueMesh(Generic[T]):
     def __init__(self, workers: Sequence[WorkerInfo], shape: dict[str, int], codec: Codec, call_back: CallBack) -> None:
         self.workers = tuple(workers)
         self.shape = shape
-        self.future: Future[ValueMesh[T]] = Future()
+        self.future: Future[None] = Future()  # not with this object, which has the future: no collection would be due
         self._codec = codec
         self._call_back = call_back
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class ValueMesh(Generic[T]):
             complete = self._count == len(self.workers)
         for _, _, future in ready:
             complete_once(future)
-        if complete and (callbacks := self.future.try_finish(self)):
+        if complete and (callbacks := self.future.try_finish()):
             self._call_back(callbacks)
 
     def futures(self) -> Sequence[Future[Any]]:
@@ -126,7 +126,8 @@ class ValueMesh(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, ValueMesh[T]]:
         """Wait, in asyncio, until all results are there."""
-        return self.future.__await__()
+        yield from self.future.__await__()
+        return self
 
     def done(self) -> bool:
         """Return whether all results are there."""
