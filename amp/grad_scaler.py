@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import no_grad
+from ..core import float32, full, no_grad
 from ..core.extend import Tensor
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
@@ -64,7 +64,7 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * Tensor(np.asarray(self._scale, np.float32))
+            return outputs * full((), self._scale, dtype=float32)
         if isinstance(outputs, (tuple, list)):
             return type(outputs)([self.scale(each) for each in outputs])
         if hasattr(outputs, "__iter__") and not isinstance(outputs, str):

@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from .. import nn, optim
+from ..amp import GradScaler
 from ..core import autograd
 from ..core.extend import Generator, Tensor, memory_address
 from ..nn.extend import clip_norm, clip_values
@@ -22,6 +23,7 @@ from .errors import Unrecordable
 from .leaving import only_leaves
 from .looks import READERS
 from .recorder import Recorder
+from .state import State
 from .trees import tensors_of
 
 PACKAGE = __name__.rpartition(".capture")[0]
@@ -74,7 +76,13 @@ _REASONS = {
     Tensor.data.fset.__code__: "an assignment to data replaces a tensor's memory",  # type: ignore[attr-defined]
     autograd.grad.__code__: "autograd.grad() is not recorded; call backward()",
     memory_address.__code__: "an address is read",
+    **{
+        function.__code__: f"{name}() of a GradScaler looks at gradients, or at what changes from step to step"
+        for name, function in vars(GradScaler).items()
+        if isinstance(function, types.FunctionType) and name not in ("__init__", "scale", "get_scale", "is_enabled")
+    },
 }
+_GRAPHS = {*_codes(_CHANGES, ""), autograd.grad.__code__}
 _ITEM = Tensor.item.__code__
 _READ = Tensor.grad.fget.__code__  # type: ignore[attr-defined]
 _ASSIGN = Tensor.grad.fset.__code__  # type: ignore[attr-defined]
@@ -94,10 +102,23 @@ class Calls:
     Args:
         recorder: gets them.
         code: of the recorded function, if it is one of Python.
+        state: what the function reads.
+        whole: the code of a function that it is a segment of, and does not call.
+
+    Attributes:
+        change: the line of the function that has called what changed this; 0 if it was the function itself; or ``None``.
     """
 
-    def __init__(self, recorder: Recorder, code: CodeType | None) -> None:
-        self._recorder, self._code = recorder, code
+    def __init__(
+        self,
+        recorder: Recorder,
+        code: CodeType | None,
+        state: State | None = None,
+        whole: CodeType | None = None,
+    ) -> None:
+        self._recorder, self._code, self._state = recorder, code, state
+        self.change: int | None = None
+        self._whole = whole
         self._inside: list[FrameType] = []  # recorded calls that run
         self._known: dict[CodeType, str | None] = {}
         self._former: Any = None
@@ -116,8 +137,13 @@ class Calls:
 
     def _hear(self, frame: FrameType, event: str, arg: Any) -> None:
         recorder = self._recorder
+        caller = frame if event[0] == "c" and event != "call" else frame.f_back
+        if caller is not None and caller.f_code is self._code and self._state is not None and self.change is None:
+            self._check(caller.f_lineno if event.endswith("return") else 0)
         if event == "call":
             code = frame.f_code
+            if code in _GRAPHS or (code is _BACKWARD and _unusual(frame.f_locals)):
+                recorder.inspected = True
             if code is _DRAW:
                 recorder.draws(frame.f_locals["self"])
             elif not recorder.depth and recorder.reason is None:
@@ -138,10 +164,17 @@ class Calls:
         elif event == "c_call" and not recorder.depth and recorder.reason is None:
             self._hear_builtin(arg)
 
+    def _check(self, line: int) -> None:
+        assert self._state is not None
+        if not self._state.same():
+            self.change = line
+
     def _hear_call(self, frame: FrameType, code: CodeType) -> None:
         recorder = self._recorder
         recorder.depth += 1  # what runs here is not the program
         try:
+            if code is self._whole:
+                raise Unrecordable("it calls itself")
             if code is _BACKWARD:
                 self._backward(frame.f_locals)
             elif code in READERS:
@@ -180,7 +213,7 @@ class Calls:
         return caller is not None and caller.f_code is self._code and only_leaves(caller)
 
     def _backward(self, given: dict[str, Any]) -> None:
-        if given["create_graph"] or given["inputs"] is not None:
+        if _unusual(given):
             raise Unrecordable("backward() with create_graph or inputs is not recorded")
         outputs, gradients = tensors_of(given["tensors"]), given["grad_tensors"]
         if gradients is None:
@@ -215,6 +248,10 @@ class Calls:
             recorder.stop(f"{function.__name__}() reads the clock")
         elif isinstance(function, types.BuiltinFunctionType) and function in _SILENT:
             recorder.stop(f"{_SILENT[function]} would happen in no replay")
+
+
+def _unusual(given: dict[str, Any]) -> bool:
+    return given["create_graph"] or given["inputs"] is not None
 
 
 def _parameters(owner: Any) -> Iterable[Tensor]:

@@ -7,11 +7,12 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.extend import interceptors_entered
 from .branches import MISSED, Tree, each_of, joined
+from .division import Segment
 from .errors import Unrecordable
 from .keys import key_of
 from .looks import is_rounded, varies
@@ -20,11 +21,14 @@ from .picture import picture
 from .plan import Plan
 from .recording import Recording, record
 from .report import report
+from .segments import Segments, worth
+from .variations import plain_arguments, varying
 
 _TRIES = 4  # recordings that found the same objects; if no two of them are the same, it is left at eager calls
 _RECORDINGS = 16  # recordings without a plan
 _PLANS = 8  # plans of one key, which differ in what the function reads
 _DROPPED = 64  # plans of one tree; as many that were dropped show that a tree does not help
+_ALIKE = 8  # keys without a plan: what differs between them is an argument that is another one in each call
 _KEYS = 64  # keys of one function, the least recently used are dropped
 
 
@@ -37,6 +41,7 @@ class Entry:
         tries: recordings since the last program.
         called: whether there was a call; the first may make what later ones find, as modules with lazy parameters do.
         reason: why calls with this key run eagerly; ``None`` if they do not.
+        given: the arguments that are no tensors, by the names of parameters.
     """
 
     def __init__(self) -> None:
@@ -45,6 +50,7 @@ class Entry:
         self.tries = 0
         self.called = False
         self.reason: str | None = None
+        self.given: Any = None
 
 
 class Compiled:
@@ -54,9 +60,18 @@ class Compiled:
         function: the function.
         explain: whether to print what is recorded, and what is not.
         fast: whether chains of arithmetic become compiled loops.
+        segment: what it is of a larger function, if it is a segment of one.
+        whole: that function.
     """
 
-    def __init__(self, function: Callable[..., Any], explain: bool, fast: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        explain: bool,
+        fast: bool = False,
+        segment: Segment | None = None,
+        whole: Segments | None = None,
+    ) -> None:
         self.__wrapped__ = function
         self.__doc__ = function.__doc__
         self._function, self._explain, self._fast = function, explain, fast
@@ -64,16 +79,26 @@ class Compiled:
         self._lock = threading.Lock()  # held while the table is read or changed, never while a function runs
         self._recording = threading.local()
         self._said: set[str] = set()
+        self._segment = segment
+        self._segments = whole or Segments(function, self)
+        self._divided = False  # whether all calls run in segments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if interceptors_entered:  # a profiler, a recording around this call, autocast, anomaly mode
             return self._function(*args, **kwargs)
+        if self._divided:
+            return self._segments.function(*args, **kwargs)
         try:
             key, tensors = key_of(args, kwargs)
         except Unrecordable as error:
-            self._say(f"{self._name}() runs eagerly: {error}")
+            if self._segment is None:
+                self._say(f"{self._name}() runs eagerly: {error}")
+            else:
+                self._segments.leave_out(self._segment.lines)
             return self._function(*args, **kwargs)
         entry = self._entry(key)
+        if entry.given is None and self._varies(entry, args, kwargs):
+            return self._eager(*args, **kwargs)
         for plan in entry.plans:
             if plan.fits(tensors):
                 try:
@@ -85,8 +110,12 @@ class Compiled:
                 if result is not MISSED:
                     return result
         if entry.reason is not None:
-            return self._function(*args, **kwargs)
+            return self._eager(*args, **kwargs)
         return self._record(entry, tensors, args, kwargs)
+
+    @property
+    def _eager(self) -> Callable[..., Any]:
+        return self._function if self._segment is not None else self._segments.function
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -105,20 +134,24 @@ class Compiled:
         Raises:
             ValueError: there is no plan to draw.
         """
-        with self._lock:
-            entries = list(self._entries.values())
+        entries = self._known()
         if path is not None:
             plans = self.plans()
             if not plans:
                 raise ValueError(f"{self._name}() has no plan to draw; call it three times first")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(picture(plans[-1].source))
-        return report(self._name, entries)
+        parts = [each.explain() for each in self._segments.used] if self._segment is None else []
+        return "\n".join([report(self._name, entries, bool(parts)), *parts])
 
     def plans(self) -> list[Plan]:
         """Return the plans, for ``Plan.save``: those of each kind of arguments, the kind that was used last at the end."""
+        parts = [plan for each in self._segments.used for plan in each.plans()] if self._segment is None else []
+        return [plan for entry in self._known() for plan in reversed(each_of(entry.plans))] + parts
+
+    def _known(self) -> list[Entry]:
         with self._lock:
-            return [plan for entry in self._entries.values() for plan in reversed(each_of(entry.plans))]
+            return list(self._entries.values())
 
     @property
     def _name(self) -> str:
@@ -142,14 +175,48 @@ class Compiled:
     def _record(self, entry: Entry, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         with self._lock:
             others = list(entry.recordings)
-        recording, result = record(self._function, self._name, tensors, args, kwargs, bool(others), self._fast)
+        whole = None if self._segment is None else self._segments.code
+        recording, result = record(
+            self._function, self._name, tensors, args, kwargs, bool(others), self._fast, entry.called, whole
+        )
         with self._lock:
             self._learn(entry, recording, tensors)
         if entry.reason is not None:
-            self._say(f"{self._name}() runs eagerly: {entry.reason}")
+            in_part = self._leave_out(recording)
+            if entry.reason:
+                self._tell(f"runs eagerly{' in part' * in_part}: {entry.reason}")
         elif self._explain and recording.plan in each_of(entry.plans):
             print(report(self._name, [entry]))
         return result
+
+    def _leave_out(self, recording: Recording) -> bool:
+        """Let the lines that cannot be recorded run eagerly; return whether the others are compiled."""
+        segments = self._segments
+        if not recording.divisible:
+            return segments.leave_out(None)
+        lines = [*recording.lines, *segments.lines_with(recording.names)]
+        if recording.stores:
+            lines += segments.lines_that_store()
+        return self._without(lines)
+
+    def _without(self, lines: Sequence[int]) -> bool:
+        if self._segment is not None:
+            lines = [each for each in lines if each in self._segment.lines] or self._segment.lines
+        return bool(lines) and self._segments.leave_out(lines)
+
+    def _varies(self, entry: Entry, args: Any, kwargs: Any) -> bool:
+        """Return whether no call is like another one, as arguments are others in each; then it is divided."""
+        entry.given = plain_arguments(self._function, args, kwargs)
+        entries = self._known()
+        replays = sum(plan.replays for each in entries for plan in each.plans)
+        if len(entries) < _ALIKE or replays > (0 if self._segment is None else len(entries)):
+            return False
+        names = varying(entry.given, entries[-2].given or {})
+        if not names or not (self._without(self._segments.lines_with(names)) or self._segment is not None):
+            return False
+        self._divided = self._segment is None
+        self._tell(f"runs eagerly in part: the arguments {', '.join(names)} are others from call to call")
+        return True
 
     def _learn(self, entry: Entry, recording: Recording, tensors: list[Any]) -> None:
         # lock held
@@ -157,8 +224,12 @@ class Compiled:
         same = [other for other in entry.recordings if recording.same(other)] if recording.reason is None else []
         if recording.reason is not None:
             entry.reason = recording.reason if entry.called else None
+        elif same and recording.plan is not None and self._segment is not None and not worth(self._segment, recording):
+            entry.reason = ""
         elif same and recording.plan is not None:
             self._add(entry, recording.plan, tensors)
+            if entry.reason is not None:
+                recording.lines = [each.at for each in recording.plan.looks[-1:] if each.at is not None]
             entry.recordings = [other for other in entry.recordings if other not in same]
             entry.tries = 0
         elif same:  # recorded at the same time in several threads
@@ -166,13 +237,18 @@ class Compiled:
         else:
             # Others that found the same objects should have done the same.
             alike = [other for other in entry.recordings if other.state is not None and other.state.same()]
-            looks = [recording.parting(other) for other in alike]
+            places = [recording.parting(other) for other in alike]
+            looks = [None if place is None else recording.look(place, other) for place, other in zip(places, alike)]
             branches = [each for each in looks if each is not None and not is_rounded(each[-1])]
             if len(alike) - len(branches) + 1 >= _TRIES or (branches and entry.tries >= _RECORDINGS):
-                look, different = looks[-1], f"each call did something else: {recording.difference(alike[-1])}"
+                look, different = looks[-1], f"each call did something else: {recording.difference(places[-1])}"
                 entry.reason = different if look is None else varies(*look[1:3])
-            elif entry.tries >= _RECORDINGS:
+                recording.lines = recording.at(places[-1])
+            elif entry.tries >= (_RECORDINGS if self._segment is None else _TRIES):
                 entry.reason = "what it reads beside its arguments changes from call to call"
+                recording.names = [
+                    name for each in entry.recordings[-1:] if each.state for name in each.state.changed()
+                ]
             else:
                 entry.recordings.append(recording)
         entry.called = True
@@ -192,6 +268,13 @@ class Compiled:
                 entry.reason = varies(plan.looks[-1].name, plan.looks[-1].line)
         elif not any(isinstance(each, Plan) for each in fitting):  # another thread may have been faster
             entry.plans = [plan, *entry.plans][:_PLANS]
+
+    def _compiled(self, function: Callable[..., Any], segment: Segment) -> Compiled:
+        return Compiled(function, self._explain, self._fast, segment, self._segments)
+
+    def _tell(self, text: str) -> None:
+        """Warn that calls run eagerly, or a part of them."""
+        self._segments.owner._say(f"{self._segments.owner._name}() {text}")
 
     def _say(self, text: str) -> None:
         if text not in self._said:

@@ -4,4 +4,17 @@ from __future__ import annotations
 
 
 class Unrecordable(Exception):
-    """Raised where a recording must end; its text is the reason that users read."""
+    """Raised where a recording must end; its text is the reason that users read.
+
+    Args:
+        reason: the text.
+        names: of variables and attributes whose use is the reason.
+
+    Attributes:
+        look: the number of the look that is the reason, if it is one.
+    """
+
+    def __init__(self, reason: str, names: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.names = names
+        self.look: int | None = None

@@ -1,9 +1,10 @@
-"""``user_line``: the line of the user's program that a call came from."""
+"""``user_line`` and ``line_in``: the line of the user's program that a call came from."""
 
 from __future__ import annotations
 
 import os
 import sys
+from types import CodeType
 
 PACKAGE = __name__.rpartition(".capture")[0]
 
@@ -17,3 +18,13 @@ def user_line() -> str:
             break
         frame = frame.f_back
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def line_in(code: CodeType | None) -> int | None:
+    """Return the line at which the innermost call of a function is; ``None`` if it does not run."""
+    frame = None if code is None else sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is code:
+            return frame.f_lineno
+        frame = frame.f_back
+    return None

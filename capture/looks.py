@@ -32,12 +32,14 @@ class Look(NamedTuple):
         line: of the program.
         value: what it returned.
         seen: the same in a form to compare.
+        at: the line of the compiled function.
     """
 
     name: str
     line: str
     value: Any
     seen: Any
+    at: int | None = None
 
     def __str__(self) -> str:
         return f"{self.name}() of {self.line} is {self.value}"

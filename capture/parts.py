@@ -215,7 +215,11 @@ def parts_of(statements: Sequence[Statement], half: int, outside: Outside) -> li
     for statement in statements[:half]:
         part.append(statement)
         if statement.function is look_at:
-            first, part = _separated(part, outside)
+            try:
+                first, part = _separated(part, outside)
+            except Unrecordable as error:
+                error.look = len(parts)
+                raise
             parts.append(first)
     return [*parts, [*part, *statements[half:]]]
 

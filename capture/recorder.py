@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any
 
 from ..core.extend import Generator, Tensor, Watcher, is_grad_enabled
 from .errors import Unrecordable
 from .gradients import Gradients, assign_gradient, clear_gradient
-from .lines import user_line
+from .lines import line_in, user_line
 from .looks import LOOK, Look, Reader, look
 from .names import Names
 from .program import Operation, Program
@@ -28,13 +29,17 @@ class Recorder(Watcher):
     Args:
         given: tensors among the arguments of the call.
         program: whether to write a program, too.
+        code: of the function, if it is one of Python.
 
     Attributes:
         names: the tensors of the call.
         gradients: the gradients that it reads.
         program: the program, or ``None``.
         events: operations and other calls in order, in a form that can be compared.
+        lines: of the function, for each event; ``None`` where it is not known.
         reason: why the recording ended; ``None`` while it goes on.
+        line: of the function, where it ended.
+        inspected: whether the call looked at a graph: with hooks, or by ``autograd.grad``.
         numbers: those that it has read, and can only return.
         looks: at elements that it may use in another way.
         generators: those that random numbers were drawn from.
@@ -42,12 +47,16 @@ class Recorder(Watcher):
         drew: whether random numbers were drawn since it was last set.
     """
 
-    def __init__(self, given: list[Tensor], program: bool) -> None:
+    def __init__(self, given: list[Tensor], program: bool, code: CodeType | None = None) -> None:
         self.names = Names(given)
         self.gradients = Gradients()
         self.program = Program(self.names, self.gradients) if program else None
         self.events: list[Any] = []
+        self.lines: list[int | None] = []
         self.reason: str | None = None
+        self.line: int | None = None
+        self.inspected = False
+        self._code = code
         self.numbers: list[float] = []
         self.looks: list[Look] = []
         self.generators: list[Generator] = []
@@ -87,9 +96,13 @@ class Recorder(Watcher):
     def stop(self, reason: str) -> None:
         """End the recording; the call goes on."""
         if self.reason is None:
-            self.reason = f"{reason} ({user_line()})"
+            self.reason, self.line = f"{reason} ({user_line()})", line_in(self._code)
             self.program = None
             self._alive.clear()
+
+    def _note(self, event: Any) -> None:
+        self.events.append(event)
+        self.lines.append(line_in(self._code))
 
     def _before(self, operation: Operation) -> None:
         try:
@@ -103,7 +116,7 @@ class Recorder(Watcher):
             if isinstance(owner := getattr(operation.function, "__self__", None), type):
                 raise Unrecordable(f"{owner.__name__} is a custom function, whose code may do anything")
             arguments = form((operation.args, operation.kwargs), self.names.name)
-            self.events.append((operation.function, arguments, is_grad_enabled()))
+            self._note((operation.function, arguments, is_grad_enabled()))
             self._alive.append(operation)
             operation.drew = self.drew
             operation.written = self.names.changed(operation.tensors)  # as batch_norm writes to its running statistics
@@ -120,8 +133,8 @@ class Recorder(Watcher):
     def _returned_number(self, operation: Operation) -> None:
         """Record that an operation has looked at elements: ``equal``, say."""
         seen = form(operation.result, self.names.name)
-        self.looks.append(Look(operation.name, user_line(), operation.result, seen))
-        self.events.append((LOOK, operation.name, self.looks[-1].line, seen))
+        self.looks.append(Look(operation.name, user_line(), operation.result, seen, line_in(self._code)))
+        self._note((LOOK, operation.name, self.looks[-1].line, seen))
         if operation.drew or operation.written:
             raise Unrecordable(f"{operation.name}() returns a number and changes something")
         if self.program is not None:
@@ -137,7 +150,7 @@ class Recorder(Watcher):
             gradients: their gradients.
             keep: whether the graph can be used again.
         """
-        self.events.append(("backward", form((outputs, gradients, keep), self.names.name)))
+        self._note(("backward", form((outputs, gradients, keep), self.names.name)))
         if self.program is not None:
             self.program.backward(outputs, gradients, keep)
 
@@ -158,7 +171,7 @@ class Recorder(Watcher):
             owner: its first argument.
             *args: its others: numbers.
         """
-        self.events.append((function, form((owner, *args), self.names.name)))
+        self._note((function, form((owner, *args), self.names.name)))
         if self.program is not None:
             self.program.tracer.effect(function, (owner, *args), changes=True)
 
@@ -172,7 +185,7 @@ class Recorder(Watcher):
         Raises:
             Unrecordable: one of the tensors is a result.
         """
-        self.events.append((function, form(args, self.names.name)))
+        self._note((function, form(args, self.names.name)))
         if any(id(each) not in self.names.outside for each in tensors_of(args)):
             raise Unrecordable(f"{function.__name__}() gets a result of an operation")
         self.gradients.touch(*tensors_of(args))
@@ -194,7 +207,7 @@ class Recorder(Watcher):
         Raises:
             Unrecordable: it is not a tensor from outside.
         """
-        self.events.append(("clear", self._leaf(leaf, "assigned")))
+        self._note(("clear", self._leaf(leaf, "assigned")))
         self.gradients.clear(leaf)
         if self.program is not None:
             self.program.tracer.effect(clear_gradient, (self.program.argument(leaf),), changes=True)
@@ -214,7 +227,7 @@ class Recorder(Watcher):
             raise Unrecordable(
                 ".grad is assigned a tensor that requires grad, or that is neither an argument nor a result"
             )
-        self.events.append(("assign", name, self.names.name(gradient)))
+        self._note(("assign", name, self.names.name(gradient)))
         self.gradients.assign(leaf)
         if self.program is not None:
             given = self.program.argument(leaf), self.program.argument(gradient)
@@ -234,7 +247,7 @@ class Recorder(Watcher):
         """Record that a gradient was read."""
         if self.reason is not None:
             return
-        self.events.append(("gradient", self.names.name(leaf), gradient is None))
+        self._note(("gradient", self.names.name(leaf), gradient is None))
         if gradient is None:
             return
         if gradient._requires_grad or gradient.is_sparse:
@@ -269,7 +282,7 @@ class Recorder(Watcher):
         """Record that a number was read of a tensor, which the call can only return."""
         if self.reason is not None:
             return
-        self.events.append(("item", self.names.name(tensor)))
+        self._note(("item", self.names.name(tensor)))
         self.numbers.append(number)
         if self.program is not None:
             self.program.number(tensor)
@@ -280,8 +293,8 @@ class Recorder(Watcher):
             return
         try:
             found = look(reader, name.strip("_"), user_line(), tensor._array, value)
-            self.looks.append(found)
-            self.events.append((LOOK, found.name, found.line, self.names.name(tensor), found.seen))
+            self.looks.append(found._replace(at=line_in(self._code)))
+            self._note((LOOK, found.name, found.line, self.names.name(tensor), found.seen))
             if self.program is not None:
                 self.program.look(tensor, reader)
         except Exception as error:

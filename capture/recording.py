@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .plan import Plan
 from .program import Program
 from .recorded import Input
 from .recorder import Recorder
+from .segments import GRAPHS
 from .source import Source
 from .state import State
 from .trees import Number, numbered, tensors_of
@@ -36,6 +38,11 @@ class Recording:
         reason: why it cannot be replayed, or ``None``.
         plan: its program, if that was wanted.
         state: the objects that the function read.
+        lines: of the function: those that are the reason; empty if that is not known.
+        names: of variables and attributes that are the reason.
+        stores: whether the reason is an object that the function itself has changed.
+        divisible: whether the function can be divided into segments.
+        graphs: places of tensors that require grad in its result, if that is a tuple.
     """
 
     def __init__(
@@ -47,27 +54,45 @@ class Recording:
         state: State | None = None,
     ) -> None:
         self.recorder, self.result, self.reason, self.plan, self.state = recorder, result, reason, plan, state
+        self.lines: Sequence[int] = ()
+        self.names: Sequence[str] = ()
+        self.stores = False
+        self.graphs: Sequence[int] = ()
+        self.divisible = recorder is None or not recorder.inspected
+        if recorder is not None and recorder.line is not None:
+            self.lines = (recorder.line,)
 
     def same(self, other: Recording) -> bool:
         """Return whether another call did the same."""
         assert self.recorder is not None and other.recorder is not None
         return self.recorder.events == other.recorder.events and self.result == other.result
 
-    def parting(self, other: Recording) -> Any:
-        """Return the event of the look at which another call saw another value; ``None`` if there was another difference."""
+    def parting(self, other: Recording) -> int | None:
+        """Return the place of the first event in which another call differs; ``None`` if there is none."""
         assert self.recorder is not None and other.recorder is not None
         pairs = zip(self.recorder.events, other.recorder.events)
-        one, two = next(((one, two) for one, two in pairs if one != two), ((None,), ()))
+        return next((place for place, (one, two) in enumerate(pairs) if one != two), None)
+
+    def look(self, place: int, other: Recording) -> Any:
+        """Return the event of the look at which another call saw another value; ``None`` if the event is another one."""
+        assert self.recorder is not None and other.recorder is not None
+        one, two = self.recorder.events[place], other.recorder.events[place]
         return one if one[0] == LOOK and one[:-1] == two[:-1] else None
 
-    def difference(self, other: Recording) -> str:
+    def difference(self, place: int | None) -> str:
         """Return a description of the first difference to another call."""
-        assert self.recorder is not None and other.recorder is not None
-        for number, (event, former) in enumerate(zip(self.recorder.events, other.recorder.events), 1):
-            if event != former:
-                name = getattr(event[0], "__name__", event[0])
-                return f"call {number}, {name}(), has arguments that were made anew or have other values"
-        return "the numbers of operations or the results differ"
+        assert self.recorder is not None
+        if place is None:
+            return "the numbers of operations or the results differ"
+        event = self.recorder.events[place]
+        name = getattr(event[0], "__name__", event[0])
+        return f"call {place + 1}, {name}(), has arguments that were made anew or have other values"
+
+    def at(self, place: int | None) -> Sequence[int]:
+        """Return the line of the function at which an event was, if that is known."""
+        assert self.recorder is not None
+        line = None if place is None else self.recorder.lines[place]
+        return () if line is None else (line,)
 
 
 def record(
@@ -78,6 +103,8 @@ def record(
     kwargs: Any,
     program: bool,
     fast: bool = False,
+    changes: bool = False,
+    whole: CodeType | None = None,
 ) -> tuple[Recording, Any]:
     """Call ``function`` and record it.
 
@@ -89,32 +116,50 @@ def record(
         kwargs: its named arguments.
         program: whether to write a program, too.
         fast: whether its chains of arithmetic become compiled loops.
+        changes: whether to look for the line that changes what the function reads.
+        whole: code of the function that it is a segment of.
 
     Returns:
         What is known of the call, and its result.
     """
     try:
-        state = State(function, *args, *kwargs.values())
+        state = State(function, *args, *kwargs.values(), besides=whole)
     except Unrecordable as error:
-        return Recording(None, None, str(error)), function(*args, **kwargs)
+        recording = Recording(None, None, str(error))
+        recording.names = error.names
+        return recording, function(*args, **kwargs)
+    code = getattr(function, "__code__", None)
     try:
-        recorder = Recorder(tensors, program)
+        recorder = Recorder(tensors, program, code)
     except Unrecordable as error:
         return Recording(None, None, str(error)), function(*args, **kwargs)
     inputs = [Input.of(tensor) for tensor in tensors]  # before the call changes them
     try:
-        with recorder, Calls(recorder, getattr(function, "__code__", None)):
+        calls = Calls(recorder, code, state if changes else None, whole)
+        with recorder, calls:
             result = function(*args, **kwargs)
         form = recorder.finish(result)
         recording = Recording(recorder, form, recorder.reason or _effects(state), None, state)
+        recording.divisible &= GRAPHS.isdisjoint(state.names)
+        if isinstance(result, tuple):
+            recording.graphs = [place for place, each in enumerate(result) if _requires_grad(each)]
+        if recorder.reason is None:
+            recording.lines = [calls.change] if calls.change else ()
+            recording.stores = recording.reason is not None and not calls.change
         if recording.reason is None and recorder.program is not None:
             try:
                 recording.plan = _plan(recorder, recorder.program, result, name, tensors, inputs, state, fast)
             except Exception as error:  # a program that cannot be written is no error of the caller
                 recording.reason = str(error)
+                look = getattr(error, "look", None)
+                recording.lines = [recorder.looks[look].at or 0] if look is not None else ()
         return recording, result
     finally:
         recorder.end()
+
+
+def _requires_grad(tree: Any) -> bool:
+    return any(each._requires_grad for each in tensors_of(tree))
 
 
 def _effects(state: State) -> str | None:

@@ -12,12 +12,13 @@ from .loops import Loop
 from .values import Kind
 
 
-def report(name: str, entries: Sequence[Any]) -> str:
+def report(name: str, entries: Sequence[Any], divided: bool = False) -> str:
     """Return a text about the plans of a function.
 
     Args:
         name: of the function.
         entries: what is known of its calls, by key.
+        divided: whether parts of it are compiled where it runs eagerly.
     """
     lines = []
     for number, entry in enumerate(entries, 1):
@@ -32,7 +33,7 @@ def report(name: str, entries: Sequence[Any]) -> str:
             for (operation, reason), count in Counter(plan.whole).items():
                 lines.append(f"     {count} x {operation} as a whole: {reason}")
         if entry.reason is not None:
-            lines.append(f"  {number}: eager: {entry.reason}")
+            lines.append(f"  {number}: eager{' in part' * divided}: {entry.reason}")
         elif not entry.plans:
             lines.append(f"  {number}: {len(entry.recordings)} calls recorded, no plan yet")
     plans = sum(len(each_of(entry.plans)) for entry in entries)

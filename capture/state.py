@@ -21,6 +21,7 @@ import numpy as np
 import numpy.random  # before a recording: to import it is to draw numbers for its seed
 
 from .. import nn, optim
+from ..amp import GradScaler
 from ..core.extend import Generator, Tensor
 from .errors import Unrecordable
 
@@ -42,7 +43,12 @@ _LEAVES = (
     type(None),
 )
 _VALUES = (bool, int, float, complex, str, bytes, type(None))
+_INHERITED = (  # attributes that the library reads, whatever names the user's code has
+    (nn.Module, ("training", "_parameters", "_buffers", "_modules", "_hooks")),
+    (GradScaler, ("_enabled", "_scale")),  # the others change in each step; what reads them is not recorded
+)
 _ANY_NAME = frozenset(["getattr", "vars", "__dict__", "hasattr"])
+_MAKING = frozenset(["__init__", "__new__", "__post_init__", "__init_subclass__"])
 _MISSING = object()
 
 
@@ -51,12 +57,16 @@ class State:
 
     Args:
         roots: the function and the objects among its arguments.
+        besides: code of a function that it does not call.
+
+    Attributes:
+        names: those of globals and attributes in the code of users.
 
     Raises:
         Unrecordable: there is too much, or it cannot be known.
     """
 
-    def __init__(self, *roots: Any) -> None:
+    def __init__(self, *roots: Any, besides: types.CodeType | None = None) -> None:
         self._items: list[tuple[Mapping[str, Any], str, Any]] = []
         self._slots: list[tuple[Any, str, Any]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
@@ -64,7 +74,7 @@ class State:
         self._lists: list[tuple[Any, int, tuple[Any, ...]]] = []
         self._sets: list[tuple[Any, Any]] = []
         self._generators: list[tuple[Any, Any]] = []
-        _Search(self).run(roots)
+        self.names = _Search(self, besides).run(roots)
         self._legacy = _legacy_state()
 
     def same(self) -> bool:
@@ -93,6 +103,16 @@ class State:
             if len(given) != len(former) or {*map(id, given)} != {*map(id, former)}:
                 yield "a set was changed"
 
+    def changed(self) -> list[str]:
+        """Return the names of attributes and variables that are not as they were, and keys of dictionaries."""
+        named = [(name, now.get(name, _MISSING), value) for now, name, value in self._items]
+        named += [(name, getattr(each, name, _MISSING), value) for each, name, value in self._slots]
+        for table, keys, values in self._dicts:
+            named += [
+                (key, table.get(key, _MISSING), value) for key, value in zip(keys, values) if isinstance(key, str)
+            ]
+        return [name for name, now, value in named if not _equal(now, value)]
+
     def drawn(self) -> bool:
         """Return whether random numbers of NumPy were drawn since."""
         now = [(each, _state_of(each.bit_generator.state)) for each, _ in self._generators]
@@ -102,23 +122,29 @@ class State:
 class _Search:
     """The search for what a function reads; it fills the lists of a ``State``."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, besides: types.CodeType | None) -> None:
+        self._state, self._besides = state, besides
         self._seen: dict[int, Any] = {}
         self._names: set[str] = set()
+        self._classes: set[tuple[type, bool]] = set()
         self._todo: list[Any] = []
         self._objects: list[tuple[Mapping[str, Any], set[str], bool]] = []  # attributes, names followed, follow all?
 
-    def run(self, roots: tuple[Any, ...]) -> None:
+    def run(self, roots: tuple[Any, ...]) -> set[str]:
+        """Search, and return the names in the code that was found."""
         self._todo.extend(roots)
         while self._todo:
             while self._todo:
                 self._visit(self._todo.pop())
             for attributes, done, whole in self._objects:
-                wanted = attributes.keys() if whole or not self._names.isdisjoint(_ANY_NAME) else self._names
+                wanted = attributes.keys() if whole or not self._names.isdisjoint(_ANY_NAME) else self._wanted()
                 for name in [each for each in attributes if each in wanted and each not in done]:
                     done.add(name)
                     self._item(attributes, name)
+        return self._names
+
+    def _wanted(self) -> set[str]:
+        return self._names | _MAKING if "type" in self._names or "__class__" in self._names else self._names
 
     def _item(self, names: Mapping[str, Any], name: str) -> None:
         value = names[name]
@@ -164,9 +190,11 @@ class _Search:
             self._object(each)
 
     def _function(self, function: types.FunctionType) -> None:
+        if function.__code__ is self._besides:
+            return
         names = set(_names_of(function.__code__))
         if "param_groups" in names:
-            raise Unrecordable("it reads param_groups, which change from step to step")
+            raise Unrecordable("it reads param_groups, which change from step to step", ("param_groups",))
         self._names |= names
         for name in names:
             if name in function.__globals__:
@@ -181,10 +209,8 @@ class _Search:
         kind = type(each)
         if isinstance(attributes := getattr(each, "__dict__", None), dict):
             # What the package's own classes read is not in the names of a user's code.
-            whole = _is_ours(kind.__module__)
-            inherited = (
-                {"training", "_parameters", "_buffers", "_modules", "_hooks"} if isinstance(each, nn.Module) else ()
-            )
+            inherited = next((names for base, names in _INHERITED if isinstance(each, base)), ())
+            whole = _is_ours(kind.__module__) and kind is not GradScaler
             done: set[str] = set()
             for name in inherited:
                 if name in attributes:
@@ -193,21 +219,32 @@ class _Search:
             self._objects.append((attributes, done, whole))
         self._todo.append(getattr(each, "__wrapped__", None))
         for base in kind.__mro__:
-            self._todo.append(base)
+            self._class(base, called=False)
             slots = vars(base).get("__slots__", ()) if _is_users(base) else ()
             for name in (slots,) if isinstance(slots, str) else slots:
                 value = getattr(each, name, _MISSING)
                 self._state._slots.append((each, name, value))
                 self._todo.append(value)
 
-    def _class(self, each: type) -> None:
-        if _is_users(each):
-            methods = (types.FunctionType, staticmethod, classmethod, property)
-            done = {name for name, value in vars(each).items() if isinstance(value, methods)}
-            for name in done:  # the library calls forward(), which no code of the user names
-                self._item(vars(each), name)
-            self._objects.append((vars(each), done, False))
-            self._todo.extend(each.__bases__)
+    def _class(self, each: type, called: bool = True) -> None:
+        """Search a class, which may be called to make an object, or of which there is one."""
+        if not _is_users(each) or (each, called) in self._classes:
+            return
+        self._classes.add((each, called))
+        methods = (types.FunctionType, staticmethod, classmethod, property)
+        # The library calls forward(), and Python __call__(), which no code of the user names.
+        library = any(_is_ours(base.__module__) for base in each.__mro__)
+        making = () if called or library else _MAKING
+        done = {
+            name
+            for name, value in vars(each).items()
+            if isinstance(value, methods) and name not in making and (library or name.startswith("__"))
+        }
+        for name in done:
+            self._item(vars(each), name)
+        self._objects.append((vars(each), done, False))
+        for base in each.__bases__ if called else ():
+            self._class(base)
 
 
 def _is_ours(module: str) -> bool:

@@ -116,7 +116,7 @@ STEPS = {
     ),
 }
 # Distributions check their arguments, and a bag of embeddings its indices.
-EAGER = dict.fromkeys(["actor_critic", "cartpole", "embedding_server"], "eager: numpy() reads elements")
+EAGER = dict.fromkeys(["actor_critic", "cartpole", "embedding_server"], "numpy() reads elements")
 
 
 def run(name, compiled):
@@ -150,7 +150,7 @@ def test_a_step_that_calls_other_workers_runs_eagerly_with_its_reason(tmp_path):
                 holders[-1].rpc_sync().features(tg.tensor([0]))  # it exists: the next draws from the same generator
             learner = split_learning.Learner(holders, Options(3, 0.01, 0, True, tmp_path))
             if compiled:
-                with pytest.warns(UserWarning, match="runs eagerly: .*other workers"):
+                with pytest.warns(UserWarning, match="runs eagerly in part: .*other workers"):
                     step = tg.compile(learner.step)
                     losses.append([step() for _ in range(3)])
             else:

@@ -68,7 +68,7 @@ def test_results_are_near_also_where_they_are_not_finite(function, shape):
 
 @needs_numba
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 20])
+@pytest.mark.parametrize("first", [0, 40])
 @np.errstate(all="ignore")
 def test_random_programs_are_near(first):
     ran = 0

@@ -19,6 +19,7 @@ from .gradients import make_uses, use_gradients
 from .steps import COLUMNS, Step, make_step
 
 CALLS = 8
+KEEPS = ["count", "best", "all"]  # what a program keeps of its calls in Python's objects
 LOSSES: list[Callable[[Tensor], Tensor]] = [  # their gradients are expanded, in order, or transposed
     lambda x: x.sum(),
     lambda x: x.sum(0).square().sum(),
@@ -59,7 +60,9 @@ class Program(Subject):
         self.optimizer = kind([each for each in (self.weight, self.bias) if each.requires_grad], lr=0.01)
         self.way = random.choice(["forward", "backward", "step", "outside", "several", "number"])
         rows = random.choice([*[(2, 2)] * 4, (2, 4), (4, 2)])  # each shape is recorded twice
-        calls = 2 * CALLS if branches else CALLS
+        keeping = Random(-1 - seed)
+        self.keeps = keeping.choice(KEEPS) if keeping.random() < 0.3 else ""
+        calls = 2 * CALLS if branches or self.keeps else CALLS
         self.inputs = make_inputs(random, self.weight, rows, calls)
         if branches:
             self.inputs = repeated(random, self.inputs)
@@ -75,6 +78,7 @@ class Program(Subject):
         self.clears = random.random() < 0.5  # else gradients are dropped outside, or add up
         if self.decides == "at gradients" and not self.clears:
             self.changes = [[*each, drop_gradients] for each in self.changes]
+        self.kept: dict[str, Any] = {"count": 0, "best": float("inf"), "all": []}
 
     def _make_steps(self, random: Random, count: int) -> list[Step]:
         """Return steps that run for all inputs."""
@@ -99,10 +103,13 @@ class Program(Subject):
         weight, bias, steps, optimizer, way = self.weight, self.bias, self.steps, self.optimizer, self.way
         switch, looks_up, fails_at, writes = self.switch, self.looks_up, self.fails_at, self.writes
         uses, again, kind, clears = self.uses, self.again, self.decides, self.clears
+        keeps, kept = self.keeps, self.kept
 
         def run(x: Tensor, classes: Tensor) -> Any:
             if way in ("step", "number") and clears:
                 optimizer.zero_grad()
+            if keeps == "count":
+                kept["count"] += 1
             if writes:
                 x.mul_(0.5)
             pool = [x, weight, bias]
@@ -113,8 +120,14 @@ class Program(Subject):
             total = (pool[-1] * weight.sum()).mean()
             if looks_up:
                 total = total + nn.functional.cross_entropy(x @ weight, classes)
+            if keeps == "count":
+                total = total + (weight * x.sum()).square().mean() * (kept["count"] % 3)
             if switch["on"]:
                 total = total * 2
+            if keeps == "best":
+                value = total.item()
+                if value < kept["best"]:
+                    kept["best"] = value
             if not decides(kind, "before backward", total):
                 total = total * 0.5
             if way == "outside":
@@ -130,6 +143,8 @@ class Program(Subject):
                 found += use_gradients(uses, [weight, bias], x)
             if way != "forward" and weight.grad is not None and not decides(kind, "at gradients", weight.grad):
                 return [pool[-1].detach(), total.detach(), total.detach()]
+            if keeps == "all":
+                kept["all"].append(total.item())
             if way in ("step", "number") and decides(kind, "after backward", total):
                 optimizer.step()
             if not decides(kind, "after step", total):
@@ -157,6 +172,7 @@ class Program(Subject):
                 log.append(type(error).__name__)
             self.switch["fails"] = False
             left = [x, self.weight.detach(), self.bias.detach(), *[each.grad for each in (self.weight, self.bias)]]
+            log.append(repr(self.kept))
             log.append([None if each is None else (each.shape, _bits(each.numpy())) for each in (*self.results, *left)])
         return log
 
@@ -194,7 +210,7 @@ def check(seed: int, branches: bool = False) -> Outcome:
         warnings.filterwarnings("ignore", message=r".*runs eagerly")
         found = other.log(function, seed)
     entries = list(function._entries.values())
-    replays = sum(plan.replays for entry in entries for plan in entry.plans)
+    replays = sum(plan.replays for plan in function.plans())
     reason = next((entry.reason for entry in entries if entry.reason is not None), None)
     wrong = [call for call, (one, two) in enumerate(zip(expected, found)) if one != two]
-    return Outcome(replays, reason, f"call {wrong[0]} differs ({other.way})" if wrong else None)
+    return Outcome(replays, reason, f"call {wrong[0] // 2} differs ({other.way})" if wrong else None)
