@@ -14,7 +14,7 @@ PARALLEL := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # Modules are compiled once, not again in each process that a test starts, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo guests dist docs docs-test test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs bench-guests peers sweep proto signatures clean
+.PHONY: types demo guests dist docs docs-test test test-guests test-fast test-all soak flaky check bench bench-quick bench-docs bench-guests peers sweep proto signatures clean
 
 # $(call install,EXTRAS): with the optional ones, or with those of them that can be installed.
 define install

@@ -292,7 +292,7 @@ def parameters_there():
 
 def test_the_program_of_the_page_learns(monkeypatch):
     pytest.importorskip("optax", reason="Optax is not in this environment; `make guests` installs it")
-    page = (Path(tg.__file__).parent / "docs" / "guests.md").read_text()
+    page = (Path(tg.__file__).parent / "docs" / "guests_jax.md").read_text()
     (program,) = re.findall(r"<!-- run by tests/guests/test_jax.py -->\n```python\n(.*?)```", page, re.DOTALL)
     module = ModuleType("program_of_the_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # calls name its functions
