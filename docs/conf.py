@@ -54,6 +54,7 @@ html_theme = "furo"
 html_static_path = ["static"]
 html_extra_path = ["_build/extra"]  # notebooks
 html_css_files = ["site.css"]
+html_show_copyright = False
 html_title = f"Telegrad {release}"
 
 
@@ -89,6 +90,11 @@ def arrows(app: Sphinx, page: str, texts: list[str]) -> None:
     texts[0] = re.sub(r"```mermaid\nstateDiagram-v2\n(.*?)```\n", table, texts[0], flags=re.DOTALL)
 
 
+def name_pages(app: Sphinx, page: str, texts: list[str]) -> None:
+    """Let a link that shows the name of a page's file show the page's title."""
+    texts[0] = re.sub(r"\[`?[\w/]+\.md`?\]\(([\w/.-]+\.md)\)", r"[](\1)", texts[0])
+
+
 def trim(app: Sphinx, page: str, texts: list[str]) -> None:
     """Leave out the empty line that ends a block of prompts: doctest needs it, and readers do not."""
     texts[0] = re.sub(r"(```python\n *>>> .*?)\n\n( *```)$", r"\1\n\2", texts[0], flags=re.DOTALL | re.MULTILINE)
@@ -122,6 +128,7 @@ def setup(app: Sphinx) -> None:
     reference.write(FOLDER / "api")
     notebooks.write(FOLDER / "_build" / "extra" / "notebooks")
     app.connect("source-read", arrows)
+    app.connect("source-read", name_pages)
     app.connect("source-read", offer)
     app.connect("source-read", trim)
     app.connect("autodoc-process-signature", shorten)
