@@ -4,7 +4,7 @@ import pytest
 from telegrad.rref import RRef
 from telegrad.tools import repeated
 from telegrad.tools.rpc_programs import __main__ as command
-from telegrad.tools.rpc_programs import graph, lanes, simulated
+from telegrad.tools.rpc_programs import graph, lanes, meshes, simulated
 from telegrad.tools.rpc_programs.cells import GRAPH_FUNCTIONS, Cell
 from telegrad.tools.rpc_programs.model import results_in_one_process
 from telegrad.tools.rpc_programs.program import BLOCKING, make_program
@@ -21,6 +21,8 @@ def test_programs_replay_and_use_everything():
     steps = [step for program in programs for step in program.steps]
     assert {step.action for step in steps} == ACTIONS.keys()
     assert {(node.function, node.form) for step in steps for node in step.graph} == GRAPH_CALLS
+    calls = [step.mesh for step in steps if step.mesh is not None]
+    assert {call.runs for call in calls} == set(meshes.RUNS) and {call.comes for call in calls} == set(meshes.COMES)
     assert any(step.way.startswith(BLOCKING) for step in steps)
     assert not any(step.way.startswith(BLOCKING) for step in make_program(1, 4, blocking=False).steps)
     assert any(result < 0 for program in programs for result in results_in_one_process(program))

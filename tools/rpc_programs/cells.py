@@ -112,6 +112,11 @@ def call_named(name: str, left: int, right: int) -> int:
     return FUNCTIONS[name](left, right)
 
 
+def listed(name: str, left: int, right: int) -> list[int]:
+    """Run the function of that name, and return its result in a list."""
+    return [FUNCTIONS[name](left, right)]
+
+
 FUNCTIONS = {"combine": combine, "fail": fail}
 GRAPH_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **FUNCTIONS,

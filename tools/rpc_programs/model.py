@@ -6,7 +6,9 @@ from functools import reduce
 from typing import Any
 
 from .cells import FAILING_SHARE, GRAPH_FUNCTIONS, Cell, ProgramError, combine
+from .digests import digest, failed
 from .graph import GIVEN, START, Node, sinks
+from .meshes import mesh_in_one_process
 from .program import Program, Step
 
 
@@ -45,9 +47,19 @@ def _run(step: Step, values: list[int], cells: list[Cell]) -> Any:
             return reduce(lambda number, cell: cell.add(number), cells, values[0])
         case "graph":
             return digest(graph_in_one_process(step.graph, values[0], cells))
+        case "mesh":
+            return _on_mesh(step, values, cells)
         case "drop":
             return 0
     return _streamed(values[0], step)
+
+
+def _on_mesh(step: Step, values: list[int], cells: list[Cell]) -> int:
+    assert step.mesh is not None
+    try:
+        return mesh_in_one_process(step.mesh, values[0], cells)
+    except ProgramError as error:
+        return failed(error.args[0])
 
 
 def _streamed(start: int, step: Step) -> int:
@@ -82,13 +94,3 @@ def outcome_of(value: Any) -> int:
     if isinstance(value, ProgramError):
         return failed(value.args[0])
     return value.number if isinstance(value, Cell) else int(value)
-
-
-def failed(number: int) -> int:
-    """Return the result of a step that raises as planned."""
-    return -combine(number, 1)
-
-
-def digest(numbers: list[int]) -> int:
-    """Return one number of many, in their order."""
-    return reduce(combine, numbers, len(numbers))

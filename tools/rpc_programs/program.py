@@ -9,6 +9,7 @@ import random
 from dataclasses import dataclass, replace
 
 from .graph import Node, make_graph
+from .meshes import MeshCall, make_mesh_call
 
 MOST_STEPS = 24
 LITERALS = 1000
@@ -32,6 +33,7 @@ class Step:
         count: a small number: items of a stream, or a literal.
         taken: how many items of a stream are taken before it is closed.
         graph: calls that are sent together.
+        mesh: a call on several workers.
     """
 
     action: str
@@ -43,6 +45,7 @@ class Step:
     count: int = 0
     taken: int = 0
     graph: tuple[Node, ...] = ()
+    mesh: MeshCall | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class _Maker:
             "stream of cells",
             "graph",
             "graph",
+            "mesh",
+            "mesh",
         ]
         if self._cells:
             actions += [
@@ -126,6 +131,7 @@ class _Maker:
                 "take out",
                 "object",
                 "graph of cell",
+                "mesh with cell",
                 "drop",
             ]
         action = rng.choice(actions)
@@ -158,6 +164,13 @@ class _Maker:
 
     def _graph_of_cell(self, step: Step) -> Step:
         return self._graph(step, 1)
+
+    def _mesh(self, step: Step, cells: int = 0) -> Step:
+        step = self._filled(step, 1, cells, ("awaited",))
+        return replace(step, action="mesh", mesh=make_mesh_call(self.rng, self._workers, bool(cells)))
+
+    def _mesh_with_cell(self, step: Step) -> Step:
+        return self._mesh(step, 1)
 
     def _make(self, step: Step) -> Step:
         return self._filled(step, 1, 0, ("awaited", "at once"))

@@ -9,9 +9,10 @@ from ...rpc import rpc_async, rpc_sync, stream
 from ...rref import RRef, remote
 from . import cells as there
 from .cells import Cell, Parcel, ProgramError
-from .model import digest, failed
+from .digests import digest, failed
 from .program import BLOCKING, Program, Step
 from .run_graph import graph_across
+from .run_mesh import mesh_across
 
 
 async def results_across(program: Program) -> list[int]:
@@ -134,6 +135,11 @@ async def _graph(step: Step, values: list[int], cells: list[RRef]) -> int:
     return digest(await graph_across(step.graph, values[0], cells, way == "released", blocking))
 
 
+async def _mesh(step: Step, values: list[int], cells: list[RRef]) -> int:
+    assert step.mesh is not None
+    return await mesh_across(step.mesh, values[0], cells, step.way.startswith(BLOCKING))
+
+
 async def _drop(step: Step, values: list[int], cells: list[RRef]) -> int:
     cells[0].release()
     return 0
@@ -183,6 +189,7 @@ ACTIONS: dict[str, Action] = {
     "take out": _take_out,
     "object": _object,
     "graph": _graph,
+    "mesh": _mesh,
     "drop": _drop,
     "stream": _stream,
     "stream of cells": _stream_of_cells,
