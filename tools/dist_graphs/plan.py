@@ -13,6 +13,9 @@ MOST_LEAVES = 8  # of a tree
 WAYS = ("here", "call", "reference", "async function", "promise", "proxy", "method", "object", "on and on", "changed")
 SMART_WAYS = ("future",)  # the caller gets a result that it may not use, and its gradient is needed in "fast" mode
 BLOCKING_WAYS = ("rpc_sync", "to_here")  # not in the simulator, whose single thread cannot block
+MESH_WAYS = ("sum", "mean", "values", "sharded")  # of calls on a mesh; not in other libraries, which travel one by one
+BLOCKING_MESH_WAYS = ("objects",)
+MOST_IN_MESH = SHAPE[0]  # each gets a row or more of a sharded tensor
 IN_PLACE_WAYS = ("changed",)  # not in mixed expressions, because JAX has no changes in place
 SPARSE_SHARE = 0.4
 PASSED = ("fetched", "reference", "value")
@@ -38,6 +41,7 @@ class Step:
         to: rank of another worker that takes part in some ways.
         passed: how inputs that live elsewhere are given: "fetched" before, as a "reference", or as its "value", which the
             worker that needs it fetches. A result that is not there yet is passed on as a future, unless it is fetched.
+        mesh: ranks of the workers that are called together in some ways, in their order.
     """
 
     operation: str
@@ -46,6 +50,7 @@ class Step:
     way: str
     to: int
     passed: str
+    mesh: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ def make_plan(seed: int, workers: int, mode: str, blocking: bool, library: str =
     rng = random.Random(f"{seed}/{mode}")
     tree = library != "telegrad" and seed % 3 == 0
     ways = WAYS + (BLOCKING_WAYS if blocking else ()) + (SMART_WAYS if mode == "smart" else ())
+    if library == "telegrad":
+        ways += MESH_WAYS + (BLOCKING_MESH_WAYS if blocking else ())
     if library == "mixed":
         ways = tuple(way for way in ways if way not in IN_PLACE_WAYS)
     leaves = tuple(
@@ -131,6 +138,7 @@ def _step(
         rng.choice(ways if name not in (*OF_LEAVES, *SPARSE) else [way for way in ways if way not in IN_PLACE_WAYS]),
         rng.randrange(workers),
         rng.choice(PASSED),
+        tuple(rng.sample(range(workers), rng.randint(1, min(workers, MOST_IN_MESH)))),
     )
 
 

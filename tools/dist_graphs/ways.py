@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...core.extend import Tensor
 from ...core.futures import Future
 from ...rpc import functions, rpc_async, rpc_sync
 from ...rref import RRef, remote, value
 from .libraries import apply_here, compute, double
+from .mesh_ways import MESH_RUN, mesh_result
+from .operands import Value, here
 from .operations import apply, dense
 from .plan import Step
 
-Value: TypeAlias = Any
 # How each way changes the result of the operation.
 CHANGES: dict[str, Callable[[Any], Any]] = {
     "promise": lambda result: result + 0.25,
@@ -24,13 +25,6 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 
 
 HALF = 0.5  # what "changed" makes of a part of a tensor after it was sent
-
-
-async def here(operand: Value) -> Tensor:
-    """Return the tensor of an operand on this worker."""
-    if isinstance(operand, RRef):
-        return await operand.to_here_async()
-    return await operand if isinstance(operand, Future) else operand
 
 
 # -- functions that run on other workers
@@ -155,6 +149,7 @@ RUN: dict[str, Callable[[Step, Value, Value], Awaitable[Value]]] = {
     "rpc_sync": _rpc_sync,
     "to_here": _to_here,
     "changed": _changed,
+    **MESH_RUN,
 }
 
 
@@ -173,7 +168,7 @@ async def run(step: Step, left: Value, right: Value, smart: bool) -> Value:
     """
     if step.passed == "fetched":
         left, right = await here(left), await here(right)
-    elif step.passed == "value" and step.way not in ("here", "changed"):
+    elif step.passed == "value" and step.way not in ("here", "changed", *MESH_RUN):
         left, right = _meant(left), _meant(right)
     if step.way == "object":
         return await _object(step, left, right, smart)
@@ -189,4 +184,6 @@ def run_in_one_process(step: Step, left: Any, right: Any) -> Any:
         part.mul_(HALF)
         return result + sent
     result = apply(step.operation, left, right)
+    if step.way in MESH_RUN:
+        return mesh_result(step, result)
     return CHANGES[step.way](result) if step.way in CHANGES else result
