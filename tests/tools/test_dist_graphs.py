@@ -8,7 +8,15 @@ from telegrad.tools.dist_graphs import __main__ as command
 from telegrad.tools.dist_graphs import processes, simulated
 from telegrad.tools.dist_graphs.compare import differences, gradients_in_one_process
 from telegrad.tools.dist_graphs.operations import ALL
-from telegrad.tools.dist_graphs.plan import BLOCKING_WAYS, PASSED, SMART_WAYS, WAYS, make_plan
+from telegrad.tools.dist_graphs.plan import (
+    BLOCKING_MESH_WAYS,
+    BLOCKING_WAYS,
+    MESH_WAYS,
+    PASSED,
+    SMART_WAYS,
+    WAYS,
+    make_plan,
+)
 
 
 @pytest.mark.parametrize("mode", ["smart", "fast"])
@@ -16,10 +24,11 @@ def test_plans_replay_and_use_everything(mode):
     plans = [make_plan(seed, 4, mode, blocking=True) for seed in range(300)]
     assert plans == [make_plan(seed, 4, mode, blocking=True) for seed in range(300)]
     steps = [step for plan in plans for step in plan.steps]
-    assert {step.way for step in steps} == {*WAYS, *BLOCKING_WAYS, *(SMART_WAYS if mode == "smart" else ())}
+    blocking = {*BLOCKING_WAYS, *BLOCKING_MESH_WAYS}
+    assert {step.way for step in steps} == {*WAYS, *MESH_WAYS, *blocking, *(SMART_WAYS if mode == "smart" else ())}
     assert {step.passed for step in steps} == {*PASSED}
     assert {step.operation for step in steps} == ALL.keys() - ({"gate"} if mode == "fast" else set())
-    assert not {step.way for step in make_plan(1, 4, mode, blocking=False).steps} & {*BLOCKING_WAYS}
+    assert not {step.way for step in make_plan(1, 4, mode, blocking=False).steps} & blocking
 
 
 def test_differences_are_told():
