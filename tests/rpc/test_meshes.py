@@ -1,6 +1,7 @@
 """Calls on meshes: every worker runs the function once, arguments are pickled once, failed workers are errors by name."""
 
 import asyncio
+import signal
 import threading
 from collections import Counter
 from pathlib import Path
@@ -306,6 +307,15 @@ def test_a_worker_lost_during_the_call_has_its_children_adopted(workers, closed_
     values.wait(timeout=30)
     assert values.errors().keys() == {"w1", "w3"}
     assert sorted(ran) == sorted(NAMES), "a function ran twice, or not at all"
+
+
+@pytest.mark.processes
+def test_a_process_in_the_middle_of_the_tree_is_killed(forked_job):
+    running = forked_job("killed_in_mesh", 8, [])
+    running.wait(codes=[0] * 6 + [-signal.SIGKILL, 0])
+    lines = [f"worker{rank} 1" for rank in range(1, 6)] + ["worker6", "worker7 1", "reduced worker6", "worker6 worker6"]
+    told = [line[3:] for line in running.output(0).splitlines() if line.startswith("-> ")]
+    assert told == lines, running.outputs()
 
 
 def test_results_come_before_slow_workers_answer(workers, closed_gate):
