@@ -10,15 +10,15 @@ from ...core.extend import check_device, is_grad_enabled
 from ...core.futures import Future
 from ...nn import Embedding, EmbeddingBag, Module, UninitializedParameter
 from ...nn.extend import is_module_of_torch
-from ..joining import Join, Joinable, JoinHook
 from ..registry import find
 from .agreement import check_equal, copy_from
 from .buckets import DEFAULT_MIB, Bucket, GradBucket, bucket_bytes, make_buckets
 from .reducer import Reducer
 from .sparse_bucket import SparseBucket
+from .uneven_inputs import UnevenInputs
 
 
-class DistributedDataParallel(Module, Joinable):
+class DistributedDataParallel(Module, UnevenInputs):
     """Module that is the same on all ranks of a group (``torch.nn.parallel.DistributedDataParallel``).
 
     Each rank calls it with its own part of a batch. In the backward, gradients become their mean over the ranks: in buckets,
@@ -33,7 +33,7 @@ class DistributedDataParallel(Module, Joinable):
 
     Args:
         module: the module; its parameters and buffers must be the same on all ranks, in shape, dtype and order. One of PyTorch
-            becomes a module of PyTorch, without ``join`` (``TorchDataParallel``).
+            becomes a module of PyTorch (``TorchDataParallel``).
         device_ids: ``None``: modules run on the CPU.
         output_device: not used.
         dim: not used.
@@ -89,7 +89,6 @@ class DistributedDataParallel(Module, Joinable):
         self.require_backward_grad_sync = True
         self.broadcast_buffers = broadcast_buffers
         self.process_group = self._group = _group_of(process_group)
-        self._divide_by_all = True
         named = _trained(module)
         self._trained = [parameter for _, parameter in named]
         buckets = _buckets(module, self._trained, DEFAULT_MIB if bucket_cap_mb is None else bucket_cap_mb)
@@ -97,7 +96,7 @@ class DistributedDataParallel(Module, Joinable):
         self._reducer = Reducer(names, self._trained, buckets, self._group, find_unused_parameters)
         if init_sync:
             check_equal(self._group, [*module.named_parameters(), *module.named_buffers()])
-            self._copy_from(0)
+            self.copy_from(0)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module. What it records reduces gradients, except inside ``no_sync``.
@@ -106,13 +105,10 @@ class DistributedDataParallel(Module, Joinable):
             ValueError: parameters were added, or began to require grad, after this object was made.
         """
         reduces = is_grad_enabled() and self.require_backward_grad_sync
-        if self._join is not None:
-            Join.notify_join_context(self)
-            self._agree(reduces)
-        else:
-            self._reducer.scale = 1.0
+        self.begin_step(reduces)
+        self._reducer.scale = self._scale
         if self.require_backward_grad_sync:
-            self._copy_buffers()
+            self.copy_buffers()
         if reduces:
             self._check_parameters()
             self._reducer.arm()
@@ -132,40 +128,6 @@ class DistributedDataParallel(Module, Joinable):
             yield
         finally:
             self.require_backward_grad_sync = former
-
-    @contextmanager
-    def join(
-        self,
-        divide_by_initial_world_size: bool = True,
-        enable: bool = True,
-        throw_on_early_termination: bool = False,
-    ) -> Iterator[None]:
-        """Train with uneven inputs: a rank whose inputs end earlier takes part, with zeros, in the steps of the others.
-
-        At the end of the block all ranks have the parameters and buffers of a rank that was among the last.
-
-        Args:
-            divide_by_initial_world_size: take the mean over all ranks; otherwise over those that have inputs.
-            enable: ``False`` to do nothing.
-            throw_on_early_termination: raise ``CollectiveError`` on all ranks as soon as one has no input left.
-        """
-        options = {"divide_by_initial_world_size": divide_by_initial_world_size}
-        with Join([self], enable, throw_on_early_termination, **options):
-            yield
-
-    def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a rank without inputs does in each step of the others.
-
-        Args:
-            kwargs: ``divide_by_initial_world_size``, as for ``join``.
-        """
-        self._divide_by_all = kwargs.get("divide_by_initial_world_size", True)
-        return _Hook(self)
-
-    @property
-    def join_process_group(self) -> Any:
-        """Return the ranks."""
-        return self._group
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Future[Any]]) -> None:
         """Replace how a bucket's gradients become their mean.
@@ -193,49 +155,25 @@ class DistributedDataParallel(Module, Joinable):
                     "gradient would not be reduced; make a new DistributedDataParallel of the module"
                 )
 
-    def _copy_from(self, source: int) -> None:
-        tensors = [*self.module.named_parameters(), *self.module.named_buffers()]
-        copy_from(self._group, tensors, source, "parameters")
-
-    def _copy_buffers(self) -> None:
-        if self.broadcast_buffers:
-            source = 0 if self._join is None else self._join.active[0]
-            copy_from(self._group, [*self.module.named_buffers()], source, "buffers")
-
     # -- uneven inputs
 
-    def _agree(self, reduces: bool | None) -> bool:
-        """Hear of all ranks whether a backward that reduces gradients follows; ``None`` where there is no input."""
-        told = self._group.all_gather(self._group.begin("join of DistributedDataParallel", None), reduces)
-        active = sum(each is not None for each in told)
-        self._reducer.scale = 1.0 if self._divide_by_all else self._group.size() / max(active, 1)
-        return any(told)
+    def copy_from(self, source: int) -> None:
+        """Give all ranks the parameters and buffers of one.
 
-    def _shadow(self) -> None:
-        """Take part in a step of the others, and get its gradients."""
-        reduces = self._agree(None)
-        if self.require_backward_grad_sync:
-            self._copy_buffers()
-        if reduces:
-            self._reducer.shadow()
+        Args:
+            source: its index in the group.
+        """
+        copy_from(self._group, [*self.module.named_parameters(), *self.module.named_buffers()], source, "parameters")
 
-    def _end_join(self) -> None:
-        """Get the parameters and buffers of a rank that was among the last."""
-        assert self._join is not None
-        self._copy_from(self._join.active[0])
+    def copy_buffers(self) -> None:
+        """Give all ranks the buffers of the first rank that has an input, if ``broadcast_buffers`` was given."""
+        if self.broadcast_buffers:
+            copy_from(self._group, [*self.module.named_buffers()], self.first_active(), "buffers")
 
-
-class _Hook(JoinHook):
-    """Part of a module in the steps of others."""
-
-    def __init__(self, module: DistributedDataParallel) -> None:
-        self._module = module
-
-    def main_hook(self) -> None:
-        self._module._shadow()
-
-    def post_hook(self, is_last_joiner: bool) -> None:
-        self._module._end_join()
+    def shadow_backward(self) -> None:
+        """Take part in a backward of the others, with zeros; gradients become the mean."""
+        self._reducer.scale = self._scale
+        self._reducer.shadow()
 
 
 def _group_of(process_group: Any) -> Any:

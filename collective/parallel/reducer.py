@@ -210,10 +210,13 @@ class Reducer:
 
     def shadow(self) -> None:
         """Take part in a backward of the others, with zeros; ``.grad`` becomes their mean."""
-        means = self._complete(self._new(own=False))
-        for parameter, mean in zip(self._parameters, means, strict=True):
+        for parameter, mean in zip(self._parameters, self.shadow_means(), strict=True):
             if mean is not None:
                 parameter.grad = mean if isinstance(mean, Tensor) else Tensor(mean)
+
+    def shadow_means(self) -> list[Any]:
+        """Take part in a backward of the others, with zeros, and return the means, as ``finish`` does."""
+        return self._complete(self._new(own=False))
 
     def _complete(self, current: Reduction) -> list[Any]:
         while len(current.started) < len(self._buckets):

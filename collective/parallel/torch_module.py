@@ -15,10 +15,11 @@ from ..registry import find
 from .agreement import check_equal, copy_from
 from .buckets import DEFAULT_MIB, GradBucket, bucket_bytes, make_buckets
 from .reducer import Reducer, all_reduce_hook
-from .torch_reduction import TorchReduction, array_of
+from .torch_reduction import TorchReduction, array_of, over
+from .uneven_inputs import UnevenInputs
 
 
-class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
+class TorchDataParallel(torch.nn.Module, UnevenInputs):  # type: ignore[misc, unused-ignore]
     """Module of PyTorch that is the same on all ranks of a group. Making a ``DistributedDataParallel`` of a module makes one.
 
     In the backward, gradients become their mean in buckets, each as soon as its last gradient has come, while the backward goes
@@ -74,12 +75,13 @@ class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         named = [*module.named_parameters(), *module.named_buffers()]
         if init_sync:
             check_equal(group, named)
-            copy_from(group, _over_memory(named), 0, "parameters")
+            self.copy_from(0)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module. The backward of what it records takes the mean of gradients, except inside ``no_sync``."""
-        if self.require_backward_grad_sync and self.broadcast_buffers:
-            copy_from(self._group, _over_memory([*self.module.named_buffers()]), 0, "buffers")
+        self.begin_step(torch.is_grad_enabled() and self.require_backward_grad_sync)
+        if self.require_backward_grad_sync:
+            self.copy_buffers()
         if not torch.is_grad_enabled():
             return self.module(*args, **kwargs)
         if not self.require_backward_grad_sync:
@@ -116,9 +118,38 @@ class TorchDataParallel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         return [named[name] for name in self._names]
 
     def _through_nodes(self) -> dict[str, Any]:
+        reduction = TorchReduction(self, self._reducer())
+        return dict(zip(self._names, reduction.connect(self.trained(), self._buckets)))
+
+    def _reducer(self) -> Reducer:
         reducer = Reducer(self._names, self._memory, self._buckets, self._group, self.find_unused_parameters)
         reducer.hook_state, reducer.hook = self._hook
-        return dict(zip(self._names, TorchReduction(self, reducer).connect(self.trained(), self._buckets)))
+        reducer.scale = self._scale
+        return reducer
+
+    # -- uneven inputs
+
+    def copy_from(self, source: int) -> None:
+        """Give all ranks the parameters and buffers of one.
+
+        Args:
+            source: its index in the group.
+        """
+        named = [*self.module.named_parameters(), *self.module.named_buffers()]
+        copy_from(self._group, _over_memory(named), source, "parameters")
+
+    def copy_buffers(self) -> None:
+        """Give all ranks the buffers of the first rank that has an input, if ``broadcast_buffers`` was given."""
+        if self.broadcast_buffers:
+            copy_from(self._group, _over_memory([*self.module.named_buffers()]), self.first_active(), "buffers")
+
+    def shadow_backward(self) -> None:
+        """Take part in a backward of the others, with zeros; gradients become the mean."""
+        for mean, parameter in zip(self._reducer().shadow_means(), self.trained()):
+            if mean is not None:
+                parameter.grad = over(mean, parameter)
+
+    # -- gradients of this rank alone
 
     def lend_gradients(self) -> None:
         """Show the reducer the gradients that earlier backwards of this rank alone left in ``.grad``."""

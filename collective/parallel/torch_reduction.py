@@ -78,7 +78,7 @@ class TorchReduction:
         means = self.reducer.finish()
         self._lent = False
         self.module.drop_gradients()
-        return [None if mean is None else _over(mean, each) for mean, each in zip(means, self.module.trained())]
+        return [None if mean is None else over(mean, each) for mean, each in zip(means, self.module.trained())]
 
     def _lend(self) -> None:
         if not self._lent:
@@ -149,8 +149,13 @@ def array_of(gradient: torch.Tensor) -> Array:
     return check_tensor("a gradient", plain)._array
 
 
-def _over(array: Array, like: torch.Tensor) -> torch.Tensor:
-    """Return a tensor over the memory of an array, which has a parameter's dtype."""
+def over(array: Array, like: torch.Tensor) -> torch.Tensor:
+    """Return a tensor over the memory of an array.
+
+    Args:
+        array: gradients of a parameter.
+        like: the parameter.
+    """
     if like.dtype is torch.bfloat16:
         return torch.from_numpy(array.view(np.int16)).view(like.dtype)
     return torch.from_numpy(array)

@@ -175,6 +175,31 @@ def test_a_context_gets_the_mean(run):
         torch.testing.assert_close(found, mean_of_ranks(), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("by_all", [True, False])
+def test_uneven_inputs_of_a_module_of_pytorch(run, by_all):
+    """Rank 1 has two batches more than rank 0, which gives zeros meanwhile and gets the parameters of rank 1."""
+
+    def body(group):
+        parallel = DistributedDataParallel(make_model(), process_group=group)
+        optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01)
+        with parallel.join(divide_by_initial_world_size=by_all):
+            for _ in range(1 + 2 * group.index):
+                optimizer.zero_grad()
+                parallel(batch(group.index)).square().sum().backward()
+                optimizer.step()
+        return [each.detach().clone() for each in parallel.parameters()]
+
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for ranks in ((0, 1), (1,), (1,)):
+        optimizer.zero_grad()
+        whole = sum(model(batch(rank)).square().sum() for rank in ranks)
+        (whole / (2 if by_all else len(ranks))).backward()
+        optimizer.step()
+    for found in checked(run(body)):
+        torch.testing.assert_close(found, [*model.parameters()], rtol=1e-12, atol=1e-12)
+
+
 class Marked(torch.autograd.Function):
     """Operation that notes when its backward runs."""
 
