@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ...core.printable import printable
 from ..console import WorkerConsole
-from .jobs import LocalWorker, choose_job, choose_workers
+from .jobs import LocalWorker, NoJobError, choose_job, choose_workers
 
 POLL_SECONDS = 0.2
 LOG_READ_BYTES = 1 << 18
@@ -30,7 +30,12 @@ def show_logs(names: Sequence[str], key: str | None, lines: int | None, follow: 
     Raises:
         NoJobError: there is no such job or worker.
     """
-    job = choose_job(key)
+    try:
+        job = choose_job(key)
+    except NoJobError as error:
+        raise NoJobError(
+            f"{error}; logs of jobs that have ended are files in their --log-dir, telegrad_runs/"
+        ) from None
     workers = choose_workers(job, names)
     if as_json:
         print(json.dumps({"job": job.key, "logs": {each.record.worker: each.record.log for each in workers}}, indent=2))

@@ -96,6 +96,7 @@ def test_without_jobs_the_commands_say_so(here):
         "jobs": []
     }
     assert "no job of yours runs" in telegrad("why", code=2)
+    assert "telegrad_runs/" in telegrad("logs", code=2)
     assert "no job 'ab'" in telegrad("stack", "--job", "ab", code=2)
 
 
