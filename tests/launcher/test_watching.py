@@ -85,7 +85,9 @@ def test_a_process_group_without_init_rpc_is_seen_and_with_it_once(here, job, un
     until(lambda: telegrad("ps").count("sleeping") == 2)
     until(lambda: "for 'worker1', which has not called it" in telegrad("why"))
     assert telegrad("ps").count("worker") == 2 and "request of" not in telegrad("why")
+    before = telegrad("ps").split()[10]  # the id of the group's job
     (here / "go").touch()
+    until(lambda: before not in telegrad("ps") and telegrad("ps").count("sleeping") == 2)
     until(lambda: "the call of sleep on worker 'worker0'" in telegrad("why"))
     assert telegrad("ps").count("worker") == 2
     telegrad("kill")
