@@ -13,7 +13,6 @@ from typing import Any
 
 from ..core.extend import Tensor
 from .errors import Unrecordable
-from .found import Found
 from .frames import Frames
 from .parts import Part
 from .plan import Plan
@@ -144,14 +143,13 @@ class Code:
             live=part.live,
             kept=kept,
         )
-        self._found = Found(part.finds())
         self.part = part
         self._condition = eval(source.condition, dict(source.constants))  # a line of the program itself
         self._frames = Frames(source, label)
 
     def fits(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether the part can run: see ``Plan.fits``."""
-        return self.part.can_replace() and self._found.same() and bool(self._condition(*tensors))
+        return self.part.can_replace() and self.part.uses.same() and bool(self._condition(*tensors))
 
     def run(self, tensors: Sequence[Tensor], live: dict[int, Any]) -> Any:
         """Run the part, and return what its look sees.
@@ -195,7 +193,7 @@ def _grown(plans: Sequence[Plan], depth: int) -> _Branch | Sequence[Plan]:
     if all(len(each.parts) == depth + 1 for each in plans):
         return plans
     part = plans[0].parts[depth]
-    if any(len(each.parts) == depth + 1 or each.parts[depth].form != part.form for each in plans):
+    if any(len(each.parts) == depth + 1 or not each.parts[depth].same(part) for each in plans):
         raise Unrecordable("calls that see the same values do other things")
     groups: dict[Any, list[Plan]] = {}
     for each in plans:

@@ -32,6 +32,10 @@ class Found:
                 return False
         return True
 
+    def alike(self, other: Found) -> bool:
+        """Return whether others are the same tensors, and were of the same kinds."""
+        return self._kinds == other._kinds and list(map(id, self.tensors)) == list(map(id, other.tensors))
+
 
 def _kind(tensor: Tensor) -> tuple[Any, ...]:
     array = tensor._array

@@ -16,6 +16,7 @@ from .. import nn, optim
 from ..core.extend import Array, Tensor, accumulate_grad
 from ..nn.extend import clip_norm, clip_values
 from .errors import Unrecordable
+from .found import Found
 from .gradients import assign_gradient, clear_gradient, read_gradient
 from .looks import look_at
 from .mirrors import run_node
@@ -44,7 +45,8 @@ class Part:
         made: by number, the values that it makes.
         live: values that it uses, and that earlier parts have made.
         storages: memory that it uses.
-        form: what is equal for two parts that do the same.
+        uses: the tensors that are no arguments and that it uses, as they were.
+        form: what is equal for two parts that do the same; see ``same``.
         code: its form in a tree.
         replaces: tensors whose gradients it is the first to replace, and whether they had none before the call.
         owners: optimizers that remove gradients, and the numbers of their parameters.
@@ -69,7 +71,8 @@ class Part:
             *(each.storages() for each in statements)
         )
         self._places = {arrays[number].place for number in used if number in arrays and arrays[number].found}
-        self.form = [(each.kind, [value.number for value in each.values()], _number(each)) for each in statements]
+        self.uses = Found(self._finds())
+        self.form = [(each.kind, [value.number for value in each.values()], _made(each)) for each in statements]
         self.code: Any = None
         self.replaces: Sequence[tuple[Tensor, bool]] = ()
         self.owners: Sequence[tuple[optim.Optimizer, int]] = ()
@@ -79,8 +82,11 @@ class Part:
         free = all(leaf._grad is None for leaf, first in self.replaces if first)
         return free and all(_parameters(owner) == number for owner, number in self.owners)
 
-    def finds(self) -> list[Tensor]:
-        """Return the tensors that are no arguments and that it uses."""
+    def same(self, other: Part) -> bool:
+        """Return whether another part does the same, with tensors and arrays of the same layout."""
+        return self.form == other.form and self.uses.alike(other.uses)
+
+    def _finds(self) -> list[Tensor]:
         places = {each.place for statement in self.statements for each in outers_in(statement.args) if each.found}
         return [self.found[place] for place in sorted(places | self._places)]
 
@@ -91,8 +97,9 @@ def _used(statements: Sequence[Statement], results: Any) -> Iterator[Value]:
     yield from values_in(results)
 
 
-def _number(statement: Statement) -> int | None:
-    return None if statement.result is None else statement.result.number
+def _made(statement: Statement) -> Any:
+    value = statement.result
+    return None if value is None else (value.number, value.shape, value.dtype, value.strides)
 
 
 class Outside:

@@ -234,6 +234,27 @@ def test_what_follows_from_a_change_is_not_looked_at(sides, function):
     assert "follow from a change" in sides.reasons()[0]
 
 
+def test_plans_for_memory_of_other_layouts_are_not_joined(sides):
+    def make():
+        weight = tg.tensor(array(37, 41))
+
+        def run(x):
+            spread = weight * 1.1
+            sums = (weight * 0.7).sum(0)
+            return (sums, x) if x.sum() > 0 else (sums * 2, spread.exp())
+
+        def arguments(call):
+            if call == 3:
+                weight.data = weight.t().contiguous().t()
+            return [tg.tensor(array(2, seed=call)) * (1 if call < 3 else -1)]
+
+        return run, list, arguments
+
+    sides.run(make, 9)
+    assert len(sides.compiled.plans()) == 2
+    assert sides.replays() >= 4
+
+
 def test_the_least_recently_used_plans_of_a_tree_are_dropped(monkeypatch):
     monkeypatch.setattr(branches, "_PATHS", 3)
     run = tg.compile(lambda x: x * int(x[0]))
