@@ -22,6 +22,7 @@ from .plan import Plan
 from .recording import Recording, record
 from .report import report
 from .segments import Segments, worth
+from .source import Source
 from .variations import plain_arguments, varying
 
 _TRIES = 4  # recordings that found the same objects; if no two of them are the same, it is left at eager calls
@@ -129,7 +130,7 @@ class Compiled:
         """Return a text about the plans: what was recorded, what was not and why, chains, and the memory that they take.
 
         Args:
-            path: a file to write, with the ending ".svg": a picture of the plan that was used last.
+            path: a file to write, with the ending ".svg": a picture of the plan that was used last, in all its parts.
 
         Raises:
             ValueError: there is no plan to draw.
@@ -140,9 +141,18 @@ class Compiled:
             if not plans:
                 raise ValueError(f"{self._name}() has no plan to draw; call it three times first")
             with open(path, "w", encoding="utf-8") as file:
-                file.write(picture(plans[-1].source))
+                file.write(picture(self._drawn()))
         parts = [each.explain() for each in self._segments.used] if self._segment is None else []
         return "\n".join([report(self._name, entries, bool(parts)), *parts])
+
+    def _drawn(self) -> list[tuple[str, Source]]:
+        """Return the parts of the plan that was used last, with their titles; of a divided function, those of each segment."""
+        segments = [each for each in self._segments.used if each.plans()] if self._segment is None else []
+        if segments:
+            return [part for each in segments for part in each._drawn()]
+        plan = self.plans()[-1]
+        title = "calls" if self._segment is None else self._name.partition(", ")[2]
+        return list(zip([title, *map(str, plan.looks)], plan.sources))
 
     def plans(self) -> list[Plan]:
         """Return the plans, for ``Plan.save``: those of each kind of arguments, the kind that was used last at the end."""

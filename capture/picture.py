@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -22,33 +22,45 @@ _COLOURS = {"call": "#F3F3F3", "chain": "#DCEBF7", "whole": "#FCE8D5"}
 _SILENT = (array_at, array_in, node_at)  # they only take results apart
 
 
-def picture(source: Source) -> str:
-    """Return a picture of a plan.
+def picture(parts: Sequence[tuple[str, Source]]) -> str:
+    """Return a picture of the parts of a plan, one below the other.
 
     Calls of a chain, which run block by block, are blue; operations that run as a whole, and effects, are orange. Each bar on
     the right is a use of a buffer: bars in one column have the same memory. Light bars are large results, whose memory is new.
 
     Args:
-        source: the plan's program.
+        parts: programs, with what stands above them.
     """
+    elements: list[str] = []
+    width = height = 0
+    for title, source in parts:
+        drawn, right, below = _part(title, source, height)
+        elements += drawn
+        width, height = max(width, right), below
+    return svg_page(width, height, elements)
+
+
+def _part(title: str, source: Source, top: int) -> tuple[list[str], int, int]:
+    """Return the elements of a part that begins at a height, and where it ends on the right and below."""
     rows = list(_rows(source))
     places: dict[int, tuple[int, int]] = {}  # by the index of a statement, its first and last row
     for row, (index, _, _) in enumerate(rows):
         places[index] = places.get(index, (row, row))[0], row
     bars = list(_bars(source, places))
     columns = 1 + max((column for column, _, _ in bars), default=0)
-    height, right = _TOP + _ROW * len(rows) + _MARGIN, _MARGIN + _TEXT + 24
+    first, right = top + _TOP, _MARGIN + _TEXT + 24
     elements = [
-        _text(_MARGIN, 24, "calls", 13),
-        _text(right, 24, _memory(source), 13),
-        *(_call(row, text, colour) for row, (_, text, colour) in enumerate(rows)),
+        _text(_MARGIN, top + 24, title, 13),
+        _text(right, top + 24, _memory(source), 13),
+        *(_call(first + _ROW * row, text, colour) for row, (_, text, colour) in enumerate(rows)),
         *(
-            f'<rect x="{right + _BAR * column}" y="{_TOP + _ROW * first + 2}" width="{_BAR - 3}" '
-            f'height="{_ROW * (last - first + 1) - 4}" rx="3" fill="{_colour(source, column)}"/>'
-            for column, first, last in bars
+            f'<rect x="{right + _BAR * column}" y="{first + _ROW * begin + 2}" width="{_BAR - 3}" '
+            f'height="{_ROW * (end - begin + 1) - 4}" rx="3" fill="{_colour(source, column)}"/>'
+            for column, begin, end in bars
         ),
     ]
-    return svg_page(max(right + _BAR * columns, right + (330 if source.passing else 190)) + _MARGIN, height, elements)
+    width = max(right + _BAR * columns, right + (330 if source.passing else 190)) + _MARGIN
+    return elements, width, first + _ROW * len(rows) + _MARGIN
 
 
 def _rows(source: Source) -> Iterator[tuple[int, str, str]]:
@@ -102,8 +114,7 @@ def _memory(source: Source) -> str:
     return f"buffers: {sum(source.sizes):,} bytes{passing}"
 
 
-def _call(row: int, text: str, colour: str) -> str:
-    y = _TOP + _ROW * row
+def _call(y: int, text: str, colour: str) -> str:
     box = f'<rect x="{_MARGIN}" y="{y}" width="{_TEXT}" height="{_ROW - 2}" rx="4" fill="{colour}" stroke="#bbb"/>'
     return box + _text(_MARGIN + 8, y + 11, text, 10)
 

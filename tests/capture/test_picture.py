@@ -26,6 +26,29 @@ def test_calls_stand_beside_their_memory(tmp_path):
     assert texts == ["calls", "buffers: 256 bytes", "dot  (8, 8)", "tanh  (8, 8)", "add.reduce  ()"]
 
 
+def test_all_parts_of_a_plan_are_drawn(tmp_path):
+    numbers = []
+
+    def run(x):
+        x = (x @ x).sin()
+        if x.sum() > 0:
+            x = x.exp().sqrt()
+        numbers.append(1)
+        return (x * 2).cos().tanh()
+
+    compiled = tg.compile(run)
+    with pytest.warns(UserWarning, match="runs eagerly in part"):
+        for _ in range(6):
+            compiled(tg.ones(2, 2))
+    compiled.explain(tmp_path / "plan.svg")
+    texts = [each.text for each in ElementTree.parse(tmp_path / "plan.svg").iter("{http://www.w3.org/2000/svg}text")]
+    calls = [each.partition("  ")[0] for each in texts if "buffers" not in each]
+    assert calls[0].startswith("lines ") and calls[-4].startswith("lines ")
+    assert calls[1:4] == ["dot", "sin", "add.reduce"] and calls[-3:] == ["multiply", "cos", "tanh"]
+    (look,) = [place for place, each in enumerate(calls) if each.startswith("bool() of test_picture.py")]
+    assert calls[look + 1 : -4] == ["exp", "sqrt"]
+
+
 def test_without_a_plan_there_is_no_picture(tmp_path):
     compiled = tg.compile(lambda x: x * 2)
     with pytest.raises(ValueError, match="no plan to draw"):
