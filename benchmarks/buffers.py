@@ -1,7 +1,8 @@
 """Benchmark of ``rpc.Buffer``: ``python -m telegrad.benchmarks.buffers``.
 
 Reads and writes of a buffer beside a plain copy of as many bytes on this machine, and beside a bare socket over TCP; while
-its owner waits, and while it holds its interpreter. The ways take turns; times are medians, and ratios are of turns.
+its owner waits, and while it holds its interpreter. Then fetches of a sealed buffer by many workers, beside that by one. The
+ways take turns; times are medians, and ratios are of turns.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mib", type=int, default=1024, help="size on one machine (default %(default)s)")
     parser.add_argument("--sent-mib", type=int, default=256, help="size over TCP (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each way (default %(default)s)")
+    parser.add_argument("--readers", type=int, default=8, help="workers that fetch at once (default %(default)s)")
     options = parser.parse_args(arguments)
     _one_machine(options.mib << 20, options.rounds)
     _tcp(options.sent_mib << 20, options.rounds)
+    _to_many(options.sent_mib << 20, options.readers, options.rounds)
     return 0
 
 
@@ -57,6 +60,22 @@ def _tcp(size: int, rounds: int) -> None:
             "write": lambda: buffer.write_from(source),
         }
         _compare(f"{size >> 20} MiB over TCP", "a bare socket", lambda: _receive(port, out.data), ways, rounds)
+
+
+def _to_many(size: int, readers: int, rounds: int) -> None:
+    """Time a fetch by one worker, and by many at once, beside reads by as many."""
+    with local_cluster(readers + 1, rpc_backend_options=rpc.GrpcRpcBackendOptions(lanes=["tcp"])):
+        buffer = rpc.rpc_sync("worker0", _make_sealed, args=(size,), timeout=0)
+        names = [f"worker{number}" for number in range(1, readers + 1)]
+
+        def run(function: Callable[[rpc.Buffer], None], who: list[str]) -> None:
+            rpc.mesh(who).call(function, args=(buffer,), timeout=0).values()
+
+        ways: dict[str, Callable[[], object]] = {
+            f"{readers} fetch": lambda: run(_fetch, names),
+            f"{readers} read": lambda: run(_read, names),
+        }
+        _compare(f"{size >> 20} MiB over TCP to many", "one fetches", lambda: run(_fetch, names[:1]), ways, rounds)
 
 
 def _compare(
@@ -91,6 +110,20 @@ def _make(size: int) -> rpc.Buffer:
     buffer = _kept["buffer"] = rpc.Buffer(size)
     buffer.tensor.fill_(1)
     return buffer
+
+
+def _make_sealed(size: int) -> rpc.Buffer:
+    buffer = _make(size)
+    buffer.seal()
+    return buffer
+
+
+def _fetch(buffer: rpc.Buffer) -> None:
+    buffer.fetch(timeout=0)
+
+
+def _read(buffer: rpc.Buffer) -> None:
+    buffer.read(timeout=0)
 
 
 def _compute() -> int:

@@ -52,9 +52,11 @@ class Segment(mmap.mmap):
 
     Attributes:
         identity: equal for all mappings of the same memory.
+        keeps: an object that lives as long as the mapping.
     """
 
     identity: tuple[int, int]
+    keeps: object = None
     _descriptor: Descriptor
     _private: bool
 

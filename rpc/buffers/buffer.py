@@ -19,13 +19,15 @@ from ..options import UNSET_RPC_TIMEOUT, maps_memory
 from ..wire.libraries.in_place import note_written
 from ..wire.messages import Method
 from .arrays import bytes_of, elements
-from .memory import BufferMemory, BufferPlace, map_memory
-from .owned import freed_error, owned_buffers
+from .copies import LentCopy, fetch_copy
+from .memory import BufferMemory, BufferPlace, map_memory, private_content
+from .owned import check_sealed, check_writable, freed_error, owned_buffers
 from .pieces import Pieces
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..links.worker_info import WorkerInfo
+    from .fetch import Fetch
 
 
 class Buffer:
@@ -110,7 +112,10 @@ class Buffer:
         return f"Buffer({self._number} of {self.owner.name!r}, {self._dtype} {list(self._shape)})"
 
     def _array(self, memory: BufferMemory) -> Array:
-        array: Array = memory.content.view(self._dtype).reshape(self._shape)
+        return self._shaped(memory.content)
+
+    def _shaped(self, content: Array) -> Array:
+        array: Array = content.view(self._dtype).reshape(self._shape)
         return array
 
     # -- reads and writes
@@ -181,6 +186,80 @@ class Buffer:
         """
         return self._move_later(bytes_of("data", data, written=False), offset, timeout, writes=True)
 
+    # -- copies of values that do not change any more
+
+    def seal(self) -> None:
+        """Let nothing be written to it from now on, so that others may fetch it; ``write_from`` fails from now on.
+
+        The owner must not write to tensors that it got from ``tensor`` before: nothing could keep readers from seeing that.
+
+        Raises:
+            RpcError: this worker is not the owner, or the buffer was freed.
+        """
+        if self._agent.number != self._owner:
+            raise RpcError(f"{self!r} is sealed by its owner; ask it to, by a call")
+        if self._memory is None or self._memory.freed:
+            raise freed_error(self._number, self._agent.name)
+        self._memory.seal()
+
+    def fetch(self, timeout: float = UNSET_RPC_TIMEOUT) -> Tensor:
+        """Return a copy of all values of a sealed buffer, which this worker lends to others that fetch it. Blocks.
+
+        For values that many workers need. On one machine nothing is copied: the memory is mapped, and a page is copied when
+        it is written to. Between machines a piece comes from the owner, or from a worker that has fetched it: each piece
+        leaves the owner about once, however many readers there are. A copy is lent as long as its tensor is there; what the
+        program writes to the tensor others do not see.
+
+        Args:
+            timeout: as for ``read_into``.
+
+        Raises:
+            RpcError: the buffer is not sealed, or was freed.
+            WorkerLostError: its owner is lost. The loss of another worker that has pieces ends nothing.
+            RpcTimeoutError: it took too long.
+            MemoryError: the machine does not have that much memory.
+        """
+        if (values := self._fetched_here()) is not None:
+            return values
+        fetch, copy = self._fetch(timeout)
+        _, error = attempt(lambda: fetch.begin().wait())
+        if error is not None:  # also Ctrl-C
+            fetch.fail(error)
+            raise error
+        return Tensor(self._shaped(copy.for_program()))
+
+    def fetch_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Tensor]:
+        """Do what ``fetch`` does, and return a future of the tensor at once.
+
+        Args:
+            timeout: as for ``read_into``.
+
+        Raises:
+            RpcError: as for ``fetch``, on one machine; its other errors are in the future.
+        """
+        if (values := self._fetched_here()) is not None:
+            done: Future[Tensor] = Future()
+            done.set_result(values)
+            return done
+        fetch, copy = self._fetch(timeout)
+        return fetch.begin().then(lambda over: over.value() or Tensor(self._shaped(copy.for_program())))
+
+    def _fetched_here(self) -> Tensor | None:
+        """Return the values, if they are on this machine."""
+        if (memory := self._mapped()) is None:
+            return None
+        check_sealed(memory, repr(self))
+        content = private_content(self._place, self.nbytes)
+        if content is None:
+            raise freed_error(self._number, self.owner.name)
+        return Tensor(self._shaped(content))
+
+    def _fetch(self, timeout: float) -> tuple[Fetch, LentCopy]:
+        seconds = resolve_timeout(self._agent, timeout)
+        return fetch_copy(self._agent, (self._owner, self._number), self.nbytes, seconds, f"the fetch of {self!r}")
+
+    # -- ranges on their way
+
     def _move(self, row: Array, offset: int, timeout: float, writes: bool) -> None:
         start = self._start(row, offset)
         if (memory := self._mapped()) is not None:
@@ -227,6 +306,8 @@ class Buffer:
         return self._memory
 
     def _copy(self, memory: BufferMemory, row: Array, start: int, writes: bool) -> None:
+        if writes:
+            check_writable(memory, repr(self))
         here = memory.content[start : start + row.size]
         np.copyto(here, row) if writes else np.copyto(row, here)
         self._check(memory)  # it may have been freed meanwhile

@@ -10,16 +10,20 @@ from __future__ import annotations
 import os
 import secrets
 import select
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ...core.shared_memory import Address, Segment, create_segment, open_segment
 
+if TYPE_CHECKING:
+    from ...core.extend import Array
+
 BUFFER_HEAD_BYTES = 4096  # a page, so that the content begins at one
 MARK_BYTES = 16
 LIVE, FREED = 1, 2
+SEALED_AT = MARK_BYTES + 1  # 1 from when it is sealed
 
 
 class BufferPlace(NamedTuple):
@@ -60,6 +64,15 @@ class BufferMemory:
     def freed(self) -> bool:
         """Return whether its owner has freed it."""
         return bool(self._head[MARK_BYTES] != LIVE)
+
+    @property
+    def sealed(self) -> bool:
+        """Return whether its owner has sealed it: nothing is written to it any more."""
+        return bool(self._head[SEALED_AT])
+
+    def seal(self) -> None:
+        """Mark it as sealed, for all processes that map it."""
+        self._head[SEALED_AT] = 1
 
     @property
     def owner_ended(self) -> bool:
@@ -107,6 +120,28 @@ def map_memory(place: BufferPlace, size: int) -> BufferMemory | None:
     if memory is None and (memory := _map(place, size)) is not None:
         memory = _mapped.setdefault(place.mark, memory)
     return memory
+
+
+def private_content(place: BufferPlace, size: int) -> Array | None:
+    """Return the bytes of a sealed buffer of this machine, mapped so that nobody else sees what is written to them here.
+
+    A page is copied when it is first written to, none before. The bytes stay when the buffer is freed.
+
+    Args:
+        place: of the memory.
+        size: bytes of the content.
+
+    Returns:
+        an array of uint8, or ``None`` if the owner has freed the buffer.
+    """
+    try:
+        segment = open_segment(place.address.open(os.O_RDWR), private=True)
+    except (OSError, ValueError):
+        return None
+    segment.close_descriptor()
+    if len(segment) != BUFFER_HEAD_BYTES + size or segment[:MARK_BYTES] != place.mark:
+        return None  # another segment has its number by now
+    return segment.array(np.uint8, (size,), BUFFER_HEAD_BYTES)
 
 
 def _map(place: BufferPlace, size: int) -> BufferMemory | None:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from ...core.errors import RpcError
 from ...core.extend import Array, Tensor
 from ..wire.messages import Method
+from . import fetch
 from .memory import BufferMemory, new_memory
+from .sources import SourceAsk, Sources
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.serving import ServerCall
+    from ..links.peer import Peer
 
 _making = threading.Lock()
 
@@ -30,8 +33,11 @@ class OwnedBuffers:
         self._agent = agent
         self._numbers = count()
         self._memories: dict[int, BufferMemory] = {}
+        self._sources: dict[int, Sources] = {}  # of the buffers that others have fetched
         agent.server.serve(Method.READ, self._read, quick=True)
         agent.server.serve(Method.WRITE, self._write_later, quick=True)
+        agent.server.serve(Method.SOURCES, self._sources_asked, quick=True)
+        agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self.close)
 
     def add(self, size: int) -> tuple[int, BufferMemory]:
@@ -51,6 +57,8 @@ class OwnedBuffers:
         """Free a buffer, unless it is freed already."""
         if (memory := self._memories.pop(number, None)) is not None:
             memory.free()
+        if (sources := self._sources.pop(number, None)) is not None:
+            sources.close(partial(freed_error, number, self._agent.name))
 
     def memory(self, number: int) -> BufferMemory | None:
         """Return the memory of a buffer; ``None`` if it was freed."""
@@ -72,6 +80,23 @@ class OwnedBuffers:
         call.what = f"a read of buffer {number}"
         call.reply(Tensor(self._content(number)[start:end]))
 
+    def _sources_asked(self, call: ServerCall) -> None:
+        ask = SourceAsk(*call.open())
+        call.what = f"a fetch of buffer {ask.number}"
+        size = self._content(ask.number).size
+        check_sealed(self._memories[ask.number], f"buffer {ask.number} of worker {self._agent.name!r}")
+        with _making:
+            sources = self._sources.get(ask.number)
+            if sources is None:
+                count = -(-size // fetch.FETCH_PIECE_BYTES)
+                sources = self._sources[ask.number] = Sources(count, self._agent.number)
+        call.park()
+        sources.asked(call.peer.number, ask, call)
+
+    def _lost(self, peer: Peer) -> None:
+        for sources in list(self._sources.values()):
+            sources.lost(peer.number)
+
     def _write_later(self, call: ServerCall) -> None:
         call.park()
         self._agent.threads.run_later(partial(self._write, call))
@@ -80,7 +105,9 @@ class OwnedBuffers:
         try:
             number, start, end, piece = call.open()
             call.what = f"a write to buffer {number}"
-            self._content(number)[start:end] = piece.numpy()
+            content = self._content(number)
+            check_writable(self._memories[number], f"buffer {number} of worker {self._agent.name!r}")
+            content[start:end] = piece.numpy()
         except Exception as error:
             call.fail(error)
         else:
@@ -103,3 +130,17 @@ def freed_error(number: int, owner: str) -> RpcError:
     return RpcError(
         f"buffer {number} of worker {owner!r} was freed, or its owner has ended; read and write while the owner keeps it"
     )
+
+
+def check_sealed(memory: BufferMemory, what: str) -> None:
+    """Raise an ``RpcError`` for the fetch of a buffer that is not sealed."""
+    if not memory.sealed:
+        raise RpcError(
+            f"{what} may still change, so that it cannot be fetched; let its owner call seal(), or use read()"
+        )
+
+
+def check_writable(memory: BufferMemory, what: str) -> None:
+    """Raise an ``RpcError`` for a write to a sealed buffer."""
+    if memory.sealed:
+        raise RpcError(f"{what} is sealed: it cannot be written to; make another buffer for other values")

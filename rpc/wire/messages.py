@@ -37,6 +37,8 @@ class Method:
     READ = 7
     WRITE = 8
     MESH = 9
+    SOURCES = 10
+    LEND = 11
 
 
 QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE, Method.DEBUG))
