@@ -19,6 +19,7 @@ from ..amp import GradScaler
 from ..core import autograd
 from ..core.extend import Generator, Tensor, memory_address
 from ..nn.extend import clip_norm, clip_values
+from .crossings import MAKER
 from .errors import Unrecordable
 from .leaving import only_leaves
 from .looks import READERS
@@ -57,6 +58,7 @@ _CHANGES = frozenset(
         "__reduce_ex__",
     ]
 )
+_BESIDE = ("__del__", "<module>")  # run when memory is collected or a module is imported, at any moment
 _SILENT: dict[Any, str] = {print: "print()", open: "open()", input: "input()"}
 
 
@@ -152,6 +154,8 @@ class Calls:
             if self._inside and frame is self._inside[-1]:
                 self._inside.pop()
                 recorder.depth -= 1
+                if recorder.crossing is not None and recorder.reason is None:
+                    self._crossed(frame, arg)
                 if frame.f_code is _BACKWARD:
                     recorder.backward_ended()
                 self._elements_read(frame, arg)
@@ -175,7 +179,9 @@ class Calls:
         try:
             if code is self._whole:
                 raise Unrecordable("it calls itself")
-            if code is _BACKWARD:
+            if code.co_name in _BESIDE and _is_elsewhere(frame):
+                pass
+            elif code is _BACKWARD:
                 self._backward(frame.f_locals)
             elif code in READERS:
                 self._leaves = code is _ITEM and self._only_leaves(frame.f_back)
@@ -190,15 +196,37 @@ class Calls:
             else:
                 if code not in self._known:
                     self._known[code] = _reason(frame)
-                if (reason := self._known[code]) is not None:
+                reason = self._known[code]
+                if reason is not None and not self._crosses(frame):
                     raise Unrecordable(reason)
-                recorder.depth -= 1
-                return
+                if reason is None:
+                    recorder.depth -= 1
+                    return
         except Unrecordable as error:
             recorder.stop(str(error))
         except Exception as error:  # what fails here fails again when it is called, with its own message
             recorder.stop(f"{code.co_name}() failed: {error}")
         self._inside.append(frame)
+
+    def _crosses(self, frame: FrameType) -> bool:
+        """Return whether a call that has to do with other workers can be recorded."""
+        recorder = self._recorder
+        if recorder.crossing is None:
+            if (make := frame.f_globals.get(MAKER)) is None:
+                return False
+            recorder.crossing = make(recorder)
+        return recorder.crossing.begins(frame)
+
+    def _crossed(self, frame: FrameType, result: Any) -> None:
+        crossing, recorder = self._recorder.crossing, self._recorder
+        recorder.depth += 1
+        try:
+            if crossing is not None:
+                crossing.ended(frame, result)
+        except Exception as error:
+            recorder.stop(str(error))
+        finally:
+            recorder.depth -= 1
 
     def _elements_read(self, frame: FrameType, value: Any) -> None:
         if (reader := READERS.get(frame.f_code)) is None:
@@ -260,10 +288,14 @@ def _parameters(owner: Any) -> Iterable[Tensor]:
     return [each for group in owner.param_groups for each in group["params"]]
 
 
-def _reason(frame: FrameType) -> str | None:
+def _is_elsewhere(frame: FrameType) -> str:
+    """Return the package about other workers whose code it is; empty if it is other code."""
     module = frame.f_globals.get("__name__", "")
-    if module.startswith(PACKAGE):
-        part = module[len(PACKAGE) + 1 :].partition(".")[0]
-        if part in _ELSEWHERE:
-            return f"{part} has to do with other workers"
+    part = module[len(PACKAGE) + 1 :].partition(".")[0] if module.startswith(PACKAGE) else ""
+    return part if part in _ELSEWHERE else ""
+
+
+def _reason(frame: FrameType) -> str | None:
+    if part := _is_elsewhere(frame):
+        return f"{part} has to do with other workers"
     return _REASONS.get(frame.f_code)

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.extend import interceptors_entered
 from .branches import MISSED, Tree, each_of, joined
 from .division import Segment
-from .errors import Unrecordable
+from .errors import GivenUp, Unrecordable
 from .keys import key_of
 from .looks import is_rounded, varies
 from .loops import can_loop
@@ -40,6 +40,7 @@ class Entry:
         plans: programs for them, which differ in what the function reads beside its arguments.
         recordings: those without a program; the next recording is compared with them.
         tries: recordings since the last program.
+        given_up: replays in which another worker could not take part, since the last in which it could.
         called: whether there was a call; the first may make what later ones find, as modules with lazy parameters do.
         reason: why calls with this key run eagerly; ``None`` if they do not.
         given: the arguments that are no tensors, by the names of parameters.
@@ -48,7 +49,7 @@ class Entry:
     def __init__(self) -> None:
         self.plans: list[Plan | Tree] = []
         self.recordings: list[Recording] = []
-        self.tries = 0
+        self.tries = self.given_up = 0
         self.called = False
         self.reason: str | None = None
         self.given: Any = None
@@ -87,6 +88,14 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if interceptors_entered:  # a profiler, a recording around this call, autocast, anomaly mode
             return self._function(*args, **kwargs)
+        return self.called(args, kwargs)
+
+    def called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Do what a call does where no operation of this thread is watched.
+
+        Args:
+            args, kwargs: the arguments of the call.
+        """
         if self._divided:
             return self._segments.function(*args, **kwargs)
         try:
@@ -104,11 +113,15 @@ class Compiled:
             if plan.fits(tensors):
                 try:
                     result = plan.replay(tensors)
+                except GivenUp as refusal:
+                    self._refuse(entry, plan, refusal)
+                    break
                 except Exception:
                     if not plan.pure:
                         raise
                     return self._function(*args, **kwargs)  # it fails again, and its message names the operation
                 if result is not MISSED:
+                    entry.given_up = 0
                     return result
         if entry.reason is not None:
             return self._eager(*args, **kwargs)
@@ -117,6 +130,37 @@ class Compiled:
     @property
     def _eager(self) -> Callable[..., Any]:
         return self._function if self._segment is not None else self._segments.function
+
+    def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a replay of a plan without looks; ``MISSED`` if there is none, and nothing has happened.
+
+        Args:
+            args, kwargs: the arguments of the call.
+
+        Raises:
+            GivenUp: all such calls run eagerly; its text is the reason.
+        """
+        try:
+            key, tensors = key_of(args, kwargs)
+        except Unrecordable as error:
+            raise GivenUp(str(error), final=True) from None
+        entry = self._entry(key)
+        for plan in entry.plans:
+            if isinstance(plan, Plan) and not plan.remote and plan.fits(tensors):
+                return plan.replay(tensors)
+        if entry.reason is not None:
+            raise GivenUp(entry.reason, final=True)
+        return MISSED
+
+    def _refuse(self, entry: Entry, plan: Any, refusal: GivenUp) -> None:
+        """Drop a plan in which another worker could not take part; after some, all such calls run eagerly."""
+        with self._lock:
+            entry.plans = [each for each in entry.plans if each is not plan]
+            entry.given_up += 1
+            if refusal.final or entry.given_up >= _TRIES:
+                entry.reason = str(refusal)
+        if entry.reason is not None:
+            self._tell(f"runs eagerly: {entry.reason}")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -270,6 +314,7 @@ class Compiled:
 
     def _add(self, entry: Entry, plan: Plan, tensors: list[Any]) -> None:
         # lock held
+        entry.plans = [each for each in entry.plans if isinstance(each, Tree) or all(p.fits() for p in each.remote)]
         fitting = [each for each in entry.plans if each.fits(tensors)]
         if plan.looks:
             former, tree = joined([each for each in fitting if isinstance(each, Tree)], plan, tensors)

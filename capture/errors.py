@@ -1,4 +1,4 @@
-"""``Unrecordable``: the reason why a call cannot be recorded."""
+"""``Unrecordable``: the reason why a call cannot be recorded. ``GivenUp``: the reason why a replay of it ended at once."""
 
 from __future__ import annotations
 
@@ -18,3 +18,16 @@ class Unrecordable(Exception):
         super().__init__(reason)
         self.names = names
         self.look: int | None = None
+
+
+class GivenUp(Exception):
+    """Raised in a replay that has changed nothing, and that another worker cannot take part in. Its text is the reason.
+
+    Args:
+        reason: the text.
+        final: whether another recording would end in the same way.
+    """
+
+    def __init__(self, reason: str, final: bool) -> None:
+        super().__init__(reason)
+        self.final = final

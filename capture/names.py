@@ -30,6 +30,7 @@ class Names:
         self._counters: list[tuple[Tensor, Any]] = []
         self._versions: dict[int, int] = {}  # by the ids of version counters, what these should be
         self._names: dict[int, Any] = {}
+        self._closed: set[int] = set()
         self._given = {id(tensor): place for place, tensor in enumerate(given)}
 
     def name(self, tensor: Tensor) -> Any:
@@ -79,6 +80,21 @@ class Names:
         for tensor in found:
             self._versions[id(tensor._counter)] = tensor._counter[0]
         return found
+
+    def close(self, tensors: Iterable[Tensor]) -> None:
+        """Note that recorded code has replaced the memory of tensors, which the call must not use again."""
+        for tensor in tensors:
+            self._closed.add(id(tensor))
+            self._counters = [each for each in self._counters if each[0] is not tensor]
+
+    def check_open(self, tensors: Iterable[Tensor]) -> None:
+        """Raise if the memory of a tensor was replaced.
+
+        Raises:
+            Unrecordable: it was.
+        """
+        if self._closed and any(id(tensor) in self._closed for tensor in tensors):
+            raise Unrecordable("a parameter is used after the step that replaced its memory")
 
     def check(self) -> None:
         """Raise if a tensor from outside was changed otherwise.

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from ..core.errors import ArgumentTypeError
 from ..core.extend import Generator, Tensor
 from ..core.serialization import save
+from .crossings import RemotePart
 from .differentiable import Lease, ReplayNode
 from .found import Found
 from .frames import Frames
@@ -59,6 +60,7 @@ class Plan:
         self.parts: Sequence[Part] = ()  # of a plan that looks at elements; the source is that of the last one
         self.looks: Sequence[Look] = ()
         self.generators: Sequence[Generator] = ()  # that the earlier parts draw from
+        self.remote: Sequence[RemotePart] = ()  # parts that other workers replay
         self.used = 0  # when it was used last
         self._backward: tuple[str, Sequence[Outer], Sequence[Outer], Sequence[int]] | None = None
         self._found = Found(found)
@@ -126,7 +128,7 @@ class Plan:
         Args:
             tensors: those of the call, which have the kinds of the recording.
         """
-        return self.state.same() and self.finds(tensors)
+        return self.state.same() and self.finds(tensors) and all(part.fits() for part in self.remote)
 
     def finds(self, tensors: Sequence[Tensor], former: Mapping[int, Any] = MappingProxyType({})) -> bool:
         """Return the same as ``fits`` where it is known that the objects are as they were.

@@ -105,8 +105,24 @@ class Program:
             self._shadows[id(tensor)], self._leaves[id(shadow)] = shadow, tensor
         return shadow
 
-    def _value(self, tensor: Tensor) -> Value:
+    def value(self, tensor: Tensor) -> Value:
+        """Return the value of a tensor's array."""
         return self._value_of(self.shadow(tensor))
+
+    def shadows(self, tensor: Tensor, shadow: Tensor) -> None:
+        """Let a tensor over a stand-in be in the place of ``tensor``."""
+        self._shadows[id(tensor)] = shadow
+
+    def leaf(self, shadow: Tensor) -> Tensor:
+        """Return the tensor from outside that a backward pass has reached.
+
+        Raises:
+            Unrecordable: it belongs to a graph from outside.
+        """
+        real = self._leaves.get(id(shadow))
+        if real is None or real._edge is not None:
+            raise Unrecordable("backward() goes on into a graph that was made before the call")
+        return real
 
     def _value_of(self, shadow: Tensor) -> Value:
         stand_in: Any = shadow._array
@@ -184,7 +200,7 @@ class Program:
             raise Unrecordable(f"{operation.name}() changes a tensor in place")
         uses: frozenset[int] = frozenset()
         for tensor in operation.tensors:
-            uses |= self._value(tensor).storages
+            uses |= self.value(tensor).storages
         made = tracer.value(storages=frozenset())
         args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
         given = operation.function, is_grad_enabled(), args, kwargs
@@ -245,12 +261,12 @@ class Program:
     def number(self, tensor: Tensor) -> None:
         """Add that the only element of a tensor is read."""
         self.numbers.append(self.tracer.value(storages=frozenset()))
-        self.tracer.effect(number_in, (self._value(tensor),), self.numbers[-1])
+        self.tracer.effect(number_in, (self.value(tensor),), self.numbers[-1])
 
     def look(self, tensor: Tensor, reader: Reader) -> None:
         """Add that Python looks at elements of a tensor: a replay with other values is given up."""
         seen = self.tracer.value(storages=frozenset())
-        self.tracer.effect(look_at, (reader, self._value(tensor)), seen)
+        self.tracer.effect(look_at, (reader, self.value(tensor)), seen)
 
     def add_number(self, operation: Operation) -> None:
         """Add an operation that has returned a number, which Python may look at."""
@@ -263,7 +279,7 @@ class Program:
         except Exception as error:
             tracer.back(mark)
             self.whole.append((operation.name, str(error)))
-        uses = frozenset[int]().union(*(self._value(tensor).storages for tensor in operation.tensors))
+        uses = frozenset[int]().union(*(self.value(tensor).storages for tensor in operation.tensors))
         made, seen = tracer.value(storages=frozenset()), tracer.value(storages=frozenset())
         args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
         tracer.effect(call_whole, (operation.function, is_grad_enabled(), args, kwargs), made, uses)
@@ -289,17 +305,17 @@ class Program:
             return each
         if id(each) in self._names.outside:
             return Outer(self._names.place(each), self._names.name(each)[0] == "found")
-        return Wrapped(self._value(each), each._requires_grad)
+        return Wrapped(self.value(each), each._requires_grad)
 
     def arrays(self) -> dict[int, Outer]:
         """Return the tensors from outside whose arrays the program uses, by the number of the value."""
-        return {self._value(each).number: self.argument(each) for each in self._leaves.values()}
+        return {self.value(each).number: self.argument(each) for each in self._leaves.values()}
 
     def read(self, statements: Sequence[Statement]) -> list[Outer]:
         """Return the tensors from outside whose elements statements need."""
         used = {storage for statement in statements for storage in statement.storages()}
         tensors = self._leaves.values()
-        return [self.argument(each) for each in tensors if self._value(each).storages & used]
+        return [self.argument(each) for each in tensors if self.value(each).storages & used]
 
     # -- backward passes
 
@@ -316,6 +332,14 @@ class Program:
         """
         self.tracer.keep = keep
         task = GraphTask(sink=self._deliver, keep_graph=keep)
+        feeds = self.feeds(outputs, gradients)
+        task.expect(*feeds)
+        for root, feed in feeds.items():
+            task.feed(root, feed)
+        task.run()
+
+    def feeds(self, outputs: list[Tensor], gradients: list[Tensor | None]) -> dict[Node, list[Any]]:
+        """Return by node the gradients with which a pass begins. Arguments and errors: those of ``backward``."""
         feeds: dict[Node, list[Any]] = {}
         for output, gradient in zip(outputs, gradients):
             shadow = self.shadow(output)
@@ -327,15 +351,10 @@ class Program:
                 raise Unrecordable("backward() starts twice from one tensor")
             feed[edge[1]] = root_gradient(shadow, None if gradient is None else self.shadow(gradient))
         check_traced(feeds, self._nodes)
-        task.expect(*feeds)
-        for root, feed in feeds.items():
-            task.feed(root, feed)
-        task.run()
+        return feeds
 
     def _deliver(self, leaf: Tensor, gradient: Any) -> None:
-        real = self._leaves.get(id(leaf))
-        if real is None or real._edge is not None:
-            raise Unrecordable("backward() goes on into a graph that was made before the call")
+        real = self.leaf(leaf)
         first = self._grads.arrive(real)
         self.tracer.effect(accumulate_grad, (self.argument(real), gradient), escapes=True, changes=True, moves=first)
         if real._grad is None:

@@ -13,6 +13,7 @@ from types import CodeType
 from typing import Any
 
 from ..core.extend import Generator, Tensor, Watcher, is_grad_enabled
+from .crossings import Crossing, RemotePart
 from .errors import Unrecordable
 from .gradients import Gradients, assign_gradient, clear_gradient
 from .lines import line_in, user_line
@@ -45,6 +46,8 @@ class Recorder(Watcher):
         generators: those that random numbers were drawn from.
         depth: above 0 while an operation or another recorded call runs.
         drew: whether random numbers were drawn since it was last set.
+        crossing: what is known of calls of other workers; ``None`` if there was none.
+        parts: those of other workers, after ``finish``.
     """
 
     def __init__(self, given: list[Tensor], program: bool, code: CodeType | None = None) -> None:
@@ -62,6 +65,8 @@ class Recorder(Watcher):
         self.generators: list[Generator] = []
         self.depth = 0
         self.drew = False
+        self.crossing: Crossing | None = None
+        self.parts: list[RemotePart] = []
         self._alive: list[Any] = []  # tensors are named by their ids
         for tensor in given:
             self.names.name(tensor)
@@ -106,6 +111,7 @@ class Recorder(Watcher):
 
     def _before(self, operation: Operation) -> None:
         try:
+            self.names.check_open(operation.tensors)
             for tensor in operation.tensors:
                 self.names.name(tensor)
         except Exception as error:
@@ -191,6 +197,10 @@ class Recorder(Watcher):
         self.gradients.touch(*tensors_of(args))
         if self.program is not None:
             self.program.effect(function, args)
+
+    def keep(self, given: Any) -> None:
+        """Keep an object alive while the recording lasts: tensors in it have names."""
+        self._alive.append(given)
 
     def returned(self, result: Any) -> None:
         """Name what an effect on tensors from outside has returned: a new tensor, or ``None``."""
@@ -311,6 +321,9 @@ class Recorder(Watcher):
             return None
         try:
             self.names.check()
+            self.names.check_open(tensors_of(result))
+            if self.crossing is not None:
+                self.parts = self.crossing.finish(tensors_of(result))
             if any(key is number for key in keys_of(result) for number in self.numbers):
                 raise Unrecordable("a number of item() is a key")
             return form(numbered(result, self.numbers), self.names.name)
@@ -323,7 +336,7 @@ class Recorder(Watcher):
         if self.program is not None:
             self.program.tracer.closed = True
             self.program.steps.close()
-        self.program = None
+        self.program = self.crossing = None
         self._alive.clear()
 
 

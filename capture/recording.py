@@ -205,7 +205,7 @@ def _plan(
     label = f"{name}, {len(recorder.events)} operations"
     plan = Plan(source, found, state, label, program.whole, given)
     plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
-    plan.parts, plan.looks = parts, recorder.looks
+    plan.parts, plan.looks, plan.remote = parts, recorder.looks, recorder.parts
     if any(each.draws for part in parts[:-1] for each in part.statements):
         plan.generators = recorder.generators
     steps = program.steps

@@ -29,6 +29,7 @@ def report(name: str, entries: Sequence[Any], divided: bool = False) -> str:
                 f"  {number}: {plan.label}: {calls} calls, {plan.memory:,} bytes{passing}, {plan.replays} replays"
             )
             lines += [f"     where {look}" for look in plan.looks]
+            lines += [f"     {part.text}" for part in plan.remote]
             lines += [line for source in plan.sources for line in _chains(source.statements)]
             for (operation, reason), count in Counter(plan.whole).items():
                 lines.append(f"     {count} x {operation} as a whole: {reason}")

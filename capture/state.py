@@ -27,6 +27,7 @@ from .errors import Unrecordable
 
 PACKAGE = __name__.rpartition(".capture")[0]
 _APPLICATIONS = tuple([f"{PACKAGE}.{name}." for name in ("examples", "tools", "benchmarks")])  # as a user's programs
+_ELSEWHERE = tuple([f"{PACKAGE}.{name}." for name in ("autograd_dist", "rpc", "rref")])
 _LONG = 1024  # elements; of longer lists only the length is compared
 _MOST = 20_000  # objects
 _LEAVES = (
@@ -152,7 +153,7 @@ class _Search:
         self._todo.append(value)
 
     def _visit(self, each: Any) -> None:
-        if isinstance(each, _LEAVES) or id(each) in self._seen:
+        if isinstance(each, _LEAVES) or id(each) in self._seen or _is_elsewhere(type(each)):
             return
         self._seen[id(each)] = each
         if len(self._seen) > _MOST:
@@ -245,6 +246,11 @@ class _Search:
         self._objects.append((vars(each), done, False))
         for base in each.__bases__ if called else ():
             self._class(base)
+
+
+def _is_elsewhere(kind: type) -> bool:
+    """Return whether objects of a class have to do with other workers, as references: they are not followed."""
+    return kind.__module__.startswith(_ELSEWHERE)
 
 
 def _is_ours(module: str) -> bool:

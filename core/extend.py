@@ -22,7 +22,7 @@ from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
 from .dtypes import bfloat16, dtype_by_name, wide
-from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast
+from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast, watchers
 from .interception import entered as interceptors_entered
 from .late_imports import late_imports
 from .ops.index.array_elements import add_at
@@ -156,6 +156,7 @@ __all__ = [
     "unary",
     "take_calls",
     "watched",
+    "watchers",
     "wide",
     "within",
 ]

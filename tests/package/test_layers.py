@@ -125,6 +125,7 @@ PUBLIC_MODULES = {
     "collective.parallel",
     "rref.extend",
     "autograd_dist.extend",
+    "capture.extend",
     "profiler_dist.extend",
     "testing.leaks",
     "testing.simulator",

@@ -1,0 +1,45 @@
+"""``Crossing``: what a recording knows of calls that go to other workers. A layer above has it.
+
+A module whose functions may begin such a part of a call names a function that makes one, in its global ``MAKER``. All later
+calls of that recording into packages about other workers are shown to it.
+"""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any, Protocol
+
+MAKER = "make_crossing"  # name of a module's function: it gets the recorder and returns a ``Crossing``
+
+
+class Crossing(Protocol):
+    """Part of a recording that goes to other workers. Its methods raise ``Unrecordable`` where it must end."""
+
+    def begins(self, frame: FrameType) -> bool:
+        """Note a call that begins, or a generator that goes on; return whether it is one that can be recorded."""
+        ...
+
+    def ended(self, frame: FrameType, result: Any) -> None:
+        """Note that such a call has returned, raised (``None``) or yielded."""
+        ...
+
+    def finish(self, results: list[Any]) -> list[RemotePart]:
+        """Return the parts of other workers, at the end of the recording.
+
+        Args:
+            results: tensors that the call returned.
+        """
+        ...
+
+
+class RemotePart(Protocol):
+    """Part of a plan that another worker replays."""
+
+    def fits(self) -> bool:
+        """Return whether a replay can begin, as far as it is known here."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """A line for readers."""
+        ...
