@@ -37,6 +37,12 @@ LATE_PARTS = (
     LateRow("..rpc.extend", ("MeshCalls",), (Method.MESH,), (Topic.MESH,)),
     LateRow("..rpc.extend", ("Applying", "StreamSender", "CallJournal")),
     LateRow("..rpc.extend", ("Debugger", "Sampler", "IdeSessions"), (Method.DEBUG,), (Topic.HELD,)),
+    LateRow(
+        "..autograd_dist.extend",
+        ("CapturedParts",),
+        (GradientMethod.FORWARD, GradientMethod.BACKWARD, GradientMethod.FAILURE),
+        (GradientTopic.FORGET,),
+    ),
     LateRow("..collective.extend", ("Mailbox", "Failures"), (GroupMethod.PASS, GroupMethod.FAIL, GroupMethod.ASK)),
     LateRow("..collective.extend", ("ElasticTrainings",), (GroupMethod.REPORT, GroupMethod.STATE)),
 )

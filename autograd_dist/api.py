@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .edges import as_tensor, edge_of
 from .graph import ContextGraph
 from .local_pass import Feeds
 from .parameter_trees import Parameters
+
+if TYPE_CHECKING:
+    from ..capture.extend import Crossing, Recorder
 
 
 @contextmanager
@@ -61,6 +64,17 @@ def context() -> Iterator[int]:
         if not is_finalizing():
             current_context.reset(token)
             contexts.release(fresh.id)
+
+
+def make_crossing(recorder: Recorder) -> Crossing:
+    """Return what a recording of ``tg.compile`` that enters a context knows of other workers (``capture/crossings.py``).
+
+    Args:
+        recorder: the recording.
+    """
+    from .captured.recording import StepCrossing  # here: few programs compile their steps
+
+    return StepCrossing(recorder)
 
 
 def backward(
@@ -174,7 +188,8 @@ def _prepare(
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(context.graph, roots)
-    make = partial(BackwardPass, agent, context.graph, keep_graph=retain_graph, smart=mode == "smart", roots=feeds)
+    keep = retain_graph or context.recorded is not None
+    make = partial(BackwardPass, agent, context.graph, keep_graph=keep, smart=mode == "smart", roots=feeds)
     fresh = context.passes.begin(make)
     return fresh, feeds, _Description(contexts, context)
 

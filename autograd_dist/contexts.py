@@ -6,12 +6,13 @@ import itertools
 import threading
 from contextlib import suppress
 from functools import partial
+from typing import Protocol
 
 from ..core.errors import AutogradError, ContextTypeError, PassStoppedError, RpcError
 from ..proto.autograd_dist_pb2 import ContextMessages, PassStopped
-from ..rpc.extend import Agent, ObservedContext, Peer, ServerCall
+from ..rpc.extend import Agent, ObservedContext, Outgoing, Peer, ServerCall
 from .backward_pass import BackwardPass
-from .graph import ContextGraph
+from .graph import ContextGraph, WatchedSendNode
 from .lifetimes import (
     Closed,
     ContextArrived,
@@ -34,6 +35,26 @@ from .pass_messages import open_request, pack_answer
 from .passes import Passes, PassId
 
 
+class RecordedStep(Protocol):
+    """Recording of the step that has made a context (``captured/recording.py``)."""
+
+    def sending(self, message: Outgoing) -> int:
+        """Note that a request leaves; return the number of the part that it calls, 0 if it calls none.
+
+        Args:
+            message: the request.
+        """
+        ...
+
+    def sent(self, node: WatchedSendNode) -> None:
+        """Note the node of the tensors of a message.
+
+        Args:
+            node: the node.
+        """
+        ...
+
+
 class Context(Lifetime):
     """Context on one worker: its lifetime, its graph, and its backward passes.
 
@@ -46,6 +67,7 @@ class Context(Lifetime):
         super().__init__(context_id, parent)
         self.graph = ContextGraph(context_id)
         self.passes = Passes(worker)
+        self.recorded: RecordedStep | None = None  # the recording of the step that has made it
 
 
 class Contexts:

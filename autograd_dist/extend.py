@@ -11,6 +11,7 @@ from .outside import OutsideContext as OutsideContext
 
 if TYPE_CHECKING:
     from .api import backward_from as backward_from
+    from .captured.parts import CapturedParts as CapturedParts
     from .contexts import Contexts as Contexts
     from .edges import as_tensor as as_tensor
     from .edges import edge_of as edge_of
@@ -23,6 +24,7 @@ else:
         __name__,
         {
             "backward_from": "..api",
+            "CapturedParts": "..captured.parts",
             "Contexts": "..contexts",
             "as_tensor": "..edges",
             "edge_of": "..edges",

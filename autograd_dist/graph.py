@@ -53,6 +53,28 @@ class SendNode(Node):
         return grads
 
 
+class WatchedSendNode(SendNode):
+    """Node of the tensors of a message in a step that is recorded.
+
+    Args:
+        edges, message_id, receiver: as for ``SendNode``.
+
+    Attributes:
+        arrived: the gradients that came.
+    """
+
+    __slots__ = ("arrived",)
+
+    def __init__(self, edges: tuple[Edge | None, ...], message_id: int, receiver: int) -> None:
+        super().__init__(edges, message_id, receiver)
+        self.arrived: tuple[Array | None, ...] | None = None
+
+    def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
+        """Return the gradient of each tensor, and keep them."""
+        self.arrived = grads
+        return super().apply(grads)
+
+
 class ReceiveNode(Node):
     """Node of the tensors of one message, at its receiver. Their gradients travel back to the sender.
 

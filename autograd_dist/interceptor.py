@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 
 from ..core.extend import is_grad_enabled
-from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing
+from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing, ServerCall
 from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts
 from .current_context import current_context
 from .edges import edge_of
-from .graph import ReceiveNode, SendNode, make_message_id
+from .graph import ReceiveNode, SendNode, WatchedSendNode, make_message_id
 from .lifetimes import Release
 from .news import RIDING
 from .numbers import GRADIENT_EXTRA, GradientMethod
 
 # Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` and ``News.riding`` follow.
 MESSAGE_EXTRA = struct.Struct("<QQ")
+PART = struct.Struct("<Q")  # in a request of a step that is recorded: the caller's number for the part of the callee
 
 
 class AutogradInterceptor(Interceptor):
@@ -37,7 +39,10 @@ class AutogradInterceptor(Interceptor):
             return
         message_id = self._record(context, message)
         message.keep(GRADIENT_EXTRA, (context, message_id))
-        more = pack_mode() + self.contexts.news.riding(message.to) if message.kind == FrameKind.REQUEST else b""
+        more = b""
+        if message.kind == FrameKind.REQUEST:
+            part = 0 if context.recorded is None else context.recorded.sending(message)
+            more = pack_mode() + (PART.pack(part) if part else b"") + self.contexts.news.riding(message.to)
         message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, message_id) + more)
 
     def _record(self, context: Context, message: Outgoing) -> int:
@@ -47,7 +52,11 @@ class AutogradInterceptor(Interceptor):
         if not edges:
             return 0
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))
-        context.graph.add_send(SendNode(edges, message_id, message.to))
+        if context.recorded is None:
+            context.graph.add_send(SendNode(edges, message_id, message.to))
+        else:
+            context.graph.add_send(node := WatchedSendNode(edges, message_id, message.to))
+            context.recorded.sent(node)
         return message_id
 
     def not_delivered(self, message: Outgoing) -> None:
@@ -71,6 +80,9 @@ class AutogradInterceptor(Interceptor):
         if len(more) >= RIDING.size:
             self.contexts.heard(message.session.number, Release(*RIDING.unpack(more[-RIDING.size :])))
             more = more[: -RIDING.size]
+        if len(more) >= PART.size:
+            self._record_part(message, *PART.unpack(more[-PART.size :]))
+            more = more[: -PART.size]
         context = self.contexts.join(context_id, message.session.number)
         if context is None:
             return
@@ -81,6 +93,14 @@ class AutogradInterceptor(Interceptor):
             _connect(message, context, message_id)
         else:
             _detach(message)
+
+    def _record_part(self, message: Incoming, number: int) -> None:
+        """Let a request's function be recorded, as a part of its caller's step."""
+        from .captured.parts import CapturedParts  # here: few programs compile their steps
+
+        assert isinstance(message, ServerCall)
+        record = self.contexts.agent.part(CapturedParts).record
+        message.kept = partial(record, message, number, message.attached.tensors)
 
 
 def _connect(message: Incoming, context: Context, message_id: int) -> None:

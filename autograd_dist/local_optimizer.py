@@ -53,10 +53,16 @@ class LocalOptimizer:
 
     def step(self, context_id: int) -> Future[None]:
         """Do one step with the gradients of a context. Steps of one worker run one at a time."""
-        return current_agent().part(StepQueue).submit(lambda: self._step(context_id))
+        return current_agent().part(StepQueue).submit(lambda: self._step(self._gradients(context_id)))
 
-    def _step(self, context_id: int) -> None:
-        gradients = contexts_of(current_agent()).find(context_id).graph.gradients_of(self.parameters)
+    def step_with(self, gradients: Sequence[Any]) -> Future[None]:
+        """Do the same with the gradient of each parameter; ``None`` for those that have none."""
+        return current_agent().part(StepQueue).submit(lambda: self._step(gradients))
+
+    def _gradients(self, context_id: int) -> Sequence[Any]:
+        return contexts_of(current_agent()).find(context_id).graph.gradients_of(self.parameters)
+
+    def _step(self, gradients: Sequence[Any]) -> None:
         rows = [] if self.hogwild else zip(self.parameters, self.twins, gradients)
         # PyTorch's parameters are their own twins.
         moved = [(mine, twin) for mine, twin, gradient in rows if gradient is not None and twin is not mine]

@@ -9,6 +9,9 @@ class GradientMethod:
 
     PROPAGATE = 32
     STEP = 33
+    FORWARD = 34
+    BACKWARD = 35
+    FAILURE = 36
 
 
 class GradientTopic:
@@ -16,3 +19,4 @@ class GradientTopic:
 
     CONTEXT = 32
     PASS_STOPPED = 33
+    FORGET = 34

@@ -98,6 +98,10 @@ class DistributedOptimizer:
         # A method, so that the future keeps this optimizer: the requests keep no reference to those on the workers.
         _results(asked, "the step")
 
+    def number_at(self, worker: str) -> int:
+        """Return the number of the part of the optimizer on a worker of that name (``StepQueue.add``)."""
+        return self._numbers[worker]
+
     def _step(self, optimizer: RRef, context_id: int, in_this_thread: bool) -> Future[None]:
         agent = current_agent()
         if not (in_this_thread and optimizer.is_owner()):

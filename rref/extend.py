@@ -10,11 +10,13 @@ from .methods import serve_methods as serve_methods
 from .promises import PromiseInterceptor as PromiseInterceptor
 from .requests import ReferenceInterceptor as ReferenceInterceptor
 from .requests import serve_references as serve_references
+from .rref import call_of_proxy as call_of_proxy
 from .rref import owner_of as owner_of
 from .rref import proxy_of_outcome as proxy_of_outcome
 from .value_of import ValueOf as ValueOf
 
 if TYPE_CHECKING:
     from .observing import observe_references as observe_references
+    from .remote_module import forward_of as forward_of
 else:
-    __getattr__ = late_imports(__name__, {"observe_references": "..observing"})
+    __getattr__ = late_imports(__name__, {"observe_references": "..observing", "forward_of": "..remote_module"})

@@ -81,8 +81,9 @@ def _serve_method(context: RRefContext, call: ServerCall) -> None:
         raise RpcError(
             f"worker {context.agent.name!r} has no value any more to call {name!r} of; keep a reference to it"
         )
-    method = getattr(wait_for_value(context, future, f"the value to call {name!r} of"), name)
+    value = wait_for_value(context, future, f"the value to call {name!r} of")
+    method = getattr(value, name)
     call.what = getattr(method, "__qualname__", name)
-    result = method(*args, **kwargs)
+    result = call.kept(partial(getattr, value, name), method, args, kwargs) if call.kept else method(*args, **kwargs)
     del args, kwargs
     call.reply_with(result, is_async_execution(method))

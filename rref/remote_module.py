@@ -252,6 +252,17 @@ def _forward(module: RRef[Module], args: tuple[Any, ...], kwargs: dict[str, Any]
     return module.local_value()(*args, **kwargs)
 
 
+def forward_of(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """Return what a call from a ``RemoteModule`` runs at the owner, and its arguments; other calls as they are.
+
+    Args:
+        function, args, kwargs: the call.
+    """
+    return (args[0].local_value(), args[1], args[2]) if function is _forward else (function, args, kwargs)
+
+
 def _parameters(module: RRef[Module], recurse: bool) -> list[RRef[Parameter]]:
     return [RRef(parameter) for parameter in module.local_value().parameters(recurse)]
 

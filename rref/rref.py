@@ -477,3 +477,16 @@ def proxy_of_outcome(future: Future[Any], timeout: float = UNSET_RPC_TIMEOUT) ->
 def owner_of(reference: RRef[Any]) -> Peer:
     """Return the worker that owns the value of a reference: that incarnation, though another may have its name and rank now."""
     return reference._context.agent.peers.at(reference._fork.owner.number)
+
+
+def call_of_proxy(proxy: Proxy) -> tuple[RRef[Any], float] | None:
+    """Return the reference whose ``rpc_sync()`` made a proxy, and the timeout; ``None`` for other proxies.
+
+    Args:
+        proxy: calls methods of the value.
+    """
+    call: Any = proxy._call
+    if call.__code__ not in RRef.rpc_sync.__code__.co_consts:
+        return None
+    variables = dict(zip(call.__code__.co_freevars, call.__closure__))
+    return variables["self"].cell_contents, variables["timeout"].cell_contents

@@ -61,7 +61,8 @@ class ServerCall(Incoming):
         peer: its caller.
         warnings: warnings that were shown while it ran, to be sent to its caller (``remote_warnings.py``).
         kept: what its method keeps with it: for a request of an item the profiles that record the step which makes it, for a
-            call of a mesh the worker that made it (``peer`` has passed it on).
+            call of a mesh the worker that made it (``peer`` has passed it on), for a call of a function or a method what runs
+            it in the place of a plain call, or ``()``: it gets a function that finds it again, itself and its arguments.
     """
 
     __slots__ = (

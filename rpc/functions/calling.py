@@ -178,6 +178,7 @@ def serve_call(worker: str, noted: LastCalls | None, call: ServerCall) -> None:
         call: the request.
     """
     function, args, kwargs = call.open()
+    name = function
     if isinstance(function, str):
         function = resolve(function, worker)
     call.what = getattr(function, "__qualname__", None) or repr(function)
@@ -186,7 +187,11 @@ def serve_call(worker: str, noted: LastCalls | None, call: ServerCall) -> None:
     if noted is not None:
         noted.begin(call.what, *call.key)
     try:
-        result = function(*args, **kwargs)
+        result = (
+            call.kept(partial(resolve, name, worker), function, args, kwargs)
+            if call.kept
+            else function(*args, **kwargs)
+        )
     finally:
         role.inside = outer
         if noted is not None:

@@ -1,0 +1,297 @@
+"""``CapturedParts``: parts of captured steps on one worker: those that it replays for others, and numbers for its own."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from types import MethodType
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ...capture.extend import MISSED, Compiled, GivenUp, Leaving, mapped, tensors_of
+from ...core.errors import RpcError
+from ...core.extend import GraphTask, Tensor, gradient_edge, watchers
+from ...core.futures import Future
+from ...rpc.extend import Agent, Peer, ServerCall, is_async_execution
+from ...rref.extend import forward_of
+from ..graph import SendNode
+from ..local_optimizer import LocalOptimizer
+from ..numbers import GradientMethod, GradientTopic
+from ..step_queue import StepQueue
+from .messages import ACCEPTED, pack, refusal, unpack
+from .states import PartTable
+
+UNKNOWN_PART = "it does not know this part of the step"
+
+
+class Slot:
+    """Place of a tensor in the arguments of a part."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+class QuietlyCompiled(Compiled):
+    """A function that is called for other workers: these say why it runs eagerly."""
+
+    def _say(self, text: str) -> None:
+        pass
+
+
+class CalleePart:
+    """Function that is called in a captured step, with its arguments.
+
+    Args:
+        find: finds what is called, as calls do.
+        function: what it has found.
+        compiled: the function.
+        arguments: its positional and named arguments, with a ``Slot`` for each tensor.
+        marked: places of the tensors that require grad.
+        reason: why it cannot be replayed; empty if it can.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], Any],
+        function: Any,
+        compiled: QuietlyCompiled,
+        arguments: Any,
+        marked: Sequence[int],
+        reason: str,
+    ) -> None:
+        self._find, self._function = find, function
+        self._compiled, self._arguments, self._marked, self._reason = compiled, arguments, marked, reason
+
+    def forward(self, tensors: Sequence[Tensor]) -> PendingReplay:
+        """Replay the forward.
+
+        Raises:
+            GivenUp: there is no plan; nothing has happened.
+        """
+        if self._reason:
+            raise GivenUp(self._reason, final=True)
+        if not is_same(self._find, self._function):
+            raise GivenUp("another function is found by its name", final=False)
+        leaving = Leaving(len(self._marked))
+        for slot, place in enumerate(self._marked):
+            tensors[place]._requires_grad, tensors[place]._edge = True, (leaving, slot)
+        args, kwargs = mapped(self._arguments, lambda each: tensors[each.place] if type(each) is Slot else each)
+        result = MISSED if watchers() else self._compiled.replayed(args, kwargs)
+        if result is MISSED:
+            raise GivenUp("it has no plan for this call now", final=False)
+        return PendingReplay(tensors_of(result), leaving)
+
+
+class PendingReplay:
+    """Replay that waits for gradients.
+
+    Args:
+        results: what the function returned.
+        leaving: where gradients of its arguments arrive.
+    """
+
+    def __init__(self, results: Sequence[Tensor], leaving: Leaving) -> None:
+        self.arrays = [each._array for each in results]
+        edges = tuple([gradient_edge(each) for each in results if each._requires_grad])
+        self._root, self._leaving = SendNode(edges, 0, 0), leaving
+
+    def backward(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], dict[int, Any]]:
+        """Return the gradients of the arguments, and by the ids of leaves those of this worker's tensors."""
+        found: dict[int, Any] = {}
+        task = GraphTask(sink=lambda leaf, gradient: found.update({id(leaf): gradient}))
+        task.expect(self._root)
+        task.feed(self._root, gradients)
+        task.run()
+        return self._leaving.gradients or [None] * self._leaving.num_inputs, found
+
+
+class CapturedParts:
+    """Parts of captured steps on one worker.
+
+    Args:
+        agent: the worker's agent.
+
+    Attributes:
+        numbers: for this worker's own calls.
+        replay_numbers: for their replays.
+        replays: those that are not over, in order.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.numbers, self.replay_numbers = itertools.count(1), itertools.count(1)
+        self.replays: dict[int, None] = {}
+        self._table: PartTable[CalleePart] = PartTable()
+        self._compiled: WeakValueDictionary[Any, QuietlyCompiled] = WeakValueDictionary()
+        self._lock = threading.Lock()
+        agent.server.serve(GradientMethod.FORWARD, self._serve_forward)
+        agent.server.serve(GradientMethod.BACKWARD, self._serve_backward)
+        agent.server.serve(GradientMethod.FAILURE, self._serve_failure)
+        agent.control.on(GradientTopic.FORGET, self._on_forget)
+        agent.losses.on_lost.append(self._on_lost)
+        agent.on_close.append(self._on_close)
+
+    def record(
+        self,
+        call: ServerCall,
+        number: int,
+        tensors: Sequence[Tensor],
+        find: Callable[[], Any],
+        function: Any,
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        """Call a function for another worker that records its step, and note what it does as a part.
+
+        Args:
+            call: the request.
+            number: the caller's number of the part.
+            tensors: those among the arguments, in the order of the message.
+            find: finds the function again, as the next call would.
+            function, args, kwargs: what is called.
+        """
+        if watchers():
+            return function(*args, **kwargs)
+        reason = _refusal(find, function)
+        named = function
+        function, args, kwargs = forward_of(function, args, kwargs)
+        marked = [place for place, each in enumerate(tensors) if each._requires_grad]
+        arguments = mapped((args, kwargs), partial(_slot, tensors))
+        compiled = self._compiled_of(function)
+        result = compiled.called(args, kwargs)
+        if not reason and tensors_of(arguments):
+            reason = "an argument is of a class of tensors of its own"
+        part = CalleePart(find, named, compiled, arguments, marked, reason)
+        with self._lock:
+            dropped = self._table.learn(key_of(call.peer), number, part)
+        del dropped  # here, without the lock: it may hold a user's objects
+        return result
+
+    def oldest_replay(self) -> int:
+        """Return the number of this worker's oldest replay that is not over; 0 if another thread is just ending it."""
+        with suppress(RuntimeError, StopIteration):
+            return next(iter(self.replays))
+        return 0
+
+    def _compiled_of(self, function: Any) -> QuietlyCompiled:
+        key = (function.__func__, id(function.__self__)) if isinstance(function, MethodType) else function
+        with self._lock:
+            found = self._compiled.get(key)
+            if found is None:
+                found = self._compiled[key] = QuietlyCompiled(function, False)
+            return found
+
+    # -- requests
+
+    def _serve_forward(self, call: ServerCall) -> None:
+        words, tensors = unpack(call.open())
+        number, replay, oldest = map(int, words)
+        caller = key_of(call.peer)
+        with self._lock:
+            part = self._table.find(caller, number)
+        if part is None:
+            call.reply(refusal(UNKNOWN_PART, final=False))
+            return
+        call.what = "the replay of a captured step"
+        try:
+            pending = part.forward([each for each in tensors if each is not None])
+        except GivenUp as given_up:
+            call.reply(refusal(str(given_up), given_up.final))
+            return
+        with self._lock:
+            dropped = self._table.keep(caller, replay, oldest, pending)
+        del dropped
+        call.reply(pack([ACCEPTED], pending.arrays))
+
+    def _serve_backward(self, call: ServerCall) -> None:
+        words, gradients = unpack(call.open())
+        replay, *numbers = map(int, words)
+        call.what = "the backward of a captured step"
+        pending = self._take(call, replay)
+        optimizers = [self._optimizer(number) for number in numbers]
+        returned, found = pending.backward(gradients)
+        if not optimizers:
+            call.reply(pack([0], returned))
+            return
+        (optimizer,) = optimizers
+        done = optimizer.step_with([found.get(id(each)) for each in optimizer.parameters])
+        call.reply_with(done.then(partial(self._stepped, key_of(call.peer), replay, returned)), is_future=True)
+
+    def _stepped(self, caller: Any, replay: int, returned: Sequence[Any], done: Future[None]) -> Any:
+        """Return the answer after a step. Its error is kept: the caller asks for it when its own steps are done."""
+        error = done.exception()
+        if error is not None:
+            with self._lock:
+                dropped = self._table.keep(caller, replay, 0, error)
+            del dropped
+        return pack([int(error is not None)], returned)
+
+    def _serve_failure(self, call: ServerCall) -> None:
+        (replay,), _ = unpack(call.open())
+        raise self._take(call, int(replay))
+
+    def _take(self, call: ServerCall, replay: int) -> Any:
+        with self._lock:
+            kept = self._table.take(key_of(call.peer), replay)
+        if kept is None:
+            raise RpcError(f"worker {self.agent.name!r} does not keep replay {replay} of a captured step any more")
+        return kept
+
+    def _optimizer(self, number: int) -> LocalOptimizer:
+        found: LocalOptimizer | None = self.agent.part(StepQueue).optimizers.get(number)
+        if found is None:
+            raise RpcError(f"worker {self.agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")
+        return found
+
+    # -- the end of parts
+
+    def _on_forget(self, peer: Peer, payload: bytes) -> None:
+        self._drop(lambda: [self._table.forget(key_of(peer), int(payload))])
+
+    def _on_lost(self, peer: Peer) -> None:
+        self._drop(lambda: self._table.lost(key_of(peer)))
+
+    def _on_close(self) -> None:
+        self._drop(self._table.clear)
+
+    def _drop(self, forget: Callable[[], list[Any]]) -> None:
+        with self._lock:
+            dropped = forget()
+        if dropped:
+            self.agent.threads.run_later(dropped.clear)  # they may hold a user's objects
+
+
+def key_of(peer: Peer) -> tuple[int, int]:
+    """Return what names one incarnation of a worker."""
+    return peer.number, peer.record.incarnation
+
+
+def is_same(find: Callable[[], Any], function: Any) -> bool:
+    """Return whether a function is still what calls find.
+
+    Args:
+        find: finds it.
+        function: what it has found before.
+    """
+    with suppress(Exception):
+        found = find()
+        if isinstance(function, MethodType) and isinstance(found, MethodType):
+            return found.__func__ is function.__func__ and found.__self__ is function.__self__
+        return found is function
+    return False
+
+
+def _slot(tensors: Sequence[Tensor], each: Any) -> Any:
+    found = [place for place, tensor in enumerate(tensors) if tensor is each]
+    return Slot(found[0]) if found else each
+
+
+def _refusal(find: Callable[[], Any], function: Any) -> str:
+    """Return why calls of a function cannot be replayed for another worker; empty if they can."""
+    name = getattr(function, "__qualname__", repr(function))
+    if is_async_execution(function):
+        return f"{name} returns a future (async_execution)"
+    return "" if is_same(find, function) else f"{name} travels by value, so each call has another function"

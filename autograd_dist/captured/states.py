@@ -1,0 +1,154 @@
+"""States of captured steps, without messages: the form of a step, and the parts and replays that one worker knows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import Enum, auto
+from typing import Any, Generic, TypeVar
+
+from ...core.errors import IllegalEventError
+
+PARTS_KEPT = 64  # of one caller, the least recently used are dropped
+REPLAYS_KEPT = 16  # of one caller that wait for their gradients, the oldest are dropped
+
+P = TypeVar("P")
+
+
+class StepPlace(Enum):
+    """Place that a step has reached."""
+
+    OUTSIDE = auto()
+    INSIDE = auto()  # in its context
+    CALLED = auto()  # another worker
+    DIFFERENTIATED = auto()
+    STEPPED = auto()
+    LEFT = auto()
+
+
+class StepMove(Enum):
+    """Next thing that a step does."""
+
+    ENTER = auto()
+    CALL = auto()
+    BACKWARD = auto()
+    STEP = auto()
+    LEAVE = auto()
+
+
+NEXT = {
+    (StepPlace.OUTSIDE, StepMove.ENTER): StepPlace.INSIDE,
+    (StepPlace.INSIDE, StepMove.CALL): StepPlace.CALLED,
+    (StepPlace.CALLED, StepMove.BACKWARD): StepPlace.DIFFERENTIATED,
+    (StepPlace.DIFFERENTIATED, StepMove.STEP): StepPlace.STEPPED,
+    (StepPlace.STEPPED, StepMove.LEAVE): StepPlace.LEFT,
+}
+REASONS = {
+    StepMove.ENTER: "it enters more than one autograd context",
+    StepMove.CALL: "it calls other workers more than once, or outside of an autograd context",
+    StepMove.BACKWARD: "it runs autograd_dist.backward() more than once, or before it has called another worker",
+    StepMove.STEP: "it runs DistributedOptimizer.step() more than once, or before backward()",
+    StepMove.LEAVE: "its autograd context ends without backward() and DistributedOptimizer.step()",
+}
+"""Reasons: a step that does this at another place is not recorded."""
+
+
+def next_place(place: StepPlace, move: StepMove) -> StepPlace:
+    """Return the next place of a step.
+
+    Args:
+        place: where it is.
+        move: what it does.
+
+    Raises:
+        IllegalEventError: steps of this form are not recorded; its text is the reason.
+    """
+    if (found := NEXT.get((place, move))) is None:
+        raise IllegalEventError(REASONS[move])
+    return found
+
+
+class PartTable(Generic[P]):
+    """Parts of steps that one worker knows, and what it keeps of replays until their gradients come.
+
+    A caller names both by numbers of its own. Callers are incarnations of workers, so a number of one that was restarted means
+    nothing.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[Any, OrderedDict[int, P]] = {}
+        self._replays: dict[Any, OrderedDict[int, Any]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts.values()))
+
+    def learn(self, caller: Any, number: int, part: P) -> list[P]:
+        """Note a part; return those that are dropped.
+
+        Args:
+            caller: the caller.
+            number: its number of the part.
+            part: the part.
+        """
+        known = self._parts.setdefault(caller, OrderedDict())
+        known[number] = part
+        return [known.popitem(last=False)[1] for _ in range(len(known) - PARTS_KEPT)]
+
+    def find(self, caller: Any, number: int) -> P | None:
+        """Return a part; ``None`` if it is not known here, or was dropped.
+
+        Args:
+            caller: the caller.
+            number: its number of the part.
+        """
+        known = self._parts.get(caller)
+        if known is None or number not in known:
+            return None
+        known.move_to_end(number)
+        return known[number]
+
+    def forget(self, caller: Any, number: int) -> P | None:
+        """Remove a part that its caller will not name again, and return it.
+
+        Args:
+            caller: the caller.
+            number: its number of the part.
+        """
+        known = self._parts.get(caller, OrderedDict())
+        part = known.pop(number, None)
+        if not known:
+            self._parts.pop(caller, None)
+        return part
+
+    def keep(self, caller: Any, replay: int, oldest: int, kept: Any) -> list[Any]:
+        """Keep something of a replay; return what is dropped.
+
+        Args:
+            caller: the caller.
+            replay: number of the replay.
+            oldest: the caller's oldest replay that is not over.
+            kept: what to keep.
+        """
+        known = self._replays.setdefault(caller, OrderedDict())
+        over = [each for each in known if each < oldest]
+        dropped = [known.pop(each) for each in over]
+        known[replay] = kept
+        return dropped + [known.popitem(last=False)[1] for _ in range(len(known) - REPLAYS_KEPT)]
+
+    def take(self, caller: Any, replay: int) -> Any:
+        """Remove and return what is kept of a replay; ``None`` if nothing is.
+
+        Args:
+            caller: the caller.
+            replay: its number of the replay.
+        """
+        return self._replays.get(caller, OrderedDict()).pop(replay, None)
+
+    def lost(self, caller: Any) -> list[Any]:
+        """Forget a caller that is lost; return what is dropped."""
+        empty: OrderedDict[int, Any] = OrderedDict()
+        return [*self._parts.pop(caller, empty).values(), *self._replays.pop(caller, empty).values()]
+
+    def clear(self) -> list[Any]:
+        """Forget all; return what is dropped."""
+        callers = {*self._parts, *self._replays}
+        return [each for caller in callers for each in self.lost(caller)]

@@ -1,0 +1,147 @@
+"""Benchmark of compiled steps that call a worker: ``python -m telegrad.benchmarks.captured_steps --peer torch=PYTHON``.
+
+One step of distributed autograd: two layers here, two at another worker, backward, a step of SGD. It is made eagerly, compiled,
+and with PyTorch's RPC, in turns. Times are medians of a step; ratios are medians of turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import telegrad as tg
+from telegrad import rpc
+from telegrad.launcher import local_cluster
+
+from .environments import find_peers
+
+SCRIPT = Path(__file__).with_name("captured_steps_torch.py")
+SIZES = (16, 128)
+ROWS = 32
+
+
+class Layers(tg.nn.Module):
+    """Layers at the other worker."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.layers = tg.nn.Sequential(tg.nn.Linear(size, size), tg.nn.Tanh(), tg.nn.Linear(size, size))
+
+    def forward(self, x: Any) -> Any:
+        """Return the result of the layers."""
+        return self.layers(x)
+
+
+def make_step(size: int) -> Callable[[Any, Any], Any]:
+    """Return a step of a model of two workers.
+
+    Args:
+        size: features of each layer.
+    """
+    remote = tg.RemoteModule("worker1", Layers, args=(size,))
+    first, last = tg.nn.Linear(size, size), tg.nn.Linear(size, 1)
+    own = [rpc.RRef(each) for layer in (first, last) for each in layer.parameters()]
+    optimizer = tg.DistributedOptimizer(tg.optim.SGD, remote.remote_parameters() + own, lr=0.01)
+
+    def step(x: Any, y: Any) -> Any:
+        with tg.autograd_dist.context() as context:
+            loss = (last(remote(first(x).tanh())) - y).square().mean()
+            tg.autograd_dist.backward(context, [loss])
+            optimizer.step(context)
+        return loss.detach()
+
+    return step
+
+
+def time_of(step: Callable[[Any, Any], Any], batch: Sequence[Any], steps: int) -> float:
+    """Return the median time of some steps in seconds."""
+    found = []
+    for _ in range(steps):
+        began = time.perf_counter()
+        step(*batch)
+        found.append(time.perf_counter() - began)
+    return median(found)
+
+
+class Torch:
+    """The same with PyTorch, in two processes.
+
+    Args:
+        python: interpreter that has PyTorch.
+        size: features of each layer.
+    """
+
+    def __init__(self, python: str, size: int) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        command = [python, str(SCRIPT)]
+        more = [str(port), str(size), str(ROWS)]
+        self._other = subprocess.Popen([*command, "1", *more])
+        self._first = subprocess.Popen([*command, "0", *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.time_of(5)
+
+    def time_of(self, steps: int) -> float:
+        """Return the median time of some steps in seconds."""
+        assert self._first.stdin is not None and self._first.stdout is not None
+        print(steps, file=self._first.stdin, flush=True)
+        return float(self._first.stdout.readline())
+
+    def close(self) -> None:
+        """End its processes."""
+        self._first.communicate(timeout=60)
+        self._other.wait(60)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the figures, and return the exit status."""
+    own = argparse.ArgumentParser(prog="python -m telegrad.benchmarks.captured_steps", description=__doc__)
+    own.add_argument("--peer", action="append", default=[], metavar="torch=PYTHON", help="interpreter that has PyTorch")
+    own.add_argument("--rounds", type=int, default=11, help="turns of each (default %(default)s)")
+    own.add_argument("--steps", type=int, default=50, help="steps of a turn (default %(default)s)")
+    options = own.parse_args(arguments)
+    python = find_peers(options.peer).get("torch")
+    with local_cluster(2):
+        for size in SIZES:
+            torch = Torch(python, size) if python else None
+            try:
+                compare(size, torch, options.rounds, options.steps)
+            finally:
+                if torch is not None:
+                    torch.close()
+    return 0
+
+
+def compare(size: int, torch: Torch | None, rounds: int, steps: int) -> None:
+    """Measure the ways in turns, and print their times and ratios.
+
+    Args:
+        size: features of each layer.
+        torch: PyTorch, if it is there.
+        rounds: turns of each way.
+        steps: steps of a turn.
+    """
+    eager, compiled = make_step(size), tg.compile(make_step(size))
+    batch = tg.randn(ROWS, size), tg.randn(ROWS, 1)
+    time_of(eager, batch, 5), time_of(compiled, batch, 5)
+    ways: dict[str, Callable[[], float]] = {
+        "compiled": lambda: time_of(compiled, batch, steps),
+        "eager": lambda: time_of(eager, batch, steps),
+    }
+    if torch is not None:
+        ways["PyTorch"] = lambda: torch.time_of(steps)
+    turns = [{name: way() for name, way in ways.items()} for _ in range(rounds)]
+    print(f"{size} features, {ROWS} rows")
+    for name in ways:
+        ratio = median(turn["compiled"] / turn[name] for turn in turns)
+        print(f"  {name:10} {median(turn[name] for turn in turns) * 1e6:8.0f} us   compiled / it {ratio:5.2f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
