@@ -2,15 +2,21 @@
 
 One call on a mesh beside as many ``rpc_async`` and ``wait_all``: a function that does nothing, and one with an array. The two
 ways take turns; times are medians: of the clock, and of the processor in the caller's process. Ratios are of turns.
+
+With ``--beside`` the function that does nothing is called with Monarch and Ray as well, on as many actors on this machine, if
+``make peers`` or ``--peer`` has their environments. They run one after another, each with processes of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +24,11 @@ from telegrad import rpc
 from telegrad.futures import wait_all
 from telegrad.launcher import local_cluster
 
+from .environments import find_peers
+
 MOST_SECONDS = 300.0  # of one call
+PEERS = ("monarch", "ray")
+PEER_SECONDS = 600.0
 
 
 class Cost(NamedTuple):
@@ -34,13 +44,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=32, help="number of workers (default %(default)s)")
     parser.add_argument("--kib", type=int, default=1024, help="size of the array (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=21, help="turns of each way (default %(default)s)")
+    parser.add_argument("--beside", action="store_true", help="call a function with Monarch and Ray as well")
+    parser.add_argument(
+        "--peer", action="append", default=[], help="NAME=PYTHON: an interpreter that has monarch or ray"
+    )
     options = parser.parse_args(arguments)
     array = np.ones(options.kib << 10, np.uint8)
     with local_cluster(options.workers):
         mesh = rpc.mesh([f"worker{rank}" for rank in range(options.workers)])
         for title, args in (("no argument", ()), (f"{options.kib} KiB", (array,))):
             _compare(f"{options.workers} workers, {title}", mesh, args, options.rounds)
+        if options.beside or options.peer:
+            print(f"{options.workers} workers, no argument, beside others")
+            _print_peers(find_peers(options.peer), mesh, options.rounds)
     return 0
+
+
+def _print_peers(pythons: dict[str, str], mesh: rpc.Mesh, rounds: int) -> None:
+    """Run the function that does nothing with each peer, half of ours before it and half after, and print both medians."""
+    for name in PEERS:
+        if name not in pythons:
+            print(f"  {name:10} is not installed: make peers, or --peer {name}=PYTHON")
+            continue
+        ours = [_cost(lambda: _together(mesh, ())).wall for _ in range(rounds)]
+        script = Path(__file__).parent / "compare" / f"mesh_{name}.py"
+        command = [pythons[name], str(script), str(len(mesh)), str(rounds)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=PEER_SECONDS)
+        ours += [_cost(lambda: _together(mesh, ())).wall for _ in range(rounds)]
+        found = next(line for line in done.stdout.splitlines() if line.startswith(b"{"))
+        theirs, median = json.loads(found)["seconds"], statistics.median(ours)
+        print(f"  {name:10} {theirs * 1e3:9.2f} ms   mesh {median * 1e3:9.2f} ms   ratio {median / theirs:5.2f}")
 
 
 def _compare(title: str, mesh: rpc.Mesh, args: tuple[Any, ...], rounds: int) -> None:
