@@ -15,8 +15,9 @@ from .exact import is_exact
 from .leaves import Gradient, gradient_of, leaf_value, make_leaf, take_gradient
 from .libraries import compute, total
 from .mixed import gradients_by_hand
+from .operands import here
 from .plan import Plan
-from .ways import here, run, run_in_one_process
+from .ways import run, run_in_one_process
 
 TOLERANCES = {"telegrad": 1e-9, "torch": 1e-12, "mixed": 1e-12}
 Backward = Callable[[int, list[Tensor], bool, str], Awaitable[Any]]
