@@ -19,7 +19,7 @@ from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing, ServerCall
 from .numbers import ReferenceMethod
 from .promise_states import PromiseAction, PromiseEvent, PromiseMachine, PromiseState
 from .rref import RRef
-from .value_of import ValueOf
+from .value_of import ArrivedValue, ValueOf
 from .values import fetch, own_value, text_of
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class PromiseInterceptor(Interceptor):
         for place in places:  # first: the others may not be there yet
             references[place].check()
         for place in places:
-            references[place] = references[place].future.value()
+            references[place] = references[place].argument()
 
 
 class PromisedValue:
@@ -92,18 +92,33 @@ class PromisedValue:
         reference: the reference, which is kept until the value is there.
         callee: number of the worker that makes the value for a call of the reference's owner, if that is so; else -1.
         call_id: id of that call.
+        passes_on: the request goes on to other workers, which need the reference.
 
     Attributes:
         future: completes with the value, or with the reason why there is none.
     """
 
-    __slots__ = ("_call_id", "_callee", "_context", "_lock", "_machine", "_name", "_question", "_reference", "future")
+    __slots__ = (
+        "_call_id",
+        "_callee",
+        "_context",
+        "_lock",
+        "_machine",
+        "_name",
+        "_passed_on",
+        "_question",
+        "_reference",
+        "future",
+    )
 
-    def __init__(self, context: RRefContext, reference: RRef[Any], callee: int, call_id: int) -> None:
+    def __init__(
+        self, context: RRefContext, reference: RRef[Any], callee: int, call_id: int, passes_on: bool = False
+    ) -> None:
         self.future: Future[Any] = Future()
         self._context = context
         self._callee, self._call_id = callee, call_id
         self._reference: RRef[Any] | None = reference
+        self._passed_on = reference if passes_on else None
         self._name = text_of(reference._fork, context.agent)
         self._machine = PromiseMachine()
         self._lock = threading.Lock()
@@ -126,6 +141,11 @@ class PromisedValue:
             notes: list[str] = error.__dict__.setdefault("__notes__", [])  # add_note() is new in Python 3.11
             notes.append(f"(an argument of this call is the value of {self._name})")
             raise error
+
+    def argument(self) -> Any:
+        """Return what takes the place of the reference in the arguments."""
+        value = self.future.value()
+        return value if self._passed_on is None else ArrivedValue(self._passed_on, value)
 
     def _handle(
         self, event: PromiseEvent, value: Any = None, error: BaseException | None = None, call: ServerCall | None = None

@@ -91,9 +91,10 @@ class ReferenceInterceptor(Interceptor):
         if message.method == ReferenceMethod.METHOD and (value := transfer.value) is not None and not value.done():
             attached.values = [value]
         if PROMISE_EXTRA in message.extras:
-            places = promised_places(message)
+            places, passes_on = promised_places(message), bool(message.flags & Flag.BUNDLE)
             attached.awaited = [
-                PromisedValue(self.context, attached.references[place], *made_by) for place, *made_by in places
+                PromisedValue(self.context, attached.references[place], callee, call_id, passes_on)
+                for place, callee, call_id in places
             ]
             for (place, *_), promised in zip(places, attached.awaited):
                 attached.references[place] = promised

@@ -40,3 +40,22 @@ class ValueOf(Promise):
 
     def __repr__(self) -> str:
         return f"the value of {self.reference!r}"
+
+
+class ArrivedValue(ValueOf):
+    """The same, at a worker of a mesh that has the value: its function gets it, and the workers below fetch their own.
+
+    Args:
+        reference: the ``RRef``.
+        value: its value.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, reference: Any, value: Any) -> None:
+        super().__init__(reference)
+        self.value = value
+
+    def arrived(self) -> Any:
+        """Return the value."""
+        return self.value

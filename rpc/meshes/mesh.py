@@ -13,7 +13,6 @@ from ..current import current_agent
 from ..functions.calling import label_parts, name_of, request_body, resolve_timeout
 from ..links.worker_info import WorkerInfo
 from ..options import STREAM_AHEAD, UNSET_RPC_TIMEOUT
-from ..wire.promises import Promise
 from .mesh_calls import MeshCalls
 from .mesh_stream import MeshStream, open_generator
 from .reduced_value import ReducedValue
@@ -196,12 +195,6 @@ class Mesh:
         codec, same = agent.codec, strict.same_main
         content = codec.pack_content((function, given, named), same, versions, label_parts)
         parts = {place: codec.pack_content(row, same, versions, _label_part) for place, row in enumerate(rows)}
-        for each in (content, *parts.values()):
-            if any(isinstance(reference, Promise) for reference in each.references):
-                raise ArgumentKindError(
-                    "rpc.value(reference) is an argument of a call to one worker; send the reference itself to a mesh, and "
-                    "take its value there with to_here()"
-                )
         begin = partial(agent.part(MeshCalls).begin, self._subtrees, content, parts, seconds, name)
         if fold:
             reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)

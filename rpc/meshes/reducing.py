@@ -64,7 +64,10 @@ def _plus(one: Any, other: Any) -> Any:
             f"results of types {type(one).__name__} and {type(other).__name__} cannot be added up; return tensors, arrays or "
             f"numbers, or the same lists or dictionaries of them, or leave reduce= out"
         )
-    return add(one, other)
+    try:
+        return add(one, other)
+    except ValueError as error:  # NumPy's, of shapes that do not fit
+        raise RpcError(f"results cannot be added up: {error}; return the same shapes on all workers") from None
 
 
 def _is_number(value: Any) -> bool:

@@ -15,6 +15,7 @@ from ...core.errors import SerializationError
 from ...core.extend import Tensor, gradient_edge
 from .header import Flag
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
+from .promises import Promise
 
 HEAD = struct.Struct("<II")  # bytes of the head, number of contents
 ROW = struct.Struct("<BIIIQ")  # flags; tensors, references, buffers; bytes of the pickle
@@ -79,7 +80,8 @@ class Content:
         if not (self.tensors or self.references or self.buffers):
             return made
         made.attached = attached = Attachments()
-        attached.tensors, attached.references, attached.buffers = self.tensors, self.references, self.buffers
+        attached.tensors, attached.buffers = self.tensors, self.buffers
+        attached.references = [each.arrived() if isinstance(each, Promise) else each for each in self.references]
         attached.arrays = [tensor._array for tensor in self.tensors]
         return made
 

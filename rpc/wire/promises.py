@@ -16,3 +16,7 @@ class Promise:
     def known(self, to: int) -> tuple[Any] | None:
         """Return the value in a tuple, if it is here and is to be sent as it is to worker number ``to``; else ``None``."""
         return None
+
+    def arrived(self) -> Any:
+        """Return the value, if this came in a call on a mesh: it is here, and others get the stand-in."""
+        raise NotImplementedError

@@ -245,7 +245,6 @@ def test_each_worker_gets_its_part(workers):
         (lambda: rpc.mesh().call(abs, 3), TypeError, "args must be a tuple"),
         (lambda: rpc.mesh().call(abs, (rpc.scattered([1, 2]),)), ArgumentValueError, "2 values, and the mesh 23"),
         (lambda: rpc.mesh().call(abs, (rpc.sharded(tg.ones(22)),)), ArgumentValueError, "length 22"),
-        (lambda: rpc.mesh().call(abs, (rpc.value(rpc.remote("w3", str)),)), ArgumentKindError, "to one worker"),
         (lambda: rpc.sharded(3), ArgumentKindError, "one dimension"),
         (lambda: rpc.sharded(tg.ones(3), dim=1), ArgumentValueError, "dim=1"),
         (lambda: rpc.mesh().call(abs, (1,), timeout=-2), ValueError, "timeout"),
@@ -398,6 +397,34 @@ def test_references_travel_through_the_tree(workers):
     assert [each.to_here() for each in references] == list(range(len(NAMES)))
 
 
+def tripled_when_told(tensor):
+    hold()
+    return tensor * 3.0
+
+
+def doubled(inside):
+    return inside["value"] * 2.0
+
+
+@pytest.mark.parametrize("kind", ["future", "reference"])
+def test_every_worker_gets_a_value_that_another_makes_meanwhile(workers, closed_gate, kind):
+    """Before, a future that was not done failed at the leaves of the tree: they got its value where a reference should be."""
+    weight = tg.tensor([1.0], requires_grad=True)
+    with tg.autograd_dist.context() as context:
+        made = (rpc.rpc_async if kind == "future" else rpc.remote)("w9", tripled_when_told, (weight,))
+        inside = {"value": made if kind == "future" else rpc.value(made)}
+        called = rpc.mesh(NAMES[:12]).call_async(doubled, (inside,))
+        GATE.set()
+        assert [value.item() for value in called.values()] == [6.0] * 12
+        tg.autograd_dist.backward(context, [sum(called).sum()])
+        assert tg.autograd_dist.get_gradients(context)[weight].tolist() == [72.0]
+
+
+def test_a_value_that_cannot_be_made_fails_on_every_worker(workers):
+    for value in rpc.mesh(NAMES[:8]).call(str, (rpc.value(rpc.remote("w5", int, ("x",))),)):
+        assert isinstance(value, ValueError) and "is the value of" in str(value.__notes__)
+
+
 def test_gradients_are_added_up_on_the_way_back(workers):
     weight = tg.ones(3, requires_grad=True)
     with tg.autograd_dist.context() as context:
@@ -462,6 +489,8 @@ def test_wrong_reductions_are_told(workers):
         rpc.mesh().call(abs, (1,), reduce="cat")  # numbers are not concatenated
     with pytest.raises(RuntimeError, match="cannot be added up"):
         rpc.mesh().call(where, reduce="sum")
+    with pytest.raises(RuntimeError, match=r"cannot be added up: .*; return the same shapes on all workers"):
+        rpc.mesh(NAMES[:2]).call(np.ones, (rpc.scattered([2, 3]),), reduce="sum")
 
 
 def test_a_reduction_is_given_up(workers, closed_gate):

@@ -23,6 +23,7 @@ def test_programs_replay_and_use_everything():
     assert {(node.function, node.form) for step in steps for node in step.graph} == GRAPH_CALLS
     calls = [step.mesh for step in steps if step.mesh is not None]
     assert {call.runs for call in calls} == set(meshes.RUNS) and {call.comes for call in calls} == set(meshes.COMES)
+    assert {call.given for call in calls} == set(meshes.GIVEN)
     assert any(step.way.startswith(BLOCKING) for step in steps)
     assert not any(step.way.startswith(BLOCKING) for step in make_program(1, 4, blocking=False).steps)
     assert any(result < 0 for program in programs for result in results_in_one_process(program))

@@ -11,6 +11,7 @@ from .cells import MODULUS, Cell, ProgramError, combine
 from .digests import digest, failed
 
 RUNS = ("call", "async function", "promise", "passed on", "list", "objects", "cell")
+GIVEN = ("number", "future", "reference")
 COMES = ("values", "by place", "row", "sum", "cat")
 LARGEST_NUMBER = 1000
 
@@ -26,6 +27,7 @@ class MeshCall:
         runs: how the function runs; "objects": as a method of new objects, "cell": as uses of one cell by all.
         comes: how the results come back; "row": of the last row, which alone is called.
         failing: place of a worker on which the function fails; -1 for none.
+        given: what stands for the number that all get: it, the future of a call, or the value of a reference.
     """
 
     ranks: tuple[int, ...]
@@ -34,6 +36,7 @@ class MeshCall:
     runs: str
     comes: str
     failing: int
+    given: str
 
     @property
     def places(self) -> range:
@@ -62,7 +65,7 @@ def make_mesh_call(rng: random.Random, workers: int, given: bool) -> MeshCall:
     fails = runs not in ("objects", "cell") and rng.random() < 0.3
     failing = rng.randrange(count) if fails else -1
     numbers = tuple(rng.randrange(LARGEST_NUMBER) for _ in ranks)
-    return MeshCall(tuple(ranks), columns, numbers, runs, comes, failing)
+    return MeshCall(tuple(ranks), columns, numbers, runs, comes, failing, rng.choice(GIVEN))
 
 
 def mesh_in_one_process(call: MeshCall, start: int, cells: Sequence[Cell]) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ...rpc import Mesh, mesh, scattered
-from ...rref import RRef
+from ...rpc import Mesh, mesh, rpc_async, scattered
+from ...rref import RRef, remote, value
 from . import cells as there
 from .cells import MODULUS
 from .digests import digest
@@ -36,14 +37,33 @@ async def mesh_across(call: MeshCall, start: int, cells: Sequence[RRef], block: 
         called = called.at(row=-1)
     numbers = [call.numbers[place] for place in call.places]
     if call.runs == "cell":
-        await _outcome(called.call_async(there.use, (cells[0], "add", scattered([(each,) for each in numbers]))), block)
+        arguments = (cells[0], "add", scattered([(each,) for each in numbers]))
+        (await _outcome(called.call_async(there.use, arguments), block)).values()  # raises
         return int(await cells[0].rpc_async().read())
     if call.runs == "objects":
         return await _objects(call, called, start, numbers, block)
+    with _promised(call, start) as promised:
+        return await _functions(call, called, promised, numbers, block)
+
+
+async def _functions(call: MeshCall, called: Mesh, start: Any, numbers: list[int], block: bool) -> int:
+    """Call a function on each worker."""
     names = scattered(["fail" if place == call.failing else "combine" for place in call.places])
     others = (call.ranks[0],) if call.runs in TAKES_ANOTHER else ()
     arguments = (names, start, scattered(numbers), *others)
     return _told(call, await _outcome(called.call_async(FUNCTIONS[call.runs], arguments, reduce=call.reduce), block))
+
+
+@contextmanager
+def _promised(call: MeshCall, start: int) -> Iterator[Any]:
+    """Give what stands for the number, which another worker makes meanwhile."""
+    if call.given == "future":
+        yield rpc_async(call.ranks[-1], there.slowly, ("combine", 0, start))
+    elif call.given == "reference":
+        with remote(call.ranks[-1], there.slowly, ("combine", 0, start)) as reference:
+            yield value(reference)
+    else:
+        yield start
 
 
 async def _objects(call: MeshCall, called: Mesh, start: int, numbers: list[int], block: bool) -> int:
