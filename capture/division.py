@@ -33,7 +33,7 @@ _HARMLESS = frozenset(
             "dim",
             "numel",
         ),
-        *("shape", "dtype", "ndim", "sign", "backward"),
+        *("shape", "dtype", "ndim", "backward"),
     ]
 )
 _READERS = frozenset(["float", "int", "bool", "len", "print", "str", "repr", "isinstance"])

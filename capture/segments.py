@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import threading
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
@@ -129,7 +130,9 @@ def _written(function: Any) -> Written:
     keywords = {each.arg for each in ast.walk(written.tree) if isinstance(each, ast.keyword)}
     deleted = any(isinstance(each, ast.Delete) for each in ast.walk(written.tree))
     handled = any(isinstance(each, ast.ExceptHandler) and each.name for each in ast.walk(written.tree))
-    if deleted or handled or code.co_flags & 0x2A0 or not (_REFUSED | GRAPHS).isdisjoint(names | keywords):
+    generator = code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
+    refused = not (_REFUSED | GRAPHS).isdisjoint(names | keywords) or "inputs" in keywords  # of backward()
+    if deleted or handled or generator or refused:
         raise Unrecordable("it cannot be divided")
     return written
 
