@@ -1,12 +1,13 @@
 """Benchmark of compiled steps that call a worker: ``python -m telegrad.benchmarks.captured_steps --peer torch=PYTHON``.
 
 One step of distributed autograd: two layers here, two at another worker, backward, a step of SGD. It is made eagerly, compiled,
-and with PyTorch's RPC, in turns. Times are medians of a step; ratios are medians of turns.
+and with PyTorch's RPC, in turns, on one thread each. Times are medians of a step; ratios are medians of turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import telegrad as tg
 from telegrad import rpc
 from telegrad.launcher import local_cluster
 
+from .contenders import ONE_THREAD
 from .environments import find_peers
 
 SCRIPT = Path(__file__).with_name("captured_steps_torch.py")
@@ -106,6 +108,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own.add_argument("--rounds", type=int, default=11, help="turns of each (default %(default)s)")
     own.add_argument("--steps", type=int, default=50, help="steps of a turn (default %(default)s)")
     options = own.parse_args(arguments)
+    if not ONE_THREAD.items() <= os.environ.items():  # NumPy reads them when it is imported
+        again = [
+            sys.executable,
+            "-m",
+            "telegrad.benchmarks.captured_steps",
+            *(sys.argv[1:] if arguments is None else arguments),
+        ]
+        return subprocess.run(again, env={**os.environ, **ONE_THREAD}).returncode
     python = find_peers(options.peer).get("torch")
     with local_cluster(2):
         for size in SIZES:
