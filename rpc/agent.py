@@ -45,10 +45,12 @@ from .threads.ioloop import acquire_loop, release_loop
 from .threads.timers import Timers
 from .wire.control import Amount, encode_goodbye
 from .wire.function_names import main_script
+from .wire.header import FRAME_HEAD, FrameKind
 from .wire.python_versions import own_version
 
 if TYPE_CHECKING:
     from .lanes.lane import Lane
+    from .lanes.large.landing import Landing
     from .lanes.session import Session
     from .links.peer import Peer
     from .threads.pool import Executor
@@ -156,7 +158,7 @@ class Agent:
         self.late = LateParts(self.server, self.control)
         self.waits = CallWaits(peers, self.caller, self.questions, self.server, threads)
         self.sessions.received = receiver.received
-        self.sessions.landing = self.caller.landing
+        self.sessions.landing = self._landing
         self.sessions.under_way = (self.caller.table.calls, self.server.waiting)
 
     def _memory_budget(self, options: GrpcRpcBackendOptions) -> MemoryBudget | None:
@@ -167,6 +169,12 @@ class Agent:
         budget = MemoryBudget(options.memory_budget, options.spill_dir, self.name)
         self.debug_sections["memory"] = budget.counts
         return budget
+
+    def _landing(self, session: Session, front: memoryview, size: int) -> Landing | None:
+        kind, _, method, _, _ = FRAME_HEAD.unpack_from(front)
+        if kind != FrameKind.REQUEST:
+            return self.caller.landing(session, front, size)
+        return None if (find := self.server.landings.get(method)) is None else find(front, size)
 
     def _new_flow(self, session: Session) -> Flow:
         limit = Amount(self.options.window_bytes, self.options.window_messages)

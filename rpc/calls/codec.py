@@ -20,7 +20,7 @@ from ..wire.failures import describe_failure
 from ..wire.header import Flag, FrameKind
 from ..wire.libraries.array_library import LibraryTensor, MissingDeviceError
 from ..wire.libraries.registry import MissingLibraryError, usual_libraries
-from ..wire.messages import NO_ATTACHMENTS, Attachments, Incoming, Interceptor, Method, Outgoing
+from ..wire.messages import NO_ATTACHMENTS, OF_BUFFERS, Attachments, Incoming, Interceptor, Method, Outgoing
 from ..wire.payload import Labels, Opener, pack_pickled
 from ..wire.users_code import users_error
 from .guests import can_be_made, make_arrays, name_before, stand_in
@@ -184,7 +184,7 @@ class Codec:
         attached, flags = message.attached, message.flags
         if attached.problem:
             raise SerializationError(attached.problem)
-        if flags & Flag.TABLES and self.budget is not None:
+        if flags & Flag.TABLES and self.budget is not None and message.method not in OF_BUFFERS:
             self.budget.place(attached.arrays)
         if flags & Flag.TABLES:  # the tensors are leaves until an interceptor says otherwise
             attached.tensors = list(map(Tensor, attached.arrays, attached.requires_grad))

@@ -25,6 +25,7 @@ from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Incoming, Method, Topic
 from .replies import DoneAnswers, Replies, Reply, label_result
 
 if TYPE_CHECKING:
+    from ..lanes.large.landing import Landing
     from ..links.control_channel import ControlChannel
     from ..links.peer import Peer
     from ..links.peers import Peers
@@ -43,6 +44,7 @@ CallKey = tuple[int, int]  # number of the caller, id of the call there
 Handler = Callable[["ServerCall"], None]
 Refused = Callable[["ServerCall", BaseException], None]
 Early = Callable[["ServerCall"], object]
+FindPlace = Callable[[memoryview, int], "Landing | None"]
 MOST_AWAITING = 4096  # requests that wait for values without room in their windows; further ones keep their room
 LARGEST_AWAITING = 16_384  # bytes of such a request
 REMEMBERED = 4096  # latest cancels that are kept, because a cancel may overtake its call
@@ -352,6 +354,7 @@ class Server:
         self.failed: Callable[[BaseException], object] | None = (
             None  # a debugger holds the thread of a function that raised
         )
+        self.landings: dict[int, FindPlace] = {}  # by method, where the large piece of a request is to be received
         self.on_cancel: list[Callable[[CallKey], object]] = []  # called in a reader's thread: quick, no user code
         self.accepted = 0
         self.waiting: dict[CallKey, ServerCall] = {}  # not started; the thread that takes one out starts or drops it

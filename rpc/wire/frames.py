@@ -94,6 +94,23 @@ def decode(frame: Any, owned: bool, message: M, session: Any = None) -> M:
     return message
 
 
+def pickle_of(front: memoryview) -> memoryview:
+    """Return the pickle in the beginning of a frame that has tables.
+
+    Raises:
+        SerializationError: the frame has no tables, or ends before its pickle does.
+    """
+    try:
+        flags = FRAME_HEAD.unpack_from(front)[1]
+        _, _, _, extra_bytes, table_bytes, pickle_bytes = TABLES.unpack_from(front, BODY)
+    except struct.error:
+        flags = 0
+    if not flags & Flag.TABLES or AFTER_TABLES + table_bytes + extra_bytes + pickle_bytes > len(front):
+        raise SerializationError("a frame without a whole pickle")
+    start = AFTER_TABLES + table_bytes + extra_bytes
+    return front[start : start + pickle_bytes]
+
+
 def _decode_tables(message: Incoming, made: Attachments, frame: Any, view: memoryview, owned: bool) -> None:
     tensors, references, buffers, extra_bytes, table_bytes, pickle_bytes = TABLES.unpack_from(view, BODY)
     extras = AFTER_TABLES + table_bytes

@@ -41,6 +41,9 @@ class Method:
     LEND = 11
 
 
+OF_BUFFERS = frozenset((Method.READ, Method.WRITE, Method.LEND))
+"""Requests whose arrays are the program's own memory, or are copied there at once: no budget counts them."""
+
 QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE, Method.DEBUG))
 """Requests about a worker itself, which a reader's thread answers. They and their answers go outside of the windows: a worker
 whose windows are full can be asked why. ``Observer`` limits how many are under way, ``Debugger`` its own."""

@@ -16,8 +16,13 @@ from telegrad.core.errors import RpcError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rpc.buffers import pieces
 from telegrad.rpc.buffers.memory import map_memory, new_memory
+from telegrad.rpc.buffers.owned import OwnedBuffers
+from telegrad.rpc.buffers.written_range import written_range
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.lanes.large.landing import Landing
+from telegrad.rpc.wire.frames import encode
+from telegrad.rpc.wire.messages import Method, Outgoing
+from telegrad.rpc.wire.payload import no_labels, pack_pickled
 from telegrad.testing import in_process_cluster
 
 MAPPED, SENT = None, ["tcp"]  # lanes that were chosen: without those of one machine, nothing is mapped
@@ -224,6 +229,49 @@ def test_what_is_read_over_a_socket_is_received_into_the_array(tmp_path, monkeyp
         values = rpc.rpc_sync("b", values_there)  # no such memory was given for this
         assert landed[6:] == [None] and np.array_equal(values.numpy(), out)
     KEPT.clear()
+
+
+def test_what_is_written_over_a_socket_is_received_into_the_buffer(tmp_path, monkeypatch):
+    landed, place = [], OwnedBuffers._place
+    monkeypatch.setattr(
+        OwnedBuffers, "_place", lambda self, *arrival: landed.append(place(self, *arrival)) or landed[-1]
+    )
+    monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 1 << 20)
+    options = rpc.GrpcRpcBackendOptions(lanes=SENT)
+    with in_process_cluster("a", "b", make_lane=tcp(tmp_path), options=options) as agents, agents[0].use():
+        buffer = rpc.rpc_sync("b", keep, args=(tg.zeros(700_000, dtype=tg.int64),))
+        buffer.write_from(np.arange(600_000), offset=800_000)
+        assert len(landed) == 5 and all(np.shares_memory(each.memory, KEPT["buffer"].tensor.numpy()) for each in landed)
+        assert buffer.read().tolist() == [0] * 100_000 + list(range(600_000))
+        rpc.rpc_sync("b", rpc.Buffer.seal, args=(buffer,))
+        with pytest.raises(RpcError, match="is sealed"):
+            buffer.write_from(np.ones(600_000))
+        assert landed[5:] and not any(landed[5:]) and buffer.read()[-1] == 599_999
+    KEPT.clear()
+
+
+@pytest.mark.parametrize("body", [(1, 2, 3), (1, 2, "3", tg.ones(9)), [1, 2, 3, tg.ones(9)], (True, 2, 3, tg.ones(9))])
+def test_a_range_is_read_from_a_frame_that_has_one(body):
+    assert written_range(memoryview(frame_of((4, 8, 44, tg.ones(9))))) == (4, 8, 44)
+    assert written_range(memoryview(frame_of(body))) is None
+    assert written_range(memoryview(b"")) is None and written_range(memoryview(frame_of(body))[:40]) is None
+
+
+def test_a_budget_does_not_count_what_lands(tmp_path):
+    options = rpc.GrpcRpcBackendOptions(lanes=SENT, memory_budget=1)
+    with in_process_cluster("a", "b", make_lane=tcp(tmp_path), options=options) as agents, agents[0].use():
+        buffer = rpc.rpc_sync("b", keep, args=(700_000,))
+        buffer.write_from(np.ones(700_000, np.uint8))
+        assert buffer.read().sum().item() == 700_000
+        rpc.rpc_sync("b", rpc.Buffer.seal, args=(buffer,))
+        assert buffer.fetch().sum().item() == 700_000
+    KEPT.clear()
+
+
+def frame_of(body):
+    message = Outgoing(Method.WRITE, 1, 0.0, 1)
+    pack_pickled(message, body, (), True, no_labels, 1 << 20)
+    return b"".join(map(bytes, encode(message)))
 
 
 def test_nothing_lands_after_it_was_withdrawn():
