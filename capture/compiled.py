@@ -29,7 +29,7 @@ _TRIES = 4  # recordings that found the same objects; if no two of them are the 
 _RECORDINGS = 16  # recordings without a plan
 _PLANS = 8  # plans of one key, which differ in what the function reads
 _DROPPED = 64  # plans of one tree; as many that were dropped show that a tree does not help
-_ALIKE = 8  # keys without a plan: what differs between them is an argument that is another one in each call
+_ALIKE = 16  # keys without a plan: what differs between them is an argument that is another one in each call
 _KEYS = 64  # keys of one function, the least recently used are dropped
 
 
@@ -263,7 +263,8 @@ class Compiled:
         entry.given = plain_arguments(self._function, args, kwargs)
         entries = self._known()
         replays = sum(plan.replays for each in entries for plan in each.plans)
-        if len(entries) < _ALIKE or replays > (0 if self._segment is None else len(entries)):
+        most = 0 if self._segment is None else len(entries)  # a segment is divided early: it is small
+        if len(entries) < (_ALIKE if self._segment is None else _ALIKE // 2) or replays > most:
             return False
         names = varying(entry.given, entries[-2].given or {})
         if not names or not (self._without(self._segments.lines_with(names)) or self._segment is not None):

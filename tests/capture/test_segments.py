@@ -171,8 +171,8 @@ def test_an_argument_that_counts_the_calls(sides):
 
         return step, lambda: [*trainer.left(), seen], lambda call: [call, *_batch(call)]
 
-    sides.run(make, 16)
-    assert _replays(sides) == 7
+    sides.run(make, 22)
+    assert _replays(sides) == 5
     assert "the arguments number are others" in sides.reasons()[0]
 
 
