@@ -166,7 +166,7 @@ class PromisedValue:
         if self._callee != agent.number:
             peer, what = agent.peers.at(self._callee), f"a question for the result of another call ({self._name})"
             self._ask_later(partial(agent.caller.request, peer, ReferenceMethod.RESULT, key, _left(call), what), call)
-        elif (result := agent.server.result_of(key)) is not None:
+        elif (result := agent.server.handed_on.result_of(key)) is not None:
             self._ask(lambda: result, call)
         else:
             self._handle(PromiseEvent.UNKNOWN, call=call)
@@ -234,7 +234,7 @@ def serve_result(context: RRefContext, call: ServerCall) -> None:
         RpcError: it is not served here, or not any more.
     """
     sender, call_id = call.open()
-    if (result := context.agent.server.result_of((sender, call_id))) is None:
+    if (result := context.agent.server.handed_on.result_of((sender, call_id))) is None:
         raise RpcError(f"worker {context.agent.name!r} does not serve call {call_id} now")
     call.what = "a question for a result"
     call.reply_with(result, is_future=True)

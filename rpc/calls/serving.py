@@ -14,7 +14,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentTypeError, RpcError, SerializationError
-from ...core.futures import Future, attempt, collect_all, complete_once, copy_error, run_callbacks
+from ...core.futures import Future, attempt, collect_all, complete_once, run_callbacks
 from ..call_states import ANSWERED, ENDED, PARKED, WAITING, ServingState
 from ..links.link import LinkState
 from ..running import call_variable
@@ -22,6 +22,8 @@ from ..wire.control import decode_ids
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Incoming, Method, Topic
+from .handed_on import CallKey as CallKey
+from .handed_on import HandedOn
 from .replies import DoneAnswers, Replies, Reply, label_result
 
 if TYPE_CHECKING:
@@ -40,7 +42,6 @@ logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE
 WARNINGS = 4  # number of the extra of an answer that has the warnings
 WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's class, its text, file and line
-CallKey = tuple[int, int]  # number of the caller, id of the call there
 Handler = Callable[["ServerCall"], None]
 Refused = Callable[["ServerCall", BaseException], None]
 Early = Callable[["ServerCall"], object]
@@ -162,8 +163,8 @@ class ServerCall(Incoming):
         key, serving = (self.session.number, self.call_id), self._server.serving
         if serving.get(key) is self:
             del serving[key]
-        if self._server.wanted:
-            self._server.hand_on(key, error=RpcError("its result was not handed on"))
+        if self._server.handed_on.wanted:
+            self._server.handed_on.ended(key)
         self.state = self.state.drop
         if self.state is ENDED and self._cancellation is not None:
             self.tell_end()
@@ -266,8 +267,8 @@ class ServerCall(Incoming):
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
             return
         server = self._server
-        if server.wanted and not self.cancelled:
-            server.hand_on(self.key, value, error)
+        if server.handed_on.wanted and not self.cancelled:
+            server.handed_on.answered(self.key, value, error)
         late = 0.0 < self.deadline < server.clock.now()
         if not late or self.must_run:  # else its caller has given up
             if value is None and error is None and not self.warnings and not server.codec.speaks():
@@ -358,7 +359,7 @@ class Server:
         self.on_cancel: list[Callable[[CallKey], object]] = []  # called in a reader's thread: quick, no user code
         self.accepted = 0
         self.waiting: dict[CallKey, ServerCall] = {}  # not started; the thread that takes one out starts or drops it
-        self.wanted: dict[CallKey, Future[Any]] = {}  # results of requests under way, for requests that wait for them
+        self.handed_on = HandedOn(self.serving, threads.run_later)
         self._cancelled: OrderedDict[CallKey, None] = OrderedDict()  # the latest cancels; their calls may still arrive
         self.control = control
         self.cancellation_lock = threading.Lock()
@@ -467,31 +468,6 @@ class Server:
                     refused(call, error)
                 call.fail(error)
 
-    # -- results that are handed on
-
-    def result_of(self, key: CallKey) -> Future[Any] | None:
-        """Return a future of the result of a request that is served now, for another request; ``None`` if there is none.
-
-        It completes when the request is answered, and fails with an ``RpcError`` if its result cannot be had here.
-        """
-        if key not in self.serving:
-            return None
-        wanted = self.wanted.setdefault(key, Future())
-        if key not in self.serving:  # it was answered meanwhile: before the result was wanted, or after
-            self.hand_on(key, error=RpcError("its result was not handed on"))
-        return wanted
-
-    def hand_on(self, key: CallKey, value: Any = None, error: BaseException | None = None) -> None:
-        """Give the outcome of a request to the requests that wait for it.
-
-        Args:
-            key: of the request.
-            value: its result, if there is no error.
-            error: its exception.
-        """
-        if (wanted := self.wanted.pop(key, None)) is not None:
-            complete_once(wanted, value, error and copy_error(error))
-
     # -- cancels
 
     def _on_cancel(self, peer: Peer, payload: bytes) -> None:
@@ -508,8 +484,7 @@ class Server:
             call.drop()
         if (call := self.serving.get(key)) is not None:
             call.cancel()
-            if key in self.wanted:
-                self.threads.run_later(partial(self.hand_on, key, error=RpcError("its call was cancelled")))
+            self.handed_on.cancelled(key)
         for listener in self.on_cancel:
             listener(key)
 

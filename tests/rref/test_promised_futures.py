@@ -79,7 +79,7 @@ def test_a_cancelled_call_fails_the_next(workers, gate, callee, until):
     slow = rpc.rpc_async("b", wait_and_make, ("gate",))
     waiting = rpc.rpc_async("b", Counter.get, (slow,))
     after = rpc.rpc_async(callee, add, (waiting, 1))
-    until(lambda: len(workers[1].server.wanted) == 2)
+    until(lambda: len(workers[1].server.handed_on.wanted) == 2)
     waiting.cancel()
     error = after.then(lambda done: done.exception()).wait()
     assert isinstance(error, RpcCancelledError)
@@ -89,7 +89,7 @@ def test_a_cancelled_call_fails_the_next(workers, gate, callee, until):
 def test_a_call_that_is_cancelled_while_it_runs_fails_the_next(workers, gate, callee, until):
     slow = rpc.rpc_async("b", wait_and_make, ("gate",))
     before = rpc.rpc_async(callee, Counter.get, (slow,))
-    until(lambda: workers[1].server.wanted)
+    until(lambda: workers[1].server.handed_on.wanted)
     slow.cancel()
     after = rpc.rpc_async(callee, Counter.get, (slow,))
     for call in (before, after):  # the function still runs
@@ -99,7 +99,7 @@ def test_a_call_that_is_cancelled_while_it_runs_fails_the_next(workers, gate, ca
 def test_a_callee_is_lost_before_its_result_is_handed_on(workers, gate, until):
     slow = rpc.rpc_async("b", wait_and_make, ("gate",))
     after = rpc.rpc_async("c", add, (slow, 1))
-    until(lambda: workers[1].server.wanted)
+    until(lambda: workers[1].server.handed_on.wanted)
     workers[1].close()
     error = after.then(lambda done: done.exception()).wait()
     assert isinstance(error, WorkerLostError) and "'b'" in str(error)
