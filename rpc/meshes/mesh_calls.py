@@ -202,7 +202,8 @@ class MeshCalls:
         if head.over > self._over.get(head.caller, 0):
             self._release(head.caller, head.over)
         request.what, request_key = head.name, (head.caller, head.id)
-        request.kept = self.agent.peers.info(head.caller)
+        caller = self.agent.peers.by_number[head.caller]
+        request.kept = caller.info
         request.park()
         call: Content | SharedCall | None = bundle.contents[0] if bundle.contents else None
         if head.shared and isinstance(call, Content):
@@ -215,6 +216,9 @@ class MeshCalls:
             calls = self._served.setdefault(head.caller, {})
             made = calls.get(head.id)
             over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up or call is None
+            over = over or bool(
+                caller.gone
+            )  # its calls were dropped: a worker that has not heard of it may still pass one on
             first = made is None and not over
             if first and call is not None:
                 context = context or contextvars.copy_context()

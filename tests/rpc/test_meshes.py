@@ -26,7 +26,10 @@ from telegrad.core.errors import (
 )
 from telegrad.rpc.extend import FrameKind, MeshCalls
 from telegrad.rpc.links.peers import Peers
+from telegrad.rpc.meshes.heads import RequestHead
+from telegrad.rpc.meshes.tree import Member
 from telegrad.rpc.wire.bundle import Bundle
+from telegrad.rpc.wire.messages import Method
 from telegrad.testing import in_process_cluster
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "meshes.md"
@@ -315,6 +318,20 @@ def test_a_process_in_the_middle_of_the_tree_is_killed(forked_job):
     lines = [f"worker{rank} 1" for rank in range(1, 6)] + ["worker6", "worker7 1", "reduced worker6", "worker6 worker6"]
     told = [line[3:] for line in running.output(0).splitlines() if line.startswith("-> ")]
     assert told == lines, running.outputs()
+
+
+def test_a_late_request_of_a_lost_caller_runs_nothing(workers):
+    ran.clear()
+    workers[22].close("it is lost")
+    rpc.mesh(NAMES).call(where)  # finds its loss
+    until(lambda: workers[1].peers.at(22).gone and workers[2].peers.at(22).gone, 10.0)
+    call = workers[1].codec.pack_content((note_and_hold, (), {}), True, "", lambda body: [])
+    head = RequestHead(22, 0, 0, 0, False, False, "note_and_hold", ())
+    body = Bundle(head.encode((Member(2, 0, 0),), 0), [call], keep=True)
+    future = workers[1].caller.request(workers[1].peers.at(2), Method.MESH, body, 20.0, "a request of w22, passed on")
+    with pytest.raises(RpcCancelledError):
+        future.wait()
+    assert not ran
 
 
 def test_results_come_before_slow_workers_answer(workers, closed_gate):
