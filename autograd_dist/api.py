@@ -237,7 +237,9 @@ def _advice(root: Tensor) -> str:
 
 
 def _feeds(graph: ContextGraph, roots: Sequence[Any]) -> Feeds:
-    if as_tensor(roots) is not None or not isinstance(roots, Iterable) or not (roots := list(roots)):
+    if not isinstance(roots, list):
+        roots = list(roots) if as_tensor(roots) is None and isinstance(roots, Iterable) else []
+    if not roots:
         raise ContextTypeError("roots must be a list of tensors; write backward(context_id, [loss])")
     feeds: dict[Node, list[Any]] = {}
     for index, given in enumerate(roots):

@@ -46,9 +46,8 @@ class AutogradInterceptor(Interceptor):
         message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, message_id) + more)
 
     def _record(self, context: Context, message: Outgoing) -> int:
-        tensors = [tensor for tensor in message.attached.tensors if tensor._requires_grad] if is_grad_enabled() else []
-        found = [edge_of(context.graph, tensor) for tensor in tensors]
-        edges = tuple([edge for edge in found if edge is not None])
+        tensors, graph = message.attached.tensors if is_grad_enabled() else (), context.graph
+        edges = tuple([edge for each in tensors if each._requires_grad and (edge := edge_of(graph, each)) is not None])
         if not edges:
             return 0
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))

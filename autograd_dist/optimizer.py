@@ -64,8 +64,9 @@ class DistributedOptimizer:
             # This worker's comes last: it steps in this thread, while the others step.
             for rank, references in sorted(by_owner.items(), key=lambda item: item[1][0].is_owner())
         ]
+        self._by_name = {optimizer.owner_name(): optimizer for optimizer in self.remote_optimizers}
         # Wait for the constructors, and raise their errors.
-        self._numbers = self._gather(lambda optimizer: optimizer.rpc_async().number(), "making the optimizer")
+        self._numbers = self._gather(lambda _, optimizer: optimizer.rpc_async().number(), "making the optimizer")
 
     def step(self, context_id: int) -> None:
         """Update every parameter that has a gradient in the context, on all workers at the same time.
@@ -81,7 +82,7 @@ class DistributedOptimizer:
             Exception: the error of an optimizer's step on a worker.
         """
         contexts_of(current_agent()).check_not_over(context_id)
-        self._gather(lambda optimizer: self._step(optimizer, context_id, in_this_thread=True), "the step")
+        self._gather(lambda name, optimizer: self._step(name, optimizer, context_id, in_this_thread=True), "the step")
 
     def step_async(self, context_id: int) -> Future[None]:
         """Return the future of ``step``, for ``await``.
@@ -91,7 +92,7 @@ class DistributedOptimizer:
         """
         contexts_of(current_agent()).check_not_over(context_id)
         # This worker's own step is a request too, so that another thread does it.
-        asked = self._ask(lambda optimizer: self._step(optimizer, context_id, in_this_thread=False))
+        asked = self._ask(lambda name, optimizer: self._step(name, optimizer, context_id, in_this_thread=False))
         return collect_all(asked.values()).then(partial(self._stepped, asked))
 
     def _stepped(self, asked: Mapping[str, Future[Any]], _: object) -> None:
@@ -102,10 +103,10 @@ class DistributedOptimizer:
         """Return the number of the part of the optimizer on a worker of that name (``StepQueue.add``)."""
         return self._numbers[worker]
 
-    def _step(self, optimizer: RRef, context_id: int, in_this_thread: bool) -> Future[None]:
+    def _step(self, name: str, optimizer: RRef, context_id: int, in_this_thread: bool) -> Future[None]:
         agent = current_agent()
         if not (in_this_thread and optimizer.is_owner()):
-            return request_step(agent, owner_of(optimizer), self._numbers[optimizer.owner_name()], context_id)
+            return request_step(agent, owner_of(optimizer), self._numbers[name], context_id)
         # Without a message: this thread would only wait for the thread that does the step.
         done = agent.threads.new_context().run(optimizer.local_value().step, context_id)
         return agent.caller.waits.with_deadline(
@@ -126,7 +127,7 @@ class DistributedOptimizer:
             Exception: the error of the scheduler's constructor on a worker.
         """
         make = self._gather(
-            lambda each: each.rpc_async().schedule(scheduler_class, args, kwargs), "making the scheduler"
+            lambda _, each: each.rpc_async().schedule(scheduler_class, args, kwargs), "making the scheduler"
         )
         return DistributedScheduler(self, list(make.values()))
 
@@ -148,16 +149,15 @@ class DistributedOptimizer:
         self._call(names, "load_state_dict", _by_worker(state_dict, names))
 
     def _names(self) -> dict[str, int | None]:
-        return {optimizer.owner_name(): None for optimizer in self.remote_optimizers}
+        return dict.fromkeys(self._by_name)
 
     def _call(self, targets: Mapping[str, int | None], method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        def ask(optimizer: RRef) -> Future[Any]:
-            name = optimizer.owner_name()
+        def ask(name: str, optimizer: RRef) -> Future[Any]:
             return optimizer.rpc_async().call(targets[name], method, args[name])
 
         return self._gather(ask, method)
 
-    def _gather(self, ask: Callable[[RRef], Future[Any]], what: str) -> dict[str, Any]:
+    def _gather(self, ask: Callable[[str, RRef], Future[Any]], what: str) -> dict[str, Any]:
         """Ask every worker at the same time, and return the answers by the workers' names.
 
         Raises:
@@ -168,8 +168,8 @@ class DistributedOptimizer:
         wait_for_outcomes(futures.values())
         return _results(futures, what)
 
-    def _ask(self, ask: Callable[[RRef], Future[Any]]) -> dict[str, Future[Any]]:
-        return {optimizer.owner_name(): ask(optimizer) for optimizer in self.remote_optimizers}
+    def _ask(self, ask: Callable[[str, RRef], Future[Any]]) -> dict[str, Future[Any]]:
+        return {name: ask(name, optimizer) for name, optimizer in self._by_name.items()}
 
 
 class DistributedScheduler:
@@ -182,9 +182,7 @@ class DistributedScheduler:
 
     def __init__(self, optimizer: DistributedOptimizer, numbers: Sequence[int]) -> None:
         self._optimizer = optimizer
-        self._numbers = {
-            reference.owner_name(): number for reference, number in zip(optimizer.remote_optimizers, numbers)
-        }
+        self._numbers = dict(zip(optimizer._by_name, numbers))
 
     def step(self, *args: Any) -> None:
         """Do a step of every scheduler. No optimizer steps on the same worker at the same time.

@@ -49,6 +49,7 @@ class Over(NamedTuple):
     """The computation is over, on all workers; only the root gets this."""
 
 
+OVER = Over()
 Instruction: TypeAlias = Answer[R] | Ask | Over
 
 
@@ -116,4 +117,4 @@ class Termination(Generic[R]):
 
     def _settle(self, back: Work) -> list[Instruction[R]]:
         parent, self.parent, self.engaged = self.parent, None, False
-        return [Over()] if parent is None else [Answer(parent, back, True)]
+        return [OVER] if parent is None else [Answer(parent, back, True)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import torch
 
@@ -13,6 +13,14 @@ from ...core.extend import Array, Edge, Node, Tensor, profiles
 from ...core.profiler import record_function
 from ..graph import current_gatherer
 from .walk import TorchEdge, arrived, differentiate, gradient_edges, hooks_of, is_end
+
+
+class GivesParts(Protocol):
+    """The planner, as its ports see it."""
+
+    def plan(self) -> None:
+        """Give each port a part."""
+        ...
 
 
 class Port(Node):
@@ -24,17 +32,21 @@ class Port(Node):
         tensor: the tensor.
         edge: PyTorch's node and output of the tensor.
         order: number of the first message with the tensor, among all that were sent and arrived on this worker.
-        plan: method that gives the port its part. Its object has this port, so it is referred to weakly.
+        planner: gives the port its part. It has this port, so it is referred to weakly.
+
+    Attributes:
+        device: device of the tensor; ``None`` for the CPU.
     """
 
-    __slots__ = ("_next", "_plan", "_table", "_tensor", "edge", "order")
+    __slots__ = ("_next", "_planner", "_table", "_tensor", "device", "edge", "order")
 
-    def __init__(self, tensor: Any, edge: TorchEdge, order: int, plan: Callable[[], None]) -> None:
+    def __init__(self, tensor: Any, edge: TorchEdge, order: int, planner: weakref.ref[GivesParts]) -> None:
         self._next: tuple[Edge, ...] | None = None
-        self._plan = weakref.WeakMethod(plan)
+        self._planner = planner
         self._hooks = None
         self._metadata = None
         self.num_inputs = 1
+        self.device = None if tensor.is_cpu else tensor.device
         self.edge = edge
         self.order = order
         self._tensor = weakref.ref(tensor)
@@ -48,8 +60,8 @@ class Port(Node):
     @property
     def next_edges(self) -> tuple[Edge, ...]:  # type: ignore[override]
         """The edge to the part that made the tensor."""
-        if self._next is None and (plan := self._plan()) is not None:
-            plan()
+        if self._next is None and (planner := self._planner()) is not None:
+            planner.plan()
         return self._next or ()
 
     def join(self, part: Part, slot: int) -> None:
@@ -65,19 +77,20 @@ class Part(Node):
     """Part of PyTorch's graph: what leads from tensors that were sent down to leaves, and to what arrived or was sent before.
 
     Args:
-        outputs: edges of the tensors that were sent.
+        ports: those of the tensors that were sent.
         inputs: edges at which our graph goes on.
         next_edges: for each input, node and slot of our graph.
         leaves: edges of PyTorch's leaves, which get their gradients here.
     """
 
-    __slots__ = ("_ends", "_outputs", "inputs", "leaves", "outputs", "shared")
+    __slots__ = ("_devices", "_ends", "_outputs", "inputs", "leaves", "outputs", "shared")
 
     def __init__(
-        self, outputs: list[TorchEdge], inputs: list[TorchEdge], next_edges: tuple[Edge, ...], leaves: list[TorchEdge]
+        self, ports: list[Port], inputs: list[TorchEdge], next_edges: tuple[Edge, ...], leaves: list[TorchEdge]
     ) -> None:
-        super().__init__(next_edges, len(outputs))
-        self.outputs = outputs
+        super().__init__(next_edges, len(ports))
+        self.outputs = outputs = [port.edge for port in ports]
+        self._devices = [port.device for port in ports]
         self.inputs = inputs
         self.leaves = leaves
         self._outputs = gradient_edges(outputs)
@@ -86,11 +99,10 @@ class Part(Node):
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Have PyTorch's engine run the part once, with all gradients that came. Give the leaves theirs; return the others."""
-        pairs = [(edge, grad) for edge, grad in zip(self._outputs, grads) if grad is not None]
         gatherer = current_gatherer.get()
-        if gatherer is None or not pairs or not self._ends:
+        outputs, given = self._given(grads)
+        if gatherer is None or not given or not self._ends:
             return [None] * len(self.inputs)
-        outputs, given = tuple([edge for edge, _ in pairs]), tuple([_gradient_for(edge, grad) for edge, grad in pairs])
         keep = self.shared or gatherer.keeps_graph
         if profiles.get():
             with record_function(self.name()):
@@ -103,6 +115,15 @@ class Part(Node):
                 gatherer.accumulate(node.variable, _own(gradient, known))
         return [None if gradient is None else _array(gradient) for gradient in results[: len(self.inputs)]]
 
+    def _given(self, grads: tuple[Array | None, ...]) -> tuple[tuple[Any, ...], tuple[torch.Tensor, ...]]:
+        """Return the outputs that have gradients, and these as tensors on the outputs' devices."""
+        outputs, given = [], []
+        for output, device, grad in zip(self._outputs, self._devices, grads):
+            if grad is not None:
+                outputs.append(output)
+                given.append(_tensor(grad) if device is None else _tensor(grad).to(device))
+        return tuple(outputs), tuple(given)
+
     def name(self) -> str:
         """Return the name of the part in pictures and errors."""
         return f"PyTorch ({', '.join(dict.fromkeys(type(node).__name__ for node, _ in self.outputs))})"
@@ -111,12 +132,6 @@ class Part(Node):
 def is_input(edge: TorchEdge, ports: dict[TorchEdge, Port]) -> Edge | None:
     """Return where the gradient of an end of a walk goes on in our graph; ``None`` for a leaf."""
     return arrived(edge) or ((ports[edge], 0) if edge in ports else None)
-
-
-def _gradient_for(edge: Any, gradient: Any) -> torch.Tensor:
-    """Return a gradient that came from another worker, on the device of the tensor that it is for."""
-    device = edge.node._input_metadata[edge.output_nr].device
-    return _tensor(gradient) if device.type == "cpu" else _tensor(gradient).to(device)
 
 
 def _tensor(gradient: Any) -> torch.Tensor:

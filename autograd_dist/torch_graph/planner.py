@@ -11,13 +11,14 @@ add up, which is right because they are linear.
 from __future__ import annotations
 
 import threading
+import weakref
 from operator import attrgetter
 from typing import Any
 
 import torch
 
 from ...core.extend import Edge
-from .nodes import Part, Port, is_input
+from .nodes import GivesParts, Part, Port, is_input
 from .walk import TorchEdge, Walked, arrived, edge_of, is_end, walk
 
 
@@ -26,6 +27,7 @@ class Planner:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._myself: weakref.ref[GivesParts] = weakref.ref(self)  # for the ports
         self._ports: dict[TorchEdge, Port] = {}
         self._open: list[Port] = []  # not in a part yet, in order
         self._below: dict[TorchEdge, frozenset[TorchEdge]] = {}  # of planned ports: ends and ports below them
@@ -46,7 +48,7 @@ class Planner:
         with self._lock:
             port = self._ports.get(edge)
             if port is None:
-                port = self._ports[edge] = Port(tensor, edge, order, self.plan)
+                port = self._ports[edge] = Port(tensor, edge, order, self._myself)
                 self._open.append(port)
         return port, 0
 
@@ -96,9 +98,14 @@ class Planner:
         self._give_part(group, found, {edge: self._ports[edge] for edge in cuts})
 
     def _give_part(self, group: list[Port], found: Walked, cut_ports: dict[TorchEdge, Port]) -> None:
-        inputs = {end: edge for end in found.ends if (edge := is_input(end, cut_ports)) is not None}
-        leaves = [end for end in found.ends if end not in inputs]
-        part = Part([port.edge for port in group], list(inputs), tuple(inputs.values()), leaves)
+        inputs: dict[TorchEdge, Edge] = {}
+        leaves: list[TorchEdge] = []
+        for end in found.ends:
+            if (edge := is_input(end, cut_ports)) is not None:
+                inputs[end] = edge
+            else:
+                leaves.append(end)
+        part = Part(group, list(inputs), tuple(inputs.values()), leaves)
         for slot, port in enumerate(group):
             port.join(part, slot)
         for node in found.nodes:
