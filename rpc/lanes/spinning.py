@@ -90,7 +90,7 @@ class SpinPolicy:
             self.confidence += 1  # the former sleep of this turn was short
         self._slept, self._gave_up = True, now
         if last_yield > LONG_SECONDS:
-            self.confidence = -self._distrust
+            self.confidence = 1 - self._distrust
             self._distrust = min(4 * self._distrust, MOST_DISTRUST)
         elif self.confidence > 0:
             self.confidence -= 1

@@ -60,7 +60,7 @@ class Story:
 
 
 SHORT, LONG = SOON_SECONDS / 2, 2 * SOON_SECONDS
-AGAIN = ("slept", SHORT, DISTRUST + 1)  # enough short sleeps after a long yield
+AGAIN = ("slept", SHORT, DISTRUST)  # enough short sleeps after a long yield
 SPINS = {
     "a new stream": ([], SPIN_SECONDS),
     "answers come at once": ([("found", 50)], SPIN_SECONDS),
@@ -73,12 +73,12 @@ SPINS = {
     "then the loop reads soon": ([("useless", CONFIDENCE), ("read_by_loop", SHORT - LATE)], SPIN_SECONDS),
     "then the loop reads late": ([("useless", CONFIDENCE), ("read_by_loop", LONG)], 0.0),
     "a long yield: others need the core": ([("long_yield",)], 0.0),
-    "a long yield, fewer short sleeps": ([("long_yield",), ("slept", SHORT, DISTRUST)], 0.0),
+    "a long yield, fewer short sleeps": ([("long_yield",), ("slept", SHORT, DISTRUST - 1)], 0.0),
     "a long yield, enough short sleeps": ([("long_yield",), AGAIN], SPIN_SECONDS),
-    "a second one": ([("long_yield",), ("long_yield",), ("slept", SHORT, 4 * DISTRUST)], 0.0),
-    "a second one, in the end": ([("long_yield",), ("long_yield",), ("slept", SHORT, 4 * DISTRUST + 1)], SPIN_SECONDS),
-    "many": ([("long_yield",)] * 9 + [("slept", SHORT, MOST_DISTRUST)], 0.0),
-    "many, in the end": ([("long_yield",)] * 9 + [("slept", SHORT, MOST_DISTRUST + 1)], SPIN_SECONDS),
+    "a second one": ([("long_yield",), ("long_yield",), ("slept", SHORT, 4 * DISTRUST - 1)], 0.0),
+    "a second one, in the end": ([("long_yield",), ("long_yield",), ("slept", SHORT, 4 * DISTRUST)], SPIN_SECONDS),
+    "many": ([("long_yield",)] * 9 + [("slept", SHORT, MOST_DISTRUST - 1)], 0.0),
+    "many, in the end": ([("long_yield",)] * 9 + [("slept", SHORT, MOST_DISTRUST)], SPIN_SECONDS),
     "one after spinning has paid": ([("long_yield",), AGAIN, ("found", CONFIDENCE), ("long_yield",), AGAIN], SPIN_SECONDS),
 }  # fmt: skip
 
@@ -115,7 +115,7 @@ def test_several_sleeps_of_one_turn_count_each():
     story.policy = policy
     story.long_yield()
     assert policy.begin(story.now, False) == 0.0
-    for step in range(DISTRUST + 1):
+    for step in range(DISTRUST):
         policy.nothing_came(story.now + step * SHORT, NO_YIELD)
     assert policy.confidence == 0
 
