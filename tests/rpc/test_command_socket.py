@@ -104,7 +104,7 @@ def test_a_worker_that_waits_for_the_others_says_so(opened, monkeypatch):
     (a, _), path = opened
     monkeypatch.setattr(a.sessions, "known", Future())
     _, (seen,) = ask(path, SELF)
-    assert seen.process_state == "joining" and "init_rpc" in seen.error and seen.threads
+    assert seen.process_state == "joining" and "other workers to join" in seen.error and seen.threads
 
 
 @pytest.mark.parametrize(

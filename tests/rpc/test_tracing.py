@@ -125,5 +125,5 @@ def test_a_context_that_is_none_is_ignored(traced, data):
 
 def test_a_missing_library_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with in_process_cluster("a") as (a,), a.use(), pytest.raises(ImportError, match=r"'telegrad\[opentelemetry\]'"):
+    with in_process_cluster("a") as (a,), a.use(), pytest.raises(ImportError, match=r"pip install opentelemetry-api"):
         rpc.trace_calls()
