@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -126,7 +126,8 @@ class Hosts:
         """End everything that runs on a host, as a power cut does."""
         found = subprocess.run(["ip", "netns", "pids", self.names[host]], capture_output=True, text=True, timeout=30)
         for pid in map(int, found.stdout.split()):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(pid, signal.SIGKILL)
 
     def close(self):
         for host, name in enumerate(self.names):
