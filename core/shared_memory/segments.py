@@ -96,7 +96,7 @@ class Segment(mmap.mmap):
         return array
 
     def make_private(self) -> None:
-        """Map the same bytes again in the same place, so that nobody else sees what is written from here on; once.
+        """Map the same bytes again in the same place, so that no other process sees what is written from here on; once.
 
         That is how a process keeps memory that it has, and that others may not change any more, from a child that it forks.
 

@@ -102,14 +102,21 @@ class Buffer:
         Raises:
             RpcError: this worker is not the owner, or the buffer was freed.
         """
-        if self._agent.number != self._owner:
-            raise RpcError(f"{self!r} has its tensor at its owner; use read() or read_into(out) here")
-        if self._memory is None or self._memory.freed:
-            raise freed_error(self._number, self._agent.name)
-        return Tensor(self._array(self._memory))
+        return Tensor(self._array(self._own_memory("has its tensor at its owner; use read() or read_into(out) here")))
 
     def __repr__(self) -> str:
         return f"Buffer({self._number} of {self.owner.name!r}, {self._dtype} {list(self._shape)})"
+
+    def _own_memory(self, elsewhere: str) -> BufferMemory:
+        """Return the memory at its owner; on other workers fail with this text."""
+        self._check_owner(elsewhere)
+        if self._memory is None or self._memory.freed:
+            raise freed_error(self._number, self._agent.name)
+        return self._memory
+
+    def _check_owner(self, elsewhere: str) -> None:
+        if self._agent.number != self._owner:
+            raise RpcError(f"{self!r} {elsewhere}")
 
     def _array(self, memory: BufferMemory) -> Array:
         return self._shaped(memory.content)
@@ -196,11 +203,7 @@ class Buffer:
         Raises:
             RpcError: this worker is not the owner, or the buffer was freed.
         """
-        if self._agent.number != self._owner:
-            raise RpcError(f"{self!r} is sealed by its owner; ask it to, by a call")
-        if self._memory is None or self._memory.freed:
-            raise freed_error(self._number, self._agent.name)
-        self._memory.seal()
+        self._own_memory("is sealed by its owner; ask it to, by a call").seal()
 
     def fetch(self, timeout: float = UNSET_RPC_TIMEOUT) -> Tensor:
         """Return a copy of all values of a sealed buffer, which this worker lends to others that fetch it. Blocks.
@@ -222,10 +225,7 @@ class Buffer:
         if (values := self._fetched_here()) is not None:
             return values
         fetch, copy = self._fetch(timeout)
-        _, error = attempt(lambda: fetch.begin().wait())
-        if error is not None:  # also Ctrl-C
-            fetch.fail(error)
-            raise error
+        _wait_for(fetch)
         return Tensor(self._shaped(copy.for_program()))
 
     def fetch_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Tensor]:
@@ -265,11 +265,7 @@ class Buffer:
         if (memory := self._mapped()) is not None:
             self._copy(memory, row, start, writes)
         else:
-            sent = self._sent(row, start, timeout, writes)
-            _, error = attempt(lambda: sent.begin().wait())
-            if error is not None:  # also Ctrl-C
-                sent.fail(error)
-                raise error
+            _wait_for(self._sent(row, start, timeout, writes))
 
     def _move_later(self, row: Array, offset: int, timeout: float, writes: bool) -> Future[None]:
         start = self._start(row, offset)
@@ -350,8 +346,7 @@ class Buffer:
         Raises:
             RpcError: this worker is not the owner.
         """
-        if self._agent.number != self._owner:
-            raise RpcError(f"{self!r} is freed by its owner; ask it to, by a call")
+        self._check_owner("is freed by its owner; ask it to, by a call")
         owned_buffers(self._agent).free(self._number)
 
     def __enter__(self) -> Buffer:
@@ -380,6 +375,14 @@ def arrived(owner: int, number: int, dtype: np.dtype[Any], shape: tuple[int, ...
     buffer = Buffer.__new__(Buffer)
     buffer._set(agent, owner, number, dtype, shape, place, memory)
     return buffer
+
+
+def _wait_for(transfer: Pieces | Fetch) -> None:
+    """Begin a transfer, and wait for its end."""
+    _, error = attempt(lambda: transfer.begin().wait())
+    if error is not None:  # also Ctrl-C
+        transfer.fail(error)
+        raise error
 
 
 def _withdraw(asked: Future[Any]) -> None:

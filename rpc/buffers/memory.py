@@ -123,7 +123,7 @@ def map_memory(place: BufferPlace, size: int) -> BufferMemory | None:
 
 
 def private_content(place: BufferPlace, size: int) -> Array | None:
-    """Return the bytes of a sealed buffer of this machine, mapped so that nobody else sees what is written to them here.
+    """Return the bytes of a sealed buffer of this machine, mapped so that no other process sees what is written to them here.
 
     A page is copied when it is first written to, none before. The bytes stay when the buffer is freed.
 

@@ -184,9 +184,9 @@ class Codec:
         attached, flags = message.attached, message.flags
         if attached.problem:
             raise SerializationError(attached.problem)
-        if flags & Flag.TABLES and self.budget is not None and message.method not in OF_BUFFERS:
-            self.budget.place(attached.arrays)
         if flags & Flag.TABLES:  # the tensors are leaves until an interceptor says otherwise
+            if self.budget is not None and message.method not in OF_BUFFERS:
+                self.budget.place(attached.arrays)
             attached.tensors = list(map(Tensor, attached.arrays, attached.requires_grad))
         for number in message.extras:
             if opening := self._opening.get(number):

@@ -81,9 +81,7 @@ class MeshStream(Generic[T]):
         self._streams: dict[int, Stream[T]] = {}  # by place: those that go on
         self._failures: dict[int, BaseException] = {}
         self._left = len(workers)
-        self._latest = (
-            -1
-        )  # place of the latest item; the next one of its worker is asked for when the consumer wants another
+        self._latest = -1  # place of the latest item: the next one of its worker is asked for only when it is wanted
         self._arrivals = Arrivals()
         self._opening: ValueMesh[Any] | None = functions
         self._closed = False
