@@ -7,6 +7,8 @@ it is first used, so that a program pays only for what it needs (``core`` needs 
 
 from typing import TYPE_CHECKING
 
+from .base.import_aliases import ImportAliases
+from .base.late_imports import add_names, late_imports
 from .core import Function as Function
 from .core import Tensor as Tensor
 from .core import autograd as autograd
@@ -21,8 +23,6 @@ from .core.autograd import is_inference_mode_enabled as is_inference_mode_enable
 from .core.autograd import no_grad as no_grad
 from .core.autograd import set_grad_enabled as set_grad_enabled
 from .core.functions import *  # noqa: F403
-from .core.import_aliases import ImportAliases
-from .core.late_imports import add_names, late_imports
 
 __version__ = "0.1.0"
 

@@ -6,7 +6,7 @@ An ``Agent`` of ``rpc`` knows nothing of references and gradients; ``assembly.py
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .assembly import make_agent
 from .starting import init_rpc, init_rpc_async, start_grpc
 

@@ -17,9 +17,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..core.job_credentials import launcher_socket
-from ..core.job_folder import JobFolder, new_records_folder
-from ..core.job_records import (
+from ..base.job_credentials import launcher_socket
+from ..base.job_folder import JobFolder, new_records_folder
+from ..base.job_records import (
     LOG_VARIABLE,
     RESTART_COUNT_VARIABLE,
     SOCKET,
@@ -29,7 +29,7 @@ from ..core.job_records import (
     sweep_records,
     write_record,
 )
-from ..core.stack_dumps import StackDumps
+from ..base.stack_dumps import StackDumps
 from ..rpc.extend import Agent, CommandSocket, Plan, debugger_of
 
 if TYPE_CHECKING:

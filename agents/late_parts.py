@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd_dist.extend import GRADIENT_EXTRA, GradientMethod, GradientTopic, current_context
+from ..base.late_imports import import_place
 from ..collective.extend import GroupMethod
 from ..core.extend import profiles
-from ..core.late_imports import import_place
 from ..profiler_dist.extend import PROFILE_EXTRA
 from ..rpc.extend import LateInterceptor, Method, Topic, watch_waits
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from ..base.mpi import started_by_mpi
 from ..collective.extend import (
     GROUP_TIMEOUT,
     AgentGroup,
@@ -19,7 +20,6 @@ from ..collective.extend import (
     serve_groups,
 )
 from ..core.errors import CollectiveError
-from ..core.mpi import started_by_mpi
 from ..core.worker_reports import reporter
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, Plan, Shutdown, Vacancies, plan_rendezvous, rpc_agents, shut_down
 from .late_parts import add_observer

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from ..base.process_title import title_worker
 from ..core.allocator import share_arenas
 from ..core.errors import RendezvousError, RpcError
 from ..core.futures import Future, in_thread, shield
-from ..core.process_title import title_worker
 from ..core.worker_reports import reporter
 from ..rpc.extend import (
     DEFAULT_LANES,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .current_context import current_context as current_context
 from .numbers import GRADIENT_EXTRA as GRADIENT_EXTRA
 from .numbers import GradientMethod as GradientMethod

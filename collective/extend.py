@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .numbers import GroupMethod as GroupMethod
 
 if TYPE_CHECKING:

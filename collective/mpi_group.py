@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.mpi import load
 from ..core.errors import CollectiveError, CollectiveTimeoutError
 from ..core.extend import Array
 from ..core.futures import interruptible
-from ..core.mpi import load
 from .group import ProcessGroup, Work
 from .reduction import ReduceOp, combine
 

@@ -6,6 +6,7 @@ backward pass imports from here.
 
 from typing import TYPE_CHECKING
 
+from ..base.late_imports import late_imports
 from .array_like import ArrayLike, as_array, change, holds, strided, within
 from .array_memory import address as memory_address
 from .array_memory import aligned as aligned_memory
@@ -24,7 +25,6 @@ from .devices import check_device
 from .dtypes import bfloat16, dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast, watchers
 from .interception import entered as interceptors_entered
-from .late_imports import late_imports
 from .ops.index.array_elements import add_at
 from .ops.reduce.cumulative import add_runs
 from .ops.reduce.losses import check_broadcast, check_reduction, reduced
@@ -50,13 +50,11 @@ from .random import Generator
 from .tensors import Tensor
 from .tensors.copying import rebuild
 from .types import Array
-from .words import abridged
 
 if TYPE_CHECKING:
     from .autograd.drawing import node_label, nodes_below, svg_box, svg_curve, svg_page
     from .autograd.layout import Layout
     from .autograd.progress import progress_of
-    from .thread_frames import thread_frames
 else:  # few programs draw graphs, or are observed
     __getattr__ = late_imports(
         __name__,
@@ -64,12 +62,10 @@ else:  # few programs draw graphs, or are observed
             **dict.fromkeys(("node_label", "nodes_below", "svg_box", "svg_curve", "svg_page"), "..autograd.drawing"),
             "Layout": "..autograd.layout",
             "progress_of": "..autograd.progress",
-            "thread_frames": "..thread_frames",
         },
     )
 
 __all__ = [
-    "thread_frames",
     "Layout",
     "ARRAYS",
     "OPERATIONS",
@@ -92,7 +88,6 @@ __all__ = [
     "Tensor",
     "TensorFunctionMode",
     "Watcher",
-    "abridged",
     "add_at",
     "add_runs",
     "aligned_memory",

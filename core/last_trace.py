@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .last_calls import PastCall
-from .last_events import PastEvent
+from ..base.last_calls import PastCall
+from ..base.last_events import PastEvent
 from .profiler.chrome import clock_row, name_rows
 
 

@@ -6,8 +6,8 @@ The modules are found, not listed: one that is added to ``ops/`` is there.
 import pkgutil
 from importlib import import_module
 
+from ..base.late_imports import collector_paused
 from . import ops
-from .late_imports import collector_paused
 from .ops.table.registry import functions_of as functions_of
 
 with collector_paused():

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sized
 from typing import Any
 
+from ..base.process_group_place import current_place
 from ..core import Generator, randperm
-from ..core.process_group_place import current_place
 from .sampler import Sampler
 
 

@@ -5,7 +5,7 @@ Nothing here imports another library before the program asks for it.
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .conversion import convert
 
 __all__ = ["convert", "jax"]

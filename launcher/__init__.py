@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .errors import LogDirError, ProcessException, ProcessExitedException, ProcessRaisedException
 from .job import launch
 from .place import launched

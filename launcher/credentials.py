@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ..core import job_credentials
+from ..base import job_credentials
 
 IN_MEMORY = "/dev/shm"
 FOLDER_PREFIX = "telegrad-job-"

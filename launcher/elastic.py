@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..core.processes import peer_process
+from ..base.processes import peer_process
 from .progress import listed
 from .spec import JobSpec, role_of
 from .supervisor import Supervisor

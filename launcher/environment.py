@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from ..base.job_records import LOG_VARIABLE, RESTART_COUNT_VARIABLE
 from ..core import allocator
-from ..core.job_records import LOG_VARIABLE, RESTART_COUNT_VARIABLE
 from ..core.recording import EVENT_FILES
 from .credentials import CredentialFolders
 from .engines.job_processes import JOB_MARK

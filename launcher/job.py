@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from ..core.job_credentials import LAUNCHER, LEAVE
+from ..base.job_credentials import LAUNCHER, LEAVE
 from .console import WorkerConsole
 from .elastic import LauncherSocket, Scaling
 from .engines.ending_signals import EndingSignals, ending_signals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core import mpi
+from ..base import mpi
 
 
 def launched() -> tuple[int, int] | None:

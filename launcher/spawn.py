@@ -11,7 +11,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from ..core.multiprocessing_children import GUARD, imports_main
+from ..base.multiprocessing_children import GUARD, imports_main
 from .engines.engine import Engine
 from .engines.functions import FunctionWorkers
 from .environment import WORKER_VARIABLE, given_port, own_environment

@@ -21,8 +21,8 @@ from typing import Any
 
 import cloudpickle
 
-from ..core import job_credentials
-from ..core.process_title import title_worker
+from ..base import job_credentials
+from ..base.process_title import title_worker
 from ..core.worker_reports import attach
 from .environment import WORKER_VARIABLE
 

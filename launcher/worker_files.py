@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..core.last_events import EVENTS_VARIABLE, LAST_EVENTS_BYTES, read_calls, read_last_events
+from ..base.last_events import EVENTS_VARIABLE, LAST_EVENTS_BYTES, read_calls, read_last_events
 from ..core.worker_reports import VARIABLE as REPORTS_VARIABLE
 from ..core.worker_reports import Leaving
 from .events import Failed, Joined, Left, Lost, Report
@@ -72,7 +72,7 @@ class ReportFile:
 
 
 class EventsFile:
-    """Anonymous memory for the last events of the workers of one job (``core/last_events.py``), of which each maps its part.
+    """Anonymous memory for the last events of the workers of one job (``base/last_events.py``), of which each maps its part.
 
     Without memory for it, workers note none.
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .numbers import PROFILE_EXTRA as PROFILE_EXTRA
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from . import backend_registry, functions
 from .api import (
     _set_rpc_timeout,

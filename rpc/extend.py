@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .agent import Agent as Agent
 from .backend_registry import BackendType as BackendType
 from .backend_registry import find_backend as find_backend

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..core.late_imports import late_imports
+from ..base.late_imports import late_imports
 from .context import PLACES_VARIABLE as PLACES_VARIABLE
 from .context import RRefContext as RRefContext
 from .context import places_wanted as places_wanted

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ..core.processes import process_status
+from ..base.processes import process_status
 from ..launcher.dashboard.looks import LOOK_PARTS
 from ..launcher.watching.jobs import LocalJob, choose_job, find_jobs
 from ..launcher.watching.watched_job import WatchedJob

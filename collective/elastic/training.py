@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.job_credentials import asked_to_leave
 from ...core import Tensor, default_generator
 from ...core.errors import CollectiveError, LinkCutError, WorkerLostError
 from ...core.futures import Future
-from ...core.job_credentials import asked_to_leave
 from ...data import ElasticSampler
 from ...nn import Module
 from ...optim import Optimizer

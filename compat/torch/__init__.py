@@ -9,7 +9,7 @@ from typing import Any
 
 import telegrad
 
-from ...core.import_aliases import ImportAliases
+from ...base.import_aliases import ImportAliases
 from .compiling import compile as compile  # noqa: A004 - PyTorch's name
 from .places import PLACES
 from .settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..late_imports import late_imports
+from ...base.late_imports import late_imports
 from . import forward_ad
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .edges import attach, gradient_edge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..thread_frames import thread_frames
+from ...base.thread_frames import thread_frames
 from .engine import LEFT, NODE, GraphTask
 from .node import Node
 

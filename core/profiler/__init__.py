@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..late_imports import late_imports
+from ...base.late_imports import late_imports
 
 if TYPE_CHECKING:
     from .events import FunctionEvent, Interval, MemoryEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..last_events import EVENTS_VARIABLE, LastEvents
+from ...base.last_events import EVENTS_VARIABLE, LastEvents
 
 
 def launched_events() -> LastEvents | None:

@@ -76,7 +76,7 @@ def _become_worker(connection: socket.socket, output: int, variables: dict[str, 
     os.close(output)
     os.environ.update(variables)
     if name := variables.get("TELEGRAD_WORKER"):
-        importlib.import_module("telegrad.core.process_title").title_worker(name)
+        importlib.import_module("telegrad.base.process_title").title_worker(name)
     sys.modules["telegrad"].seed()  # else all workers would draw the same numbers
 
 

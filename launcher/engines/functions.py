@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from ...core import job_secrets
+from ...base import job_secrets
 from ..credentials import CredentialFolders
 from ..environment import (
     LOOPBACK_ADDRESS,

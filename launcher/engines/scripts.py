@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from ...core.job_credentials import GIVEN_UP
+from ...base.job_credentials import GIVEN_UP
 from ..console import WorkerConsole
 from ..cores import shared_cores
 from ..environment import WorkerPlace

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from ...core.printable import printable
+from ...base.printable import printable
 from ..console import WorkerConsole
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...core.printable import printable
+from ...base.printable import printable
 from ..watching.texts import duration, size
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core import job_credentials
+from ...base import job_credentials
 from ...rpc.extend import tls_context
 from ..credentials import CredentialFolders
 from ..errors import NodeError, TokenError

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from ...core import job_credentials
+from ...base import job_credentials
 from ..credentials import CredentialFolders
 from .assignment import Placement
 

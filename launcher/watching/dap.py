@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...core.printable import printable
-from ...core.tcp_owners import other_owner
+from ...base.printable import printable
+from ...base.tcp_owners import other_owner
 from ..progress import report
 from .answers import NoAnswerError
 from .asking import names_of, question

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.printable import printable
+from ...base.printable import printable
 from ..progress import report
 from .answers import NoAnswerError
 from .asking import names_of, question

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from ...core.job_folder import JobFolder
-from ...core.job_records import DUMPS
+from ...base.job_folder import JobFolder
+from ...base.job_records import DUMPS
 from ...rpc.observing import ObservedFrame, ObservedThread
 from .jobs import LocalWorker
 from .program_files import INSTALLED, is_programs

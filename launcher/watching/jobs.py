@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.job_folder import JobFolder
-from ...core.job_records import SOCKET, JobRecord, own_facts, read_records
-from ...core.printable import printable
-from ...core.processes import caught_signals
+from ...base.job_folder import JobFolder
+from ...base.job_records import SOCKET, JobRecord, own_facts, read_records
+from ...base.printable import printable
+from ...base.processes import caught_signals
 
 
 class NoJobError(LookupError):

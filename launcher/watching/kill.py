@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ...core.printable import printable
+from ...base.printable import printable
 from .jobs import LocalWorker, choose_job, choose_workers
 
 KILL_SECONDS = 5.0  # after SIGKILL; a process in the kernel takes longer

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from ...core.printable import printable
+from ...base.printable import printable
 from ..console import WorkerConsole
 from .jobs import LocalWorker, NoJobError, choose_job, choose_workers
 

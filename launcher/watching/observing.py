@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import replace
 
-from ...core.extend import abridged
-from ...core.printable import printable
-from ...core.processes import process_status
+from ...base.printable import printable
+from ...base.processes import process_status
+from ...base.words import abridged
 from ...rpc.observing import (
     OTHERS,
     SELF,

@@ -5,7 +5,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from ...core.processes import process_status
+from ...base.processes import process_status
 from .jobs import LocalJob, LocalWorker, choose_job, find_jobs
 from .texts import columns, duration, size
 

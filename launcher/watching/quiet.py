@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ...core.job_records import JobRecord
-from ...core.processes import cpu_clock_seconds, process_status
+from ...base.job_records import JobRecord
+from ...base.processes import cpu_clock_seconds, process_status
 from ...rpc.observing import Observation
 from .jobs import LocalWorker
 

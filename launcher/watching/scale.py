@@ -6,8 +6,8 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.printable import printable
-from ...core.processes import peer_process
+from ...base.printable import printable
+from ...base.processes import peer_process
 from .jobs import LocalJob, NoJobError, choose_job
 
 ANSWER_SECONDS = 10.0

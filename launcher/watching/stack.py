@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
-from ...core.printable import printable
+from ...base.printable import printable
 from ...rpc.observing import Observation, ObservedFrame, ObservedThread
 from .jobs import choose_job
 from .observing import observe_job

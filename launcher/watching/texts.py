@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ...core.printable import printable
+from ...base.printable import printable
 from ...rpc.observing import ObservedFrame
 
 LARGEST = 1e21

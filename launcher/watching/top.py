@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import Any
 
-from ...core.printable import printable
+from ...base.printable import printable
 from ...rpc.observing import Explanation, Observation
 from .jobs import LocalJob, NoJobError, choose_job
 from .texts import columns, size

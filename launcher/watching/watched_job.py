@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ...core.job_records import records_stamp
+from ...base.job_records import records_stamp
 from ...rpc.observing import Explanation, Observation, explain
 from .asking import Asker
 from .jobs import LocalJob, NoJobError, choose_job, find_jobs

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from ...base.tcp_owners import other_owner, own_sockets
 from ...core.errors import RpcError
 from ...core.futures import Future, attempt, complete_once
-from ...core.tcp_owners import other_owner, own_sockets
 from .dap_messages import WholeMessages, dap_message, is_disconnect
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from ..wire.function_names import reference, resolve
 from ..wire.messages import Method
 
 if TYPE_CHECKING:
-    from ...core.last_events import LastCalls
+    from ...base.last_events import LastCalls
     from ..agent import Agent
     from ..calls.serving import ServerCall
     from ..links.peer import Peer

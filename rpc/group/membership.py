@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...base.job_credentials import asked_to_leave
 from ...core.errors import AgentClosedError, ArgumentTypeError, ArgumentValueError, RpcTimeoutError, UnknownWorkerError
 from ...core.futures import Future, complete_once
-from ...core.job_credentials import asked_to_leave
 from ..current import current_agent
 from ..links.worker_info import WorkerInfo, check_name
 from ..options import UNSET_RPC_TIMEOUT, check_timeout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...core.job_credentials import ranks_given_up
+from ...base.job_credentials import ranks_given_up
 
 if TYPE_CHECKING:
     from ..agent import Agent

@@ -5,7 +5,7 @@ Its public names are for commands, which observe workers from outside; each is i
 
 from typing import TYPE_CHECKING
 
-from ...core.late_imports import late_imports
+from ...base.late_imports import late_imports
 
 if TYPE_CHECKING:
     from .causes import explain as explain

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...core.job_records import FORMAT
+from ...base.job_records import FORMAT
 
 MOST_TIMEOUT = 60.0
 SELF, OTHERS, DEBUG = "self", "others", "debug"

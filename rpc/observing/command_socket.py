@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from ...core.processes import peer_process
+from ...base.processes import peer_process
 from ..threads.ioloop import acquire_loop, call_on_loop, release_loop
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...core.printable import printable
+from ...base.printable import printable
 
 if TYPE_CHECKING:
     from .records import ObservedFrame

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...core.processes import PROC, ProcessStatus, process_status
+from ...base.processes import PROC, ProcessStatus, process_status
 from ..lanes.addresses import host_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 
-from ...core.extend import thread_frames
+from ...base.thread_frames import thread_frames
 from .records import MOST_CHARACTERS, ObservedFrame
 from .thread_waits import is_programs
 

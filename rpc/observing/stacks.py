@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from ...core.extend import thread_frames
+from ...base.thread_frames import thread_frames
 from ...core.futures import Future
 from ..calls.serving import SERVING_CODES
 from ..functions.producing import Producers

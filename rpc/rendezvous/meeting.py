@@ -24,9 +24,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from ...core import job_secrets, mpi
+from ...base import job_secrets, mpi
+from ...base.multiprocessing_children import GUARD, imports_main, is_multiprocessing_child
 from ...core.errors import RendezvousError
-from ...core.multiprocessing_children import GUARD, imports_main, is_multiprocessing_child
 from ...core.worker_reports import reporter
 from ..lanes.addresses import (
     can_listen,

@@ -15,7 +15,7 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...core import mpi
+from ...base import mpi
 from ...core.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..lanes.addresses import host_towards, join_address

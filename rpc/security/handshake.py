@@ -21,7 +21,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from ...core import job_credentials
+from ...base import job_credentials
 from ...core.errors import AuthenticationError
 from ...proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
 from .private_file import open_private

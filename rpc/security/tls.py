@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from ...core import job_credentials
+from ...base import job_credentials
 from ...core.errors import AuthenticationError
 
 

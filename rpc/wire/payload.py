@@ -19,8 +19,9 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from ...base.words import abridged
 from ...core.errors import SerializationError
-from ...core.extend import Tensor, abridged
+from ...core.extend import Tensor
 from ...core.futures import Future, raised_by_handler
 from .dtypes import dtype_name
 from .function_names import MAIN, MAIN_NAMES, Unpickler

@@ -5,7 +5,7 @@ from collections import OrderedDict, UserDict, namedtuple
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.process_group_place import Place, set_place
+from telegrad.base.process_group_place import Place, set_place
 from telegrad.data import (
     ChainDataset,
     ConcatDataset,

@@ -10,8 +10,8 @@ import pytest
 from helpers.browser import chromium, leave
 from helpers.launched import LAUNCHER, LIMIT
 from helpers.programs import ending_within
-from telegrad.core.job_folder import new_records_folder
-from telegrad.core.job_records import JobRecord, own_facts, write_record
+from telegrad.base.job_folder import new_records_folder
+from telegrad.base.job_records import JobRecord, own_facts, write_record
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.launched import read_until
-from telegrad.core.job_folder import JobFolder, job_folders
+from telegrad.base.job_folder import JobFolder, job_folders
 from telegrad.launcher.watching import quiet, watched_job
 from telegrad.launcher.watching.jobs import NoJobError, choose_job
 from telegrad.launcher.watching.watched_job import WatchedJob

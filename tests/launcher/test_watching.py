@@ -6,10 +6,10 @@ import socket
 
 import pytest
 from helpers.launched import read_until, telegrad
-from telegrad.core.job_folder import JobFolder, job_folders
-from telegrad.core.job_records import FORMAT, own_facts
-from telegrad.core.printable import printable
-from telegrad.core.processes import process_status
+from telegrad.base.job_folder import JobFolder, job_folders
+from telegrad.base.job_records import FORMAT, own_facts
+from telegrad.base.printable import printable
+from telegrad.base.processes import process_status
 from telegrad.launcher.cli import app
 from telegrad.launcher.watching.dumps import parse_dump
 from telegrad.launcher.watching.jobs import NoJobError, choose_job, choose_workers

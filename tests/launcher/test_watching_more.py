@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from helpers.launched import ended, read_until, telegrad
-from telegrad.core.processes import process_status
+from telegrad.base.processes import process_status
 from telegrad.launcher.watching.logs import _Log
 
 PROGRAM = """

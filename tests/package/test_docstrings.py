@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 DOCUMENTED = [
-    "agents", "amp", "autograd_dist", "checkpoint", "core", "data", "distributions", "func", "launcher", "nn", "optim", "rpc",
-    "rref", "testing/ops",
+    "agents", "amp", "autograd_dist", "base", "checkpoint", "core", "data", "distributions", "func", "launcher", "nn", "optim",
+    "rpc", "rref", "testing/ops",
 ]  # fmt: skip
 COMMAND_LINE = (
     "launcher/checkpoints.py",

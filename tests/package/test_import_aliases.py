@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import telegrad as tg
-from telegrad.core.import_aliases import ImportAliases
+from telegrad.base.import_aliases import ImportAliases
 
 ROOT = Path(__file__).resolve().parents[2]
 

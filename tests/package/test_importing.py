@@ -18,7 +18,8 @@ UNUSED_BY_WORKERS = [
         f"telegrad.rpc.{name}"
         for name in ("functions.producing", "observing.records", "rendezvous.file", "rendezvous.mpi")
     ),
-    *(f"telegrad.core.{name}" for name in ("autograd.drawing", "profiler.recorder", "recording", "thread_frames")),
+    *(f"telegrad.core.{name}" for name in ("autograd.drawing", "profiler.recorder", "recording")),
+    "telegrad.base.thread_frames",
     *("bdb", "google.protobuf.json_format"),
     *("typer", "rich", "safetensors", "matplotlib", "pytest"),
     *("numpy.random", "numpy.polynomial", "html", "tempfile", "importlib.resources", "bz2", "lzma", "http", "unittest"),

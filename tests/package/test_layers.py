@@ -15,30 +15,31 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "telegrad"
 
 LAYERS = {
-    "core": 0,
-    "proto": 0,
-    "amp": 1,
-    "rpc": 1,
-    "nn": 1,
-    "optim": 1,
-    "data": 1,
-    "distributions": 1,
-    "func": 2,
-    "rref": 2,
-    "capture": 2,
-    "collective": 2,
-    "profiler_dist": 2,
-    "autograd_dist": 3,
-    "checkpoint": 3,
-    "pipelining": 3,
-    "agents": 4,
-    "interop": 4,
-    "launcher": 5,
-    "examples": 5,
-    "testing": 6,
-    "benchmarks": 7,
-    "compat": 6,
-    "tools": 7,
+    "base": 0,
+    "core": 1,
+    "proto": 1,
+    "amp": 2,
+    "rpc": 2,
+    "nn": 2,
+    "optim": 2,
+    "data": 2,
+    "distributions": 2,
+    "func": 3,
+    "rref": 3,
+    "capture": 3,
+    "collective": 3,
+    "profiler_dist": 3,
+    "autograd_dist": 4,
+    "checkpoint": 4,
+    "pipelining": 4,
+    "agents": 5,
+    "interop": 5,
+    "launcher": 6,
+    "examples": 6,
+    "testing": 7,
+    "benchmarks": 8,
+    "compat": 7,
+    "tools": 8,
 }
 PLACE = re.compile(r"""["'](\.+)([a-z_]+)[a-z_.]*["']""")  # of a module, relative to a package
 LAYERS_OF_RPC = {
@@ -90,21 +91,8 @@ PUBLIC_MODULES = {
     "core.errors",
     "core.fft",
     "core.futures",
-    "core.import_aliases",
-    "core.job_credentials",
-    "core.job_folder",
-    "core.job_records",
-    "core.job_secrets",
-    "core.last_events",
     "core.last_trace",
-    "core.late_imports",
     "core.linalg",
-    "core.mpi",
-    "core.multiprocessing_children",
-    "core.printable",
-    "core.process_group_place",
-    "core.process_title",
-    "core.processes",
     "core.profiler",
     "core.recording",
     "core.serialization",
@@ -112,9 +100,7 @@ PUBLIC_MODULES = {
     "core.extend",
     "nn.extend",
     "core.shared_memory",
-    "core.stack_dumps",
     "core.sparse",
-    "core.tcp_owners",
     "core.worker_reports",
     "rpc.certificates",
     "rpc.exporting",
@@ -130,7 +116,7 @@ PUBLIC_MODULES = {
     "testing.leaks",
     "testing.simulator",
 }
-"""Interfaces beside those of the packages: for those who extend the library."""
+"""Interfaces beside those of the packages, and all of base/: for those who extend the library."""
 
 UPWARD = {
     ("rpc/__init__.py", "rref", "RRef"): "PyTorch's users look for it there",
@@ -246,7 +232,7 @@ class Source:
         module = ".".join(target)
         if name is not None and self.is_module(target, name) and name not in self._interface(target):
             module = f"{module}.{name}"
-        if module == other or module in PUBLIC_MODULES:
+        if other == "base" or module == other or module in PUBLIC_MODULES:
             return None
         return f"{module} is private to {other}/: import from its interface, {other}/__init__.py"
 

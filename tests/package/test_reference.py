@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Packages without a page: parts, programs, other names of what has pages, and names for those who extend Telegrad.
 NOT_PUBLIC = {
+    "telegrad.base",
     "telegrad.agents",
     "telegrad.compat",
     "telegrad.core",

@@ -253,7 +253,7 @@ def test_a_worker_that_closes_cuts_its_clients_off(tmp_path):
 FORKED = """
 import os, sys
 from telegrad import rpc
-from telegrad.core.job_records import read_records
+from telegrad.base.job_records import read_records
 
 def start(place):
     rpc.init_rpc("a", rank=0, world_size=1, rpc_backend_options=rpc.GrpcRpcBackendOptions(init_method=place))

@@ -7,8 +7,8 @@ import sys
 from dataclasses import asdict, replace
 
 import pytest
-from telegrad.core.job_folder import JobFolder, job_folders, new_records_folder
-from telegrad.core.job_records import (
+from telegrad.base.job_folder import JobFolder, job_folders, new_records_folder
+from telegrad.base.job_records import (
     FORMAT,
     MOST_RECORD_BYTES,
     JobRecord,
@@ -19,7 +19,7 @@ from telegrad.core.job_records import (
     sweep_records,
     write_record,
 )
-from telegrad.core.processes import caught_signals, process_status, process_user
+from telegrad.base.processes import caught_signals, process_status, process_user
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_records_of_ended_processes_are_swept_when_there_are_many(folder, path, 
         write_record(folder, record(stem=f"{number}-a", process_start=1))
     sweep_records(folder)
     assert len(list(path.iterdir())) == 3
-    monkeypatch.setattr("telegrad.core.job_records.MANY_FILES", 2)
+    monkeypatch.setattr("telegrad.base.job_records.MANY_FILES", 2)
     write_record(folder, record(stem="9-a"))
     sweep_records(folder)
     assert [each.name for each in path.iterdir()] == ["9-a.json"]
@@ -112,7 +112,7 @@ def test_a_record_that_names_a_later_process_or_another_users_is_removed(folder,
     write_record(folder, record(process_start=own_facts()["process_start"] + 1))
     assert read_records() == []
     write_record(folder, record())
-    monkeypatch.setattr("telegrad.core.job_records.process_user", lambda process_id: os.geteuid() + 1)
+    monkeypatch.setattr("telegrad.base.job_records.process_user", lambda process_id: os.geteuid() + 1)
     assert read_records() == [] and list(path.iterdir()) == []
 
 

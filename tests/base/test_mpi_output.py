@@ -4,7 +4,7 @@ import os
 import threading
 
 import pytest
-from telegrad.core import mpi
+from telegrad.base import mpi
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from telegrad.core import process_title
-from telegrad.core.process_title import title_worker
+from telegrad.base import process_title
+from telegrad.base.process_title import title_worker
 
 SHOW = """
 import sys
-from telegrad.core.process_title import set_title
+from telegrad.base.process_title import set_title
 sys.argv  # which the interpreter has read before
 set_title("title" * 1000, "a" * 20 + "end")
 command = open("/proc/self/cmdline").read()

@@ -3,8 +3,8 @@
 import json
 import random
 
-from telegrad.core import last_calls
-from telegrad.core.last_calls import (
+from telegrad.base import last_calls
+from telegrad.base.last_calls import (
     CALL_NAMES,
     CALL_RECORDS,
     LAST_CALLS_BYTES,
@@ -12,7 +12,7 @@ from telegrad.core.last_calls import (
     LastCalls,
     read_last_calls,
 )
-from telegrad.core.last_events import LAST_EVENTS_BYTES, LastEvents, PastEvent, read_calls, read_last_events
+from telegrad.base.last_events import LAST_EVENTS_BYTES, LastEvents, PastEvent, read_calls, read_last_events
 from telegrad.core.last_trace import write_last_trace
 from telegrad.core.profiler import merge_traces
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from telegrad.core.last_events import (
+from telegrad.base.last_events import (
     EVENTS_VARIABLE,
     LAST_EVENTS_BYTES,
     MOST_TEXT_BYTES,
