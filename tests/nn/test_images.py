@@ -437,6 +437,21 @@ def test_grid_sample_adds_to_the_same_gradients_in_parts_of_the_batch(monkeypatc
         np.testing.assert_array_equal(one.detach(), other.detach())
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 1, 4), (2, 3, 4, 1), (2, 1, 1, 1), (0, 2, 3, 3), (2, 0, 3, 3)])
+def test_grid_sample_of_images_of_one_pixel_a_row_or_of_none(shape):
+    x = randn(*shape).to(tg.float64).requires_grad_()
+    grid = (tg.rand(shape[0], 3, 5, 2) * 3 - 1.5).to(tg.float64).requires_grad_()
+    lengths = tensor(shape[:1:-1], dtype=tg.float64)
+    framed = F.pad(x, (2, 2, 2, 2))
+    results = (
+        F.grid_sample(x, grid, align_corners=False),
+        F.grid_sample(framed, grid * lengths / (lengths + 4), align_corners=False),
+    )
+    ours, theirs = (autograd.grad((result**2).sum(), (x, grid)) for result in results)
+    for one, other in zip((results[0], *ours), (results[1], *theirs)):
+        np.testing.assert_allclose(one.detach(), other.detach(), atol=1e-12)
+
+
 def test_grid_sample_beyond_all_bounds():
     x, grid = tg.ones(1, 1, 2, 2), tensor([[[[np.inf, 0.0], [-np.inf, 0.0], [np.nan, 0.0], [1e30, 0.0]]]])
     assert F.grid_sample(x, grid, align_corners=False)[0, 0, 0, 3] == 0
