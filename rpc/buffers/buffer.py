@@ -22,7 +22,7 @@ from .arrays import bytes_of, elements
 from .copies import LentCopy, fetch_copy
 from .memory import BufferMemory, BufferPlace, map_memory, private_content
 from .owned import check_sealed, check_writable, freed_error, owned_buffers
-from .pieces import Pieces
+from .pieces import SMALL_BYTES, Pieces
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -336,7 +336,9 @@ class Buffer:
             if not (writes or np.may_share_memory(row, answer.numpy())):  # else it was received there
                 row[begin:end] = answer.numpy()
 
-        return Pieces(row.size, ask, accept, _withdraw)
+        sends_much = writes and row.size > SMALL_BYTES
+        run = agent.threads.run_transfer if sends_much else lambda task: task()
+        return Pieces(row.size, ask, accept, _withdraw, run)
 
     # -- its end
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...core.errors import RpcError
 from ...core.extend import Array, Tensor, memory_address
+from ...core.futures import attempt
 from ..lanes.large.landing import Landing
 from ..wire.messages import Method
 from . import fetch
 from .memory import BufferMemory, new_memory
+from .pieces import SMALL_BYTES
 from .sources import SourceAsk, Sources
 from .written_range import written_range
 
@@ -37,7 +41,7 @@ class OwnedBuffers:
         self._memories: dict[int, BufferMemory] = {}
         self._sources: dict[int, Sources] = {}  # of the buffers that others have fetched
         agent.server.serve(Method.READ, self._read, quick=True)
-        agent.server.serve(Method.WRITE, self._write_later, quick=True)
+        agent.server.serve(Method.WRITE, self._write, quick=True)
         agent.server.landings[Method.WRITE] = self._place
         agent.server.serve(Method.SOURCES, self._sources_asked, quick=True)
         agent.losses.on_lost.append(self._lost)
@@ -81,7 +85,12 @@ class OwnedBuffers:
     def _read(self, call: ServerCall) -> None:
         number, start, end = call.open()
         call.what = f"a read of buffer {number}"
-        call.reply(Tensor(self._content(number)[start:end]))
+        piece = Tensor(self._content(number)[start:end])
+        if end - start <= SMALL_BYTES:
+            call.reply(piece)
+        else:  # a thread that may wait sends it without a copy
+            call.park()
+            self._agent.threads.run_transfer(partial(_reply, call, piece))
 
     def _sources_asked(self, call: ServerCall) -> None:
         ask = SourceAsk(*call.open())
@@ -108,22 +117,27 @@ class OwnedBuffers:
             return None  # its answer says why
         return Landing(memory.content[start:end].data)
 
-    def _write_later(self, call: ServerCall) -> None:
-        call.park()
-        self._agent.threads.run_later(partial(self._write, call))
-
     def _write(self, call: ServerCall) -> None:
-        try:
-            number, start, end, piece = call.open()
-            call.what = f"a write to buffer {number}"
-            content = self._content(number)
-            check_writable(self._memories[number], f"buffer {number} of worker {self._agent.name!r}")
-            if memory_address(piece.numpy()) != memory_address(content[start:end]):  # else it was received there
-                content[start:end] = piece.numpy()
-        except Exception as error:
-            call.fail(error)
-        else:
+        number, start, end, piece = call.open()
+        call.what = f"a write to buffer {number}"
+        here = self._content(number)[start:end]
+        check_writable(self._memories[number], f"buffer {number} of worker {self._agent.name!r}")
+        if memory_address(piece.numpy()) == memory_address(here):  # it was received there
             call.reply(None)
+        else:
+            call.park()
+            self._agent.threads.run_transfer(partial(_copy, call, here, piece.numpy()))
+
+
+def _copy(call: ServerCall, here: Array, piece: Array) -> None:
+    _, error = attempt(np.copyto, here, piece)
+    _reply(call, None) if error is None else call.fail(error)
+
+
+def _reply(call: ServerCall, value: Any) -> None:
+    _, error = attempt(lambda: call.reply(value))
+    if error is not None:
+        call.fail(error)
 
 
 def owned_buffers(agent: Agent) -> OwnedBuffers:

@@ -9,8 +9,11 @@ from typing import Any, TypeAlias
 
 from ...core.futures import Future, complete_once
 
-RANGE_PIECE_BYTES = 8 << 20
-AT_A_TIME = 4  # more of them do not make it faster, and each takes memory at both ends
+RANGE_PIECE_BYTES = (
+    64 << 20
+)  # of fewer bytes, the owner's threads would wait more often for an interpreter that computes
+SMALL_BYTES = 64 << 10  # a piece of more is sent by a thread that may wait for room
+AT_A_TIME = 2  # while one is sent, the next is asked for
 
 Ask: TypeAlias = Callable[[int, int], "Future[Any]"]
 Accept: TypeAlias = Callable[[int, int, Any], object]
@@ -25,15 +28,19 @@ class Pieces:
         ask: ``ask(start, end)`` sends the request for a piece; the future holds its answer.
         accept: ``accept(start, end, answer)`` uses the answer.
         give_up: ``give_up(future)`` is called with that of each piece that is under way, before an error ends it.
+        run: calls a function that calls ``ask``, now or in another thread.
     """
 
-    def __init__(self, size: int, ask: Ask, accept: Accept, give_up: GiveUp) -> None:
+    def __init__(
+        self, size: int, ask: Ask, accept: Accept, give_up: GiveUp, run: Callable[[Callable[[], None]], object]
+    ) -> None:
         self.over: Future[None] = Future()
         self._lock = threading.Lock()
         self._size = size
         self._ask = ask
         self._accept = accept
         self._give_up = give_up
+        self._run = run
         self._under_way: dict[int, Future[Any]] = {}  # by the start of the piece
         self._failed = False
         self._asked = self._arrived = 0
@@ -58,7 +65,11 @@ class Pieces:
         with self._lock:
             start = self._asked
             self._asked = end = min(start + RANGE_PIECE_BYTES, self._size)
-        if start == end or self.over.done():
+        if start < end:
+            self._run(partial(self._send, start, end))
+
+    def _send(self, start: int, end: int) -> None:
+        if self.over.done():
             return
         try:
             asked = self._ask(start, end)

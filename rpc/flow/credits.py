@@ -5,7 +5,8 @@ answer until it is opened or dropped. ``Window``, at the sender, lets a message 
 queues it. ``Receipts``, at the receiver, counts the messages that were used. Both count from the session's beginning, so
 credits and questions may be repeated, and may overtake one another.
 
-A question about a worker, and its answer, are in no window: their ``size`` is 0 for both machines.
+Questions about a worker, reads and writes of buffers, and their answers are in no window: their ``size`` is 0 for both
+machines.
 
 Credits cost nothing while there is room. A sender whose window is half full *asks*: the receiver is to tell when it has used
 a given amount. So a steady stream never stops, and a single call causes no message of flow control.
@@ -20,7 +21,7 @@ from typing import Any
 
 from ..call_states import ADMITTED
 from ..wire.control import Amount
-from ..wire.messages import QUESTIONS
+from ..wire.messages import OUTSIDE_WINDOWS
 
 
 class Window:
@@ -79,7 +80,7 @@ class Window:
         Args:
             message: has a ``method`` and a ``size``; its state becomes ``ADMITTED``.
         """
-        if message.method in QUESTIONS:
+        if message.method in OUTSIDE_WINDOWS:
             message.size, message.state = 0, ADMITTED
             return True
         with self.lock:
@@ -202,7 +203,7 @@ class Receipts:
     def used(self, size: int) -> None:
         """Count a message of that size as used; it was used or dropped."""
         if not size:
-            return  # a question, or its answer
+            return  # it is in no window
         with self._lock:
             self._bytes += size
             self.messages += 1

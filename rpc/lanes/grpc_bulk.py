@@ -16,6 +16,7 @@ import grpc
 from ...core.futures import Waiter
 from ..threads.ioloop import call_if_open, first_of, may_block
 from .frame import BULK_BYTES, FrameHandle
+from .large.chunk_size import ChunkSize
 from .large.heap import HEAP
 from .large.incoming import TransferAssembly
 from .large.transfer import Transfer
@@ -115,7 +116,7 @@ class GrpcBulkPipe(Pipe):
 
     def send(self, parts: list[Any], size: int, handle: FrameHandle | None) -> bool:
         call_if_open(self._loop, self._keep_memory)
-        transfer = Transfer(parts, (), handle, GRPC_CHUNK_BYTES)
+        transfer = Transfer(parts, (), handle, ChunkSize(GRPC_CHUNK_BYTES, GRPC_CHUNK_BYTES))
         # A control frame, which is one part, does not wait: locks may be held.
         waits = len(parts) > 1 and self._stream.outbox.write is not None and may_block()
         sent = False

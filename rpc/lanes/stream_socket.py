@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,9 +13,11 @@ from typing import Any
 
 from ...core.futures import opens, shield
 
+TIMEVAL = struct.Struct("ll")  # seconds and microseconds, of the system's time-outs
+
 
 class StreamSocket(ABC):
-    """Connected stream socket that never blocks. One thread may read while another one writes.
+    """Connected stream socket that does not block, unless ``let_wait``. One thread may read while another one writes.
 
     Attributes:
         encrypted: its bytes pass through the memory of TLS, which may hold some of them back.
@@ -62,6 +65,10 @@ class StreamSocket(ABC):
             BlockingIOError: there is nothing to read.
         """
 
+    def recv_whole(self, buffer: Any, /) -> int:
+        """Read as ``recv_into`` does; after ``let_wait`` until ``buffer`` is full, the pause was too long, or the end."""
+        return self.recv_into(buffer)
+
     @abstractmethod
     def recvmsg(self, size: int, space: int, flags: int, /) -> tuple[bytes, list[Any], int, Any]:
         """Read bytes and the descriptors that came with them; return them as ``socket.recvmsg`` does.
@@ -102,6 +109,16 @@ class StreamSocket(ABC):
         """Let ``recv_into`` return only bytes that it holds back, then raise ``BlockingIOError``. For the reading thread."""
         return nullcontext()  # a plain socket never holds back any, and its reader does not ask
 
+    def let_wait(self, seconds: float, /) -> bool:
+        """Let reads, and writes without the flag ``MSG_DONTWAIT``, wait in the system; return False if they cannot.
+
+        A thread then needs the interpreter once for many bytes.
+
+        Args:
+            seconds: the longest wait of each.
+        """
+        return False
+
     # -- room to write
 
     @opens
@@ -134,6 +151,16 @@ class PlainSocket(socket.socket, StreamSocket):
         taken = cls(connected.family, connected.type, connected.proto, connected.detach())
         taken.setblocking(False)
         return taken
+
+    def let_wait(self, seconds: float, /) -> bool:
+        limit = TIMEVAL.pack(int(seconds), int(seconds % 1 * 1e6))
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self.setsockopt(socket.SOL_SOCKET, option, limit)
+        self.setblocking(True)
+        return True
+
+    def recv_whole(self, buffer: Any, /) -> int:
+        return self.recv_into(buffer, 0, socket.MSG_WAITALL)
 
     async def send_all(self, data: bytes, /) -> None:
         await asyncio.get_running_loop().sock_sendall(self, data)

@@ -1,4 +1,4 @@
-"""Threads of one agent: for user functions, for callbacks, and for coroutines."""
+"""Threads of one agent: for user functions, for callbacks, for transfers of large data, and for coroutines."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .timers import Timers
 
 CALLBACK_THREADS = 4
+TRANSFER_THREADS = 16  # each may wait for a peer that reads slowly
 THREADS_END_SECONDS = 2.0
 
 
@@ -52,6 +53,7 @@ class AgentThreads:
         self.size = size
         self.functions = executor or ThreadPool(size, f"telegrad-{name}", call_later=timers.after)
         self._callbacks = executor or ThreadPool(CALLBACK_THREADS, f"telegrad-{name}-callbacks")
+        self._transfers = executor or ThreadPool(TRANSFER_THREADS, f"telegrad-{name}-transfers")
         self._coroutines = Coroutines(f"telegrad-{name}-coroutines", loop)
 
     def prepare_contexts(self, prepare: Callable[[], None]) -> None:
@@ -78,6 +80,13 @@ class AgentThreads:
         except RpcError:
             task()  # the agent closes and has no thread left, but a thread may wait for the task
 
+    def run_transfer(self, task: Callable[[], None]) -> None:
+        """Run a task that copies or sends much data, and may wait for room, in a thread for such tasks: no user code."""
+        try:
+            self._transfers.submit(task)
+        except RpcError:
+            task()  # as in ``run_later``
+
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
         """Run a user's coroutine on the agent's event loop; the future holds its outcome."""
         return self._coroutines.run(coroutine, context)
@@ -85,7 +94,7 @@ class AgentThreads:
     def is_current(self) -> bool:
         """Return whether this thread is one of these, or an event loop's thread, which must not block."""
         blocker: object = thread_role.blocker
-        return isinstance(blocker, RefusesToBlock) or blocker in (self.functions, self._callbacks)
+        return isinstance(blocker, RefusesToBlock) or blocker in (self.functions, self._callbacks, self._transfers)
 
     def callbacks(self) -> int:
         """Return how many callbacks run or wait."""
@@ -97,5 +106,5 @@ class AgentThreads:
 
     def close(self) -> list[str]:
         """End the threads; return which functions of the user's still run after a while."""
-        pools = (self._coroutines, self.functions, self._callbacks)
+        pools = (self._coroutines, self.functions, self._callbacks, self._transfers)
         return [name for pool in pools for name in pool.close(THREADS_END_SECONDS)]

@@ -20,7 +20,7 @@ from ..lanes.large.scattered import ScatteredFrame
 from .header import FRAME_HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
 from .libraries.array_library import LibraryTensor
-from .messages import NO_ATTACHMENTS, NONE_YET, QUESTIONS, Attachments, Incoming, Outgoing
+from .messages import NO_ATTACHMENTS, NONE_YET, OUTSIDE_WINDOWS, Attachments, Incoming, Outgoing
 from .tables import TABLE_ALIGNMENT, TABLE_LENGTH, Row, encode_row, read_tables, with_place
 
 # Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle
@@ -80,7 +80,7 @@ def decode(frame: Any, owned: bool, message: M, session: Any = None) -> M:
     front = frame.front if scattered else frame
     _, message.flags, message.method, message.call_id, message.timeout = FRAME_HEAD.unpack_from(front)
     problem = frame.problem if scattered else ""
-    message.size = 0 if message.method in QUESTIONS else len(frame)
+    message.size = 0 if message.method in OUTSIDE_WINDOWS else len(frame)
     if problem or message.flags & Flag.TABLES:
         message.attached = attached = Attachments()
         attached.problem = problem

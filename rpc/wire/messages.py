@@ -48,6 +48,9 @@ QUESTIONS = frozenset((Method.EXPLAIN, Method.OBSERVE, Method.DEBUG))
 """Requests about a worker itself, which a reader's thread answers. They and their answers go outside of the windows: a worker
 whose windows are full can be asked why. ``Observer`` limits how many are under way, ``Debugger`` its own."""
 
+OUTSIDE_WINDOWS = QUESTIONS | OF_BUFFERS
+"""Requests that go outside of the windows, as do their answers. Those of buffers take no memory that a window would bound."""
+
 
 class Topic:
     """Topics of control messages."""

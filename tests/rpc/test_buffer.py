@@ -20,6 +20,7 @@ from telegrad.rpc.buffers.owned import OwnedBuffers
 from telegrad.rpc.buffers.written_range import written_range
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.lanes.large.landing import Landing
+from telegrad.rpc.lanes.stream_socket import PlainSocket
 from telegrad.rpc.wire.frames import encode
 from telegrad.rpc.wire.messages import Method, Outgoing
 from telegrad.rpc.wire.payload import no_labels, pack_pickled
@@ -175,16 +176,21 @@ def test_memory_of_another_machine_is_not_mapped():
 # -- pieces
 
 
+def at_once(task):
+    task()
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_pieces_arrive_in_any_order(order, monkeypatch):
     monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 10)
+    monkeypatch.setattr(pieces, "AT_A_TIME", 4)
     asked, taken = [], []
 
     def ask(start, end):
         asked.append(((start, end), Future()))
         return asked[-1][1]
 
-    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece), print).begin()
+    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece), print, at_once).begin()
     assert len(asked) == pieces.AT_A_TIME
     for place in order:
         asked[place][1].set_result(place)
@@ -196,6 +202,7 @@ def test_pieces_arrive_in_any_order(order, monkeypatch):
 
 def test_the_first_error_ends_it_and_nothing_is_taken_after_it(monkeypatch):
     monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 10)
+    monkeypatch.setattr(pieces, "AT_A_TIME", 4)
     asked, taken, given_up = [], [], []
 
     def ask(start, end):
@@ -204,13 +211,13 @@ def test_the_first_error_ends_it_and_nothing_is_taken_after_it(monkeypatch):
         asked.append(Future())
         return asked[-1]
 
-    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece), given_up.append).begin()
+    over = pieces.Pieces(65, ask, lambda *piece: taken.append(piece), given_up.append, at_once).begin()
     asked[1].set_result(None)
     assert isinstance(over.exception(), RuntimeError) and taken == [(10, 20, None)]
     asked[0].set_result(None)
     asked[2].set_exception(ValueError("late"))
     assert len(taken) == 1 and len(asked) == 4 and given_up == [asked[0], asked[2], asked[3]]
-    assert pieces.Pieces(0, ask, print, print).begin().done()
+    assert pieces.Pieces(0, ask, print, print, at_once).begin().done()
 
 
 # -- answers that are received into the caller's array
@@ -275,7 +282,7 @@ def frame_of(body):
 
 
 def test_nothing_lands_after_it_was_withdrawn():
-    near, far = socket.socketpair()
+    near, far = map(PlainSocket.of, socket.socketpair())
     with near, far:
         memory = memoryview(bytearray(8))
         landing = Landing(memory)
@@ -284,3 +291,16 @@ def test_nothing_lands_after_it_was_withdrawn():
         landing.withdraw()
         assert landing.receive(far, memory[3:]) == 5
         assert bytes(memory) == b"abc\0\0\0\0\0"
+
+
+def test_reads_and_writes_wait_for_no_window_and_take_no_room_in_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "RANGE_PIECE_BYTES", 100_000)
+    options = rpc.GrpcRpcBackendOptions(lanes=SENT, window_bytes=1, window_messages=1)
+    with in_process_cluster("a", "b", make_lane=tcp(tmp_path), options=options) as agents, agents[0].use():
+        buffer = rpc.rpc_sync("b", keep, args=(700_000,))
+        session = agents[0].peers.at(1).link.dialed
+        before = session.flow.traffic()
+        buffer.write_from(np.ones(700_000, np.uint8))
+        assert buffer.read().sum().item() == 700_000
+        assert all(now.bytes - was.bytes < 1000 for was, now in zip(before, session.flow.traffic()))  # answers of None
+    KEPT.clear()

@@ -12,10 +12,11 @@ from helpers.interrupts import OpcodeInterrupter, interrupt
 from helpers.programs import ending_within
 from telegrad.rpc.lanes.frame import FrameHandle
 from telegrad.rpc.lanes.large import reader
+from telegrad.rpc.lanes.large.chunk_size import LEAST_CHUNK_BYTES, ChunkSize
 from telegrad.rpc.lanes.large.incoming import TransferAssembly
 from telegrad.rpc.lanes.large.reader import BulkReader
-from telegrad.rpc.lanes.large.transfer import UNIT_BYTES, Kind, Offer, Transfer
 from telegrad.rpc.lanes.large.transfer import UNIT_HEAD as UNIT
+from telegrad.rpc.lanes.large.transfer import Kind, Offer, Transfer
 from telegrad.rpc.lanes.large.writer import BulkWriter
 from telegrad.rpc.lanes.stream_socket import PlainSocket
 
@@ -145,7 +146,7 @@ def test_a_thread_that_writes_an_offer_outlives_the_end_of_the_session(closing):
 def test_a_frame_was_sent_if_all_of_it_left_before_the_session_ended(closing, writes, arrives):
     """Two writes make the frame. One that arrives must not be sent again, or its call runs twice."""
     handle = Handle()
-    transfer = Transfer([bytes(30)], [bytes(UNIT_BYTES)], handle)
+    transfer = Transfer([bytes(30)], [bytes(LEAST_CHUNK_BYTES)], handle)
     assert closing(writes).send(transfer, waits=True) is arrives
     assert not handle.withdraw()
 
@@ -313,7 +314,10 @@ def test_a_handler_that_raises_anywhere_in_a_write_leaves_the_turn_to_others(loo
     """The loop may have begun the frame: then the thread that was interrupted must get the turn again, to cut it."""
     interrupter, place, broken = OpcodeInterrupter(action=lambda frame: interrupt()), "", []
     while place is not None:
-        writer, frame = BulkWriter(Roomy(), loop.loop, broken.append), Transfer([bytes(30)], [bytes(UNIT_BYTES)], None)
+        writer, frame = (
+            BulkWriter(Roomy(), loop.loop, broken.append),
+            Transfer([bytes(30)], [bytes(LEAST_CHUNK_BYTES)], None),
+        )
         if begun:
             frame.write(Roomy())
         with ending_within(60):
@@ -322,3 +326,29 @@ def test_a_handler_that_raises_anywhere_in_a_write_leaves_the_turn_to_others(loo
         other.join(20)
         assert not other.is_alive(), place
     assert len(interrupter) > 20
+
+
+def test_a_chunk_takes_as_many_bytes_as_leave_in_a_moment():
+    chunk = ChunkSize(10, 70)
+    values = []
+    for size, seconds in [(10, 0.001), (20, 0.0), (40, 0.05), (3, 9.0), (70, 0.2), (35, 0.7)]:
+        chunk.wrote(size, seconds)
+        values.append(chunk.value)
+    assert values == [20, 40, 70, 70, 35, 10]  # it doubles at most, and small writes tell nothing
+
+
+def test_a_socket_that_may_wait_is_read_in_one_call(thread):
+    near, far = map(PlainSocket.of, socket.socketpair())
+    with near, far:
+        assert far.let_wait(20.0)
+        found = memoryview(bytearray(6))
+        reading = thread(lambda: far.recv_whole(found))
+        for byte in b"abcdef":
+            near.send(bytes([byte]))
+        reading.join(20)
+        assert not reading.is_alive() and bytes(found) == b"abcdef"
+        with pytest.raises(BlockingIOError):
+            far.sendmsg([bytes(1 << 24)], (), socket.MSG_DONTWAIT) and far.sendmsg([b"1"], (), socket.MSG_DONTWAIT)
+        assert far.let_wait(0.001)
+        with pytest.raises(BlockingIOError):
+            far.recv_whole(found)

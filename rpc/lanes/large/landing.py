@@ -27,17 +27,17 @@ class Landing:
         self._spare: memoryview | None = None
 
     def receive(self, source: StreamSocket, room: memoryview) -> int:
-        """Receive from a socket once, without waiting, and return the number of bytes.
+        """Receive from a socket once, and return the number of bytes.
 
         Args:
             source: the socket.
             room: the part of the memory that comes next. After ``withdraw`` the bytes go elsewhere, and are dropped.
         """
         with self._lock:
-            return source.recv_into(room if self._spare is None else self._spare[: len(room)])
+            return source.recv_whole(room if self._spare is None else self._spare[: len(room)])
 
     def withdraw(self) -> None:
-        """Let nothing be written to the memory from now on."""
+        """Let nothing be written to the memory from now on. Waits for a read that goes on."""
         with self._lock:
             self._spare = self._spare or new_memory(SPARE_BYTES)
 

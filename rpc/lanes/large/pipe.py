@@ -26,6 +26,7 @@ from ..frame import BULK_BYTES, SCATTERED, FrameHandle, Loan
 from ..pipe import Pipe
 from .arrival import Arrival
 from .borrower import Borrower
+from .chunk_size import ChunkSize
 from .heap import HEAP
 from .incoming import TransferAssembly
 from .landing import FindLanding, no_landing
@@ -44,6 +45,7 @@ SEGMENT_BYTES = 64 * 1024  # larger parts go into a segment; for smaller ones a 
 PIECE_BYTES = 4 * 1024  # larger parts get memory of their own at the receiver
 INLINE_BYTES = BULK_BYTES - 16 * 1024  # a smaller front travels as a small frame, with its table
 RETURN_SECONDS = 0.005  # a returned segment waits so long, or twice as long, for a frame that can carry its number
+SYSTEM_WAIT_SECONDS = 0.1  # a read or a write of the bulk socket waits so long; then it is looked whether it goes on
 SendSmall = Callable[[list[Any], int, "FrameHandle | None"], bool]
 Deliver = Callable[[Any], object]
 
@@ -52,7 +54,7 @@ class LargePipe(Pipe):
     """Large frames of one session. Made on the loop; any thread sends.
 
     Args:
-        bulk: the bulk socket, non-blocking; it belongs to this object from now on.
+        bulk: the bulk socket; it belongs to this object from now on.
         send_small: sends a small frame: gets its parts, their length in bytes, and its handle.
         deliver: gets each frame that arrives. The frame's memory is writable, and nothing else uses it.
         resources: the lane's memory for large frames.
@@ -80,8 +82,10 @@ class LargePipe(Pipe):
         self._send_small = send_small
         self._deliver = deliver
         self._closed = False
+        bulk.let_wait(SYSTEM_WAIT_SECONDS)
         self._shares_memory = bulk.family == socket.AF_UNIX
         self._buffers = resources.buffers
+        self._chunk = ChunkSize()
         self._lender = Lender(resources.lending)
         self._borrower = Borrower(resources.borrowing, self._wake)
         self._writer = BulkWriter(bulk, loop, self._end)
@@ -164,7 +168,7 @@ class LargePipe(Pipe):
         self._keep_heap()
         # A control frame, which is one part, does not wait: locks may be held.
         waits = (len(front) > 1 or bool(pieces)) and may_block()
-        sent = self._writer.send(Transfer(_with_table(front, pieces, notices), streamed, handle), waits)
+        sent = self._writer.send(Transfer(_with_table(front, pieces, notices), streamed, handle, self._chunk), waits)
         if not sent and handle is not None:
             handle.given_back()
         return sent

@@ -34,7 +34,7 @@ class BulkReader:
     """Reads transfers and offers from a bulk socket. Made on the loop.
 
     Args:
-        source: the socket, non-blocking.
+        source: the socket.
         loop: watches the socket while nothing comes.
         assembly: gets the units of transfers, in the thread that reads, and delivers their frames there.
         offered: gets the number of an offered segment, and its descriptor, ``None`` if the system had none to give.
@@ -132,7 +132,7 @@ class BulkReader:
         while True:
             try:
                 landing = self._assembly.landing
-                count = self._source.recv_into(memory) if landing is None else landing.receive(self._source, memory)
+                count = self._source.recv_whole(memory) if landing is None else landing.receive(self._source, memory)
             except BlockingIOError:
                 self._wait()
                 continue

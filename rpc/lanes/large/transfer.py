@@ -19,10 +19,10 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from ..frame import HEAD_BYTES, LATE_SECONDS, FrameHandle
+from .chunk_size import ChunkSize
 
 UNIT_HEAD = struct.Struct("<BQ")  # kind of the unit; its size in bytes, or the number of an offered segment
 DESCRIPTOR = struct.Struct("i")
-UNIT_BYTES = 4 << 20
 MOST_UNIT_PARTS = 512  # of one write; the system's limit is 1024
 
 
@@ -59,7 +59,7 @@ class Transfer:
         front: bytes-like parts of the front, with its table.
         pieces: the memory of the pieces, in their order.
         handle: names the frame, so that it can be withdrawn.
-        chunk_bytes: most bytes of a chunk.
+        chunk: size of its chunks; it learns from them.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Transfer:
         front: Sequence[Any],
         pieces: Iterable[Any],
         handle: FrameHandle | None,
-        chunk_bytes: int = UNIT_BYTES,
+        chunk: ChunkSize | None = None,
     ) -> None:
-        self._chunk_bytes = chunk_bytes
+        self._chunk = chunk or ChunkSize()
         self._front_bytes = sum(map(len, front))
         self._parts = [memoryview(part) for part in (*front, *pieces) if len(part)]
         self._ends = list(accumulate(map(len, self._parts)))
@@ -86,8 +86,12 @@ class Transfer:
 
     # -- the thread that writes
 
-    def write(self, target: UnitTarget) -> bool:
+    def write(self, target: UnitTarget, waits: bool = False) -> bool:
         """Write once; return True if nothing is left to write.
+
+        Args:
+            target: the socket or stream.
+            waits: the target may wait for room.
 
         Raises:
             BlockingIOError: the socket has no room.
@@ -98,12 +102,16 @@ class Transfer:
             self._begin_unit()
             _, parts, counts = self._unit
         if parts:
+            began = time.monotonic()
             try:
-                counts.append(target.sendmsg(_after(parts, sum(counts)) if counts else parts, (), socket.MSG_DONTWAIT))
+                left = _after(parts, sum(counts)) if counts else parts
+                counts.append(target.sendmsg(left, (), 0 if waits else socket.MSG_DONTWAIT))
             except (BlockingIOError, MemoryError):
                 if not counts:
                     self._undo_unit(before)
                 raise
+            if waits:
+                self._chunk.wrote(counts[-1], time.monotonic() - began)
             self._handle = None  # handle and transfer are a cycle
             if not self._over or sum(counts) < sum(map(len, parts)):
                 return False
@@ -131,7 +139,7 @@ class Transfer:
                 if place < 0:
                     self._restamp()
                     head, place = UNIT_HEAD.pack(Kind.BEGIN, self._front_bytes), 0
-                views = self._views(place, min(place + self._chunk_bytes, self._ends[-1]))
+                views = self._views(place, min(place + self._chunk.value, self._ends[-1]))
                 stop = place + sum(map(len, views))
                 chunk = [head + UNIT_HEAD.pack(Kind.CHUNK, stop - place), *views]
                 over = stop == self._ends[-1]
@@ -232,7 +240,7 @@ class Offer:
         self._counts: list[int] = []
         self.released = False
 
-    def write(self, target: UnitTarget) -> bool:
+    def write(self, target: UnitTarget, waits: bool = False) -> bool:
         """Write it, unless it has left; return True (see ``Transfer.write``)."""
         if not self._counts:
             data = UNIT_HEAD.pack(Kind.OFFER, self._number)

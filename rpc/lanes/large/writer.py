@@ -135,16 +135,21 @@ class BulkWriter:
 
     def _write(self, last: Transfer | Offer) -> None:
         # turn held
+        # In the main thread signal handlers run, which may raise: there only a wait for room is no part of a write.
+        waits = threading.get_ident() != threading.main_thread().ident
         while self._queue and not last.released:
             if self._target.full:
                 self._target.wait_for_room(LOOK_SECONDS)
             try:
-                self._write_first()
+                self._write_first(waits)
             except BlockingIOError:
                 self._target.wait_for_room(LOOK_SECONDS)
 
-    def _write_first(self) -> None:
+    def _write_first(self, waits: bool) -> None:
         """Write the first item as far as there is room, and remove it from the queue when it has left.
+
+        Args:
+            waits: the target may wait for room.
 
         Raises:
             BlockingIOError: there is no room.
@@ -156,7 +161,7 @@ class BulkWriter:
             if item.withdrawn:
                 item.release()
             self._writes_here = threading.get_ident()
-            if item.write(self._target):
+            if item.write(self._target, waits):
                 self._queue.popleft()
         except IndexError:
             if not self._closed:  # else the loop, which needs no turn to close, has emptied the queue meanwhile
@@ -189,7 +194,7 @@ class BulkWriter:
             return
         try:
             while self._queue:
-                self._write_first()
+                self._write_first(waits=False)
         except BlockingIOError:
             self._target.call_when_room(self._loop, self._write_on_loop)
         except UnitMemoryError as error:  # no thread waits for it that could hear of it
