@@ -1,11 +1,15 @@
 """Random expressions split over workers: the check passes, replays, and finds gradients that are wrong."""
 
 import pytest
+from telegrad.autograd_dist.captured import parts
 from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.local_pass import LocalPass, PassKind
+from telegrad.testing import in_process_cluster
 from telegrad.tools import repeated
 from telegrad.tools.dist_graphs import __main__ as command
 from telegrad.tools.dist_graphs import processes, simulated
+from telegrad.tools.dist_graphs.captured.program import COMMON_WAYS, OTHER_WAYS, make_program
+from telegrad.tools.dist_graphs.captured.run import run_steps
 from telegrad.tools.dist_graphs.compare import differences, gradients_in_one_process
 from telegrad.tools.dist_graphs.operations import ALL
 from telegrad.tools.dist_graphs.plan import (
@@ -17,6 +21,8 @@ from telegrad.tools.dist_graphs.plan import (
     WAYS,
     make_plan,
 )
+
+REPLAYED = 3  # some seeds of compiled steps, most of which are replayed
 
 
 @pytest.mark.parametrize("mode", ["smart", "fast"])
@@ -87,3 +93,42 @@ def says_nothing_of_what_is_unused(monkeypatch):
 def test_mistakes_are_found(monkeypatch, mutation):
     mutation(monkeypatch)
     assert any(problems for _, _, problems in repeated.check(simulated.Graphs, range(6), 4, 3000))
+
+
+# -- compiled steps
+
+
+def captured_steps(seeds):
+    with in_process_cluster("w0", "w1", "w2", "w3") as agents, agents[0].use():
+        return run_steps(seeds, 4)
+
+
+def test_steps_are_chosen_by_their_seed():
+    programs = [make_program(seed, 4) for seed in range(300)]
+    assert programs == [make_program(seed, 4) for seed in range(300)]
+    assert {call.way for each in programs for call in each.calls} == {*COMMON_WAYS, *OTHER_WAYS}
+
+
+def test_compiled_steps_give_the_same_bits():
+    report = captured_steps(range(REPLAYED, REPLAYED + 3))
+    assert not report.problems
+    assert report.replays > 10, report.lines()
+
+
+@pytest.mark.slow
+def test_wrong_bits_of_compiled_steps_are_found(monkeypatch):
+    backward = parts.PendingReplay.backward
+
+    def wrong(self, gradients):
+        returned, found = backward(self, gradients)
+        return [None if each is None else each * 1.0001 for each in returned], found
+
+    monkeypatch.setattr(parts.PendingReplay, "backward", wrong)
+    assert captured_steps(range(REPLAYED, REPLAYED + 3)).problems
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_compiled_steps_on_processes(capsys):
+    assert command.main(["--captured", "--seeds", "10", "--lane", "unix"]) == 0
+    assert "10 programs on 4 processes, unix" in capsys.readouterr().out

@@ -7,25 +7,30 @@ import sys
 import time
 from collections.abc import Sequence
 
-from ..repeated import at_least_one, report
+from .. import repeated
+from ..repeated import at_least_one
 from . import processes, simulated
+from .captured import run
 from .exact import is_exact
 from .plan import make_plan
 
 ABOUT = """Compare gradients of random expressions that are split over workers (every way to call, dense and sparse, results
 that nothing needs, several passes) with those of the same expressions in one process, in float64, to 1e-9: on real processes,
-in both modes of the backward, and in the simulator, with late and reordered messages and killed workers."""
+in both modes of the backward, and in the simulator, with late and reordered messages and killed workers. With --captured:
+random steps, compiled, on real processes, compared with eager ones bit by bit."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return the exit code."""
     options = parse(arguments)
+    if options.captured:
+        return _captured(range(options.first, options.first + options.seeds), options.workers, options.lane)
     failed = False
     if options.on != "simulator":
         seeds = range(options.first, options.first + options.seeds)
         failed |= _on_processes(seeds, options.workers, options.library)
     if options.on != "processes" and options.library == "telegrad":
-        failed |= report(simulated.Graphs, options.first, options.seeds, options.workers, "expressions")
+        failed |= repeated.report(simulated.Graphs, options.first, options.seeds, options.workers, "expressions")
     return int(failed)
 
 
@@ -38,7 +43,26 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--on", choices=["processes", "simulator"], help="only these (default: both)")
     about = "of the tensors: torch needs PyTorch, mixed needs JAX, too; both have no simulator (default %(default)s)"
     parser.add_argument("--library", choices=["telegrad", "torch", "mixed"], default="telegrad", help=about)
+    parser.add_argument("--captured", action="store_true", help="random steps, eagerly and compiled, on processes only")
+    about = "of --captured (default: one after the other)"
+    parser.add_argument("--lane", choices=[*run.LANES], help=about)
     return parser.parse_args(arguments)
+
+
+def _captured(seeds: range, workers: int, lane: str | None) -> int:
+    wrong = 0
+    for each in [lane] if lane else run.LANES:
+        started = time.perf_counter()
+        report = run.run_on_processes(each, seeds, max(workers, 2))
+        seconds = time.perf_counter() - started
+        print(
+            f"{len(seeds)} programs on {workers} processes, {each}, {seconds:.1f} s:",
+            *report.lines(),
+            sep="\n",
+            flush=True,
+        )
+        wrong += len(report.problems)
+    return int(wrong > 0)
 
 
 def _on_processes(seeds: range, workers: int, library: str) -> bool:
