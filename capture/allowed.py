@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.extend import OPERATIONS, Array, accumulate_grad, add_at, add_runs, memory_address, within
+from ..core.extend import OPERATIONS, Array, accumulate_grad, add_at, add_runs, memory_address, within, write_sums
 from ..nn.extend import Steps, Weights, move_running
 from .gradients import clear_gradient
 from .into import cast, copied, in_order, reshaped, strided
@@ -48,6 +48,7 @@ _OURS = (
     accumulate_grad,
     add_at,
     add_runs,
+    write_sums,
     clear_gradient,
     move_running,
 )

@@ -32,6 +32,8 @@ _MOST = 1 << 20  # statements, values
 _LEAST = 1024  # an integer argument that is never too large
 _GROWTH = 1 << 30  # the product of those of one call
 _TOGETHER = 4  # times the memory of the largest array: what calls make anew in each replay
+# Functions that write to their first argument.
+_WRITERS = ("copyto", "setitem", "add_at", "add_runs", "write_sums")
 
 
 def load_plan(f: str | os.PathLike[str] | BinaryIO, *, memory: int = 1 << 30) -> LoadedPlan:
@@ -163,7 +165,7 @@ class _Reader:
             escapes,
             changes,
         )
-        written = named.get("out", given[0] if function in ("copyto", "setitem", "add_at") and given else None)
+        written = named.get("out", given[0] if function in _WRITERS and given else None)
         if written is not statement.target:
             raise ValueError(f"a call of {function} writes to something else than it says")
         if function in SIZED:

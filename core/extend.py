@@ -26,7 +26,7 @@ from .dtypes import bfloat16, dtype_by_name, wide
 from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast, watchers
 from .interception import entered as interceptors_entered
 from .ops.index.array_elements import add_at
-from .ops.reduce.cumulative import add_runs
+from .ops.reduce.cumulative import add_runs, write_sums
 from .ops.reduce.losses import check_broadcast, check_reduction, reduced
 from .ops.special.exponential_arrays import expm1_negative, log1p_exp
 from .ops.special.single_error_arrays import normal_share
@@ -154,4 +154,5 @@ __all__ = [
     "watchers",
     "wide",
     "within",
+    "write_sums",
 ]

@@ -29,6 +29,7 @@ PROGRAMS = {
     "embedding": lambda: (nn.Embedding(5, 3), tg.randint(0, 5, (7,))),
     "numbers": lambda: ((lambda x: (x[:, 1:3] * 2.5 + tg.tensor([1.0, 2.0])).clamp(-0.0, 3).double()), tg.randn(4, 6)),
     "large": lambda: ((lambda x: (x.tanh() * 2 + 1).exp().sum(0)), tg.randn(300, 300)),
+    "cumulative": lambda: ((lambda x: x.cumsum(1)), tg.randn(200, 200)),
     "transposed": lambda: ((lambda x: x.reshape(-1) * 2), tg.randn(6, 4).t()),
 }
 

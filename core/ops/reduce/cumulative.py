@@ -181,12 +181,14 @@ _LONG, _WIDE_STEP = (
     64,
     16,
 )  # lengths, of the dimension if it is the last, and of those behind it, from which on that is faster
+_BLOCK = 8
+_ONES = {step: np.vstack([np.tri(_BLOCK)[::-step, ::-step], np.ones(_BLOCK)]) for step in (-1, 1)}
 
 
 def _cumulative_sum(x: Array, axis: int, step: int = 1) -> Array:
     """Return the cumulative sums, from the end if ``step`` is -1."""
     if axis == x.ndim - 1 > 0 and _is_large(x, axis):
-        return _sums_of_pairs(x, step)
+        return _sums_of_blocks(x, step)
     if step < 0:
         return as_array(backwards(ARRAYS, _cumulative_sum(backwards(ARRAYS, x, axis), axis), axis))
     return _accumulated(np.add, x, axis)
@@ -198,23 +200,45 @@ def _is_large(x: Array, axis: int) -> bool:
     return x.shape[-1] >= _LONG if axis == x.ndim - 1 else math.prod(x.shape[axis + 1 :]) >= _WIDE_STEP
 
 
-def _sums_of_pairs(x: Array, step: int) -> Array:
-    """Return the sums of ``float32`` numbers over the last dimension, in ``float64``, from the end if ``step`` is -1.
+def _sums_of_blocks(x: Array, step: int) -> Array:
+    """Return the sums of ``float32`` numbers over the last dimension, in ``float64``, from the end if ``step`` is -1."""
+    result = np.empty(x.shape, x.dtype, like=x)
+    if isinstance(result, ArrayLike):
+        result.written(write_sums, x, step)
+    else:
+        write_sums(result, x, step)
+    return result
 
-    Two rows are the parts of complex numbers: an addition waits for the one before, and does two in that time.
+
+def write_sums(result: Array, x: Array, step: int) -> None:
+    """Write the cumulative sums over the last dimension of ``x`` into ``result``, some rows after the other."""
+    length = x.shape[-1]
+    sums, rows = result.reshape(-1, length), x.reshape(-1, length)
+    count = max(1, _LARGE * 2 // length)  # their blocks stay in the cache
+    for start in range(0, len(rows), count):
+        part = slice(start, start + count)
+        sums[part] = _block_sums(rows[part], step)
+
+
+def _block_sums(rows: Array, step: int) -> Array:
+    """Return the cumulative sums of rows.
+
+    Those within blocks of eight, plus the sums before each, are one product with ones, in which no addition waits for another.
     """
-    rows = x.reshape(-1, x.shape[-1])
-    half = (len(rows) + 1) // 2
-    pairs = np.empty((half, x.shape[-1]), np.complex128, like=x)
-    pairs.real[...] = rows[:half]
-    pairs.imag[: len(rows) - half] = rows[half:]
-    pairs.imag[len(rows) - half :] = 0
-    ordered = pairs[:, ::step]
-    np.add.accumulate(ordered, 1, out=ordered)
-    sums = np.empty(rows.shape, x.dtype, like=x)
-    sums[:half] = pairs.real
-    sums[half:] = pairs.imag[: len(rows) - half]
-    return sums.reshape(x.shape)
+    count, length = rows.shape
+    whole, rest = divmod(length, _BLOCK)
+    blocks = (np.zeros if rest else np.empty)((_BLOCK + 1, count, whole + bool(rest)))  # and the sums before each
+    blocks[:-1, :, :whole] = rows[:, : whole * _BLOCK].reshape(count, whole, _BLOCK).transpose(2, 0, 1)
+    blocks[:rest, :, whole:] = rows[:, whole * _BLOCK :].T[:, :, np.newaxis]
+    flat = blocks.reshape(_BLOCK + 1, -1)
+    totals = (np.ones(_BLOCK) @ flat[:-1]).reshape(count, -1)[:, ::step]
+    np.add.accumulate(totals, 1, out=totals)
+    if not np.isfinite(totals[:, -1]).all():  # 0 times infinity would be nan
+        return np.asarray(np.add.accumulate(rows[:, ::step], 1, np.float64)[:, ::step])
+    before = blocks[-1, :, ::step]
+    before[:, 0] = 0
+    before[:, 1:] = totals[:, :-1]
+    return np.asarray((flat.T @ _ONES[step]).reshape(count, -1)[:, :length])
 
 
 def _accumulate_halves(function: Any, x: Array, axis: int) -> None:
