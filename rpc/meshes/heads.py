@@ -5,14 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..wire.bundle import HEAD as BUNDLE_HEAD
 from .tree import Member, Subtree
 
 REQUEST = struct.Struct(
     "<QQQIIBBHI"
 )  # caller, id, ids below are over; position, members; folds, parts; bytes of the name, and of what tells of shared arrays
 MEMBER = struct.Struct("<IIH")
+COUNT = struct.Struct("<I")
+COUNT_AT = BUNDLE_HEAD.size + struct.calcsize("<QQQI")  # place of the number of members in the body of a request
 _member = partial(tuple.__new__, Member)  # without a call of Python code
 ANSWER_HEAD = struct.Struct("<?I")  # whether there are more, number of results
 MESSAGE = struct.Struct("<BQQ")  # kind, caller, id
@@ -68,6 +71,11 @@ class RequestHead(NamedTuple):
         name = data[REQUEST.size : named].decode(errors="replace")
         fields = caller, number, over, held, bool(folds), bool(parts), name, members, data[named:start]
         return tuple.__new__(cls, fields)  # as ``_member``
+
+
+def is_for_leaf(body: Any) -> bool:
+    """Return whether the body of a request, which is not opened, is for a worker that has no other below it."""
+    return bool(COUNT.unpack_from(body, COUNT_AT) == (1,))
 
 
 def encode_answer(indexes: Sequence[int], more: bool) -> bytes:

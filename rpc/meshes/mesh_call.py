@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +17,17 @@ from ..functions.calling import text_of
 from ..wire.bundle import NONE, Bundle, Content, join
 from ..wire.messages import Method
 from .heads import RequestHead, decode_answer
-from .relaying import COMPLETE, AnswerParent, AskChild, ForgetCall, Instruction, LeaveParent, RefuseParent, Relaying
+from .relaying import (
+    COMPLETE,
+    ENDED,
+    AnswerParent,
+    AskChild,
+    ForgetCall,
+    Instruction,
+    LeaveParent,
+    RefuseParent,
+    Relaying,
+)
 from .shared_call import SharedCall, shares_memory
 
 if TYPE_CHECKING:
@@ -96,8 +106,8 @@ class Owner(Protocol):
         """Return an error as the result of a worker."""
         ...
 
-    def pack_result(self, call: MeshCall, value: Any) -> Content:
-        """Return the result of this worker's part, captured; an error in its place if it cannot be sent."""
+    def pack_result(self, caller: int, value: Any) -> Content:
+        """Return a result for the worker of number ``caller``, captured; an error if it cannot be sent."""
         ...
 
 
@@ -153,6 +163,7 @@ class MeshCall:
         context: context variables of the code that the call runs for.
 
     Attributes:
+        agent: the agent.
         request: the request for which its own part runs.
         sink: takes the results at the caller, as they come.
     """
@@ -168,7 +179,7 @@ class MeshCall:
         context: contextvars.Context,
     ) -> None:
         self._calls = calls
-        self._agent = calls.agent
+        self.agent = self._agent = calls.agent
         self.head = head
         self.relay = relay
         self._call = call
@@ -379,9 +390,9 @@ class MeshCall:
     # -- this worker's part
 
     @property
-    def worker(self) -> str:
-        """Name of this worker."""
-        return self._agent.name
+    def ended(self) -> bool:
+        """Return whether its caller has all results, gave up, or is lost."""
+        return self.relay.state is ENDED
 
     def capture(self) -> None:
         """Copy what may be sent again, to children that are adopted: its arrays may change from now on."""
@@ -400,7 +411,7 @@ class MeshCall:
 
     def own(self, value: Any) -> None:
         """Take the result of this worker's part. In the thread and context of the code that made it."""
-        result = NONE if value is None else self._calls.pack_result(self, value)
+        result = NONE if value is None else self._calls.pack_result(self.head.caller, value)
         with self._lock:
             instructions = self.relay.own(result)
         if instructions:  # in the context where the result was made
@@ -413,15 +424,16 @@ class MeshCall:
         result = self._calls.pack_failed(error)
         self.feed(self.relay.own, result)
 
-    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], context: contextvars.Context) -> Future[Any]:
-        """Run a coroutine of this worker's part on the agent's loop."""
-        return self._agent.threads.run_coroutine(coroutine, context)
-
     def waiting(self) -> Sequence[object]:
         """Return the caller's futures, or the request of the parent."""
         return [self.relay.parent] if self.sink is None else self.sink.futures()
 
     # -- parents
+
+    def hurry(self) -> None:
+        """Give the parent what is here, if it waits and lacks anything."""
+        if self.relay.hurries:
+            self.feed(self.relay.hurry)
 
     def asked(self, parent: Any, held: int) -> None:
         """Take a request of a parent for results."""

@@ -15,7 +15,8 @@ from ...core.futures import attempt
 from ...core.shared_memory import SharedMemoryError
 from ..wire.bundle import NONE, Bundle, Content, open_bundle
 from ..wire.messages import NO_ATTACHMENTS, Method, Topic
-from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release
+from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release, is_for_leaf
+from .leaf_call import LeafCall
 from .mesh_call import Key, MeshCall, Sink
 from .own_part import run_part
 from .reducing import summed
@@ -44,8 +45,8 @@ class MeshCalls:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self._lock = threading.Lock()
-        self._served: dict[int, dict[int, MeshCall]] = {}  # by the caller and the id, with a part here
+        self.lock = threading.Lock()
+        self._served: dict[int, dict[int, MeshCall | LeafCall]] = {}  # by the caller and the id, with a part here
         self._over: dict[int, int] = {}  # by the caller: all ids below are over
         self._given_up: OrderedDict[Key, None] = OrderedDict()
         self._made: dict[int, MeshCall] = {}  # made here and under way, the oldest first
@@ -85,7 +86,7 @@ class MeshCalls:
         """
         self.agent.state.check_open()
         clock = self.agent.timers.program
-        with self._lock:
+        with self.lock:
             number = next(self._ids)
             self._next = number + 1
             head = RequestHead(self.agent.number, number, 0, 0, folds, bool(parts), name, ())
@@ -117,7 +118,7 @@ class MeshCalls:
         """Return the id below which all calls of a call's caller are over, for a request of it."""
         if head.caller != self.agent.number:
             return self._over.get(head.caller, 0)
-        with self._lock:
+        with self.lock:
             return next(iter(self._made), self._next)
 
     def cancel(self, call: MeshCall) -> bool:
@@ -133,7 +134,7 @@ class MeshCalls:
 
     def _finish(self, call: MeshCall) -> None:
         """Note that a call that was made here is over; let its workers forget the results."""
-        with self._lock:
+        with self.lock:
             self._made.pop(call.head.id, None)
             begins, self._releases = not self._releases, True
         call.end()
@@ -141,7 +142,7 @@ class MeshCalls:
             self.agent.timers.after(RELEASE_SECONDS, self._release_all)
 
     def _release_all(self) -> None:
-        with self._lock:
+        with self.lock:
             over = next(iter(self._made), self._next)
             numbers = list(self._told)
             self._releases = bool(self._made)
@@ -162,10 +163,10 @@ class MeshCalls:
 
     def _arrived(self, request: ServerCall) -> None:
         """Start a request in the reader's thread, if no interceptor has to see it in a thread of its own."""
-        if request.extras or request.attached.waits_for or request.attached.problem:
+        if request.extras or request.attached.waits_for or request.attached.problem or is_for_leaf(request.pickled):
             self.agent.server.resume(request)
         elif request.start():
-            made = None
+            made: MeshCall | LeafCall | None = None
             try:
                 made = self._take(request, self.agent.threads.new_context())
             except Exception as error:
@@ -184,12 +185,13 @@ class MeshCalls:
         if (made := self._take(request, None)) is not None:
             run_part(made, request)
 
-    def _run(self, made: MeshCall, request: ServerCall) -> Any:
+    def _run(self, made: MeshCall | LeafCall, request: ServerCall) -> Any:
         request.session.flow.used(request.size)
-        made.context.copy().run(run_part, made, request)
+        context = made.context.copy() if isinstance(made, MeshCall) else self.agent.threads.new_context()
+        context.run(run_part, made, request)
         return None if (reading := request.session.reading) is None else reading.linger
 
-    def _take(self, request: ServerCall, context: contextvars.Context | None) -> MeshCall | None:
+    def _take(self, request: ServerCall, context: contextvars.Context | None) -> MeshCall | LeafCall | None:
         """Take a request, and pass it on if it is the first; return the call if its part is to run now.
 
         Args:
@@ -204,7 +206,6 @@ class MeshCalls:
         request.what, request_key = head.name, (head.caller, head.id)
         caller = self.agent.peers.by_number[head.caller]
         request.kept = caller.info
-        request.park()
         call: Content | SharedCall | None = bundle.contents[0] if bundle.contents else None
         if head.shared and isinstance(call, Content):
             try:
@@ -212,7 +213,7 @@ class MeshCalls:
             except (OSError, ValueError) as error:
                 request.fail(SharedMemoryError(f"the arrays of a mesh call cannot be opened: {error}"))
                 return None
-        with self._lock:
+        with self.lock:
             calls = self._served.setdefault(head.caller, {})
             made = calls.get(head.id)
             over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up or call is None
@@ -221,15 +222,16 @@ class MeshCalls:
             )  # its calls were dropped: a worker that has not heard of it may still pass one on
             first = made is None and not over
             if first and call is not None:
-                context = context or contextvars.copy_context()
                 made = calls[head.id] = self._new(head, call, bundle.contents[1:], request, context)
         if made is None:
             request.fail(RpcCancelledError(f"the call of {head.name} is over"))
             return None
         if not first:
+            request.park()
             made.asked(request, head.held)
             return None
-        if len(head.subtree) > 1:
+        if isinstance(made, MeshCall):
+            request.park()
             made.feed(made.relay.begin)
             made.capture()
         return made
@@ -240,12 +242,14 @@ class MeshCalls:
         call: Content | SharedCall,
         given: Sequence[Content],
         request: ServerCall,
-        context: contextvars.Context,
-    ) -> MeshCall:
+        context: contextvars.Context | None,
+    ) -> MeshCall | LeafCall:
+        if len(head.subtree) == 1:
+            return LeafCall(self, head, call, given[0] if head.parts else None, request)
         relay: Relaying[Content] = Relaying(head.subtree[0].place, children(head.subtree), head.folds)
         relay.ask(request, head.held)  # gives no instruction: its own result is missing
         parts = dict(zip([member.place for member in head.subtree], given)) if head.parts else {}
-        made = MeshCall(self, head, relay, call, parts, request.deadline, context)
+        made = MeshCall(self, head, relay, call, parts, request.deadline, context or contextvars.copy_context())
         made.request = request
         return made
 
@@ -263,10 +267,23 @@ class MeshCalls:
             self._finish(call)
         elif call.head.folds and len(results) > 1:
             self.agent.threads.run_later(partial(call.context.copy().run, self._answer_folded, call, parent, results))
-        elif not more and len(results) == 1 and results[0] == (call.head.subtree[0].place, NONE):
+        elif not more and len(results) == 1 and results[0][0] == call.head.subtree[0].place:
+            self.answer_with(parent, *results[0])
+        else:
+            self._answer(parent, results, more)
+
+    def answer_with(self, parent: ServerCall, place: int, result: Content) -> None:
+        """Give a parent the one result that it lacks: that of this worker, or a sum.
+
+        Args:
+            parent: the request of the worker that asked.
+            place: of this worker in the mesh.
+            result: the result.
+        """
+        if result is NONE:
             parent.reply(None)  # a short message, which several may share
         else:
-            self._answer(call, parent, results, more)
+            self._answer(parent, [(place, result)], False)
 
     def _answer_folded(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]]) -> None:
         """Answer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
@@ -274,10 +291,10 @@ class MeshCalls:
         total, problem = attempt(
             lambda: summed([codec.open(content.message()) for _, content in sorted(results, key=lambda each: each[0])])
         )
-        content = self.pack_result(call, total) if problem is None else self.pack_failed(problem)
-        self._answer(call, parent, [(place, content)], False)
+        content = self.pack_result(call.head.caller, total) if problem is None else self.pack_failed(problem)
+        self._answer(parent, [(place, content)], False)
 
-    def _answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+    def _answer(self, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
         fitting = self._fitting(results)
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
         bundle = Bundle(head, [content for _, content in fitting])
@@ -302,11 +319,10 @@ class MeshCalls:
 
     def _hurry(self) -> None:
         self.hurrying = False
-        with self._lock:
+        with self.lock:
             calls = [call for served in self._served.values() for call in served.values()]
         for call in calls:
-            if call.relay.hurries:
-                call.feed(call.relay.hurry)
+            call.hurry()
 
     # -- ends
 
@@ -327,7 +343,7 @@ class MeshCalls:
         self._tell_over(caller, number, numbers[1:])
 
     def _end(self, caller: int, number: int) -> None:
-        with self._lock:
+        with self.lock:
             made = self._served.get(caller, {}).get(number)
             self._given_up[caller, number] = None
             while len(self._given_up) > REMEMBERED_ENDS:
@@ -337,7 +353,7 @@ class MeshCalls:
 
     def _release(self, caller: int, over: int) -> None:
         """Forget all calls of a caller below an id."""
-        with self._lock:
+        with self.lock:
             self._over[caller] = max(over, self._over.get(caller, 0))
             calls = self._served.get(caller)
             if not calls:
@@ -348,7 +364,7 @@ class MeshCalls:
                 call.end(tell=False)
 
     def _worker_lost(self, peer: Peer) -> None:
-        with self._lock:
+        with self.lock:
             ended = self._served.pop(peer.number, {})
             others = [call for calls in self._served.values() for call in calls.values()]
         for call in ended.values():
@@ -358,14 +374,14 @@ class MeshCalls:
 
     def _close(self) -> None:
         """Forget the calls of other workers. Those made here fail with their requests."""
-        with self._lock:
+        with self.lock:
             ended = [call for calls in self._served.values() for call in calls.values()]
             self._served.clear()
         for call in ended:
             call.end(tell=False)
 
     def _redialed(self, peer: Peer, session: Session) -> None:
-        with self._lock:
+        with self.lock:
             calls = [call for served in self._served.values() for call in served.values()] + list(self._made.values())
         for call in calls:
             call.redialed(peer.number, session)
@@ -376,11 +392,16 @@ class MeshCalls:
         """Return an error as the result of a worker."""
         return self.agent.codec.pack_failed(error)
 
-    def pack_result(self, call: MeshCall, value: Any) -> Content:
-        """Return the result of this worker's part, captured; an error in its place if it cannot be sent."""
-        caller = self.agent.peers.at(call.head.caller)
+    def pack_result(self, caller: int, value: Any) -> Content:
+        """Return a result, captured; an error if it cannot be sent.
+
+        Args:
+            caller: number of the worker that made the call.
+            value: the result.
+        """
+        peer = self.agent.peers.at(caller)
         try:
-            packed = self.agent.codec.pack_content(value, caller.same_main, caller.versions, _label_result)
+            packed = self.agent.codec.pack_content(value, peer.same_main, peer.versions, _label_result)
         except SerializationError as error:
             return self.pack_failed(error)
         return packed.captured()

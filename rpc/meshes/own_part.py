@@ -5,24 +5,49 @@ from __future__ import annotations
 import logging
 from contextvars import copy_context
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.futures import Future, thread_role
 from ..calls.serving import SERVING_CODES, check_future
 from ..functions.calling import is_async_execution, open_request
 from ..running import call_variable
 from ..wire.failures import traceback_text
-from .relaying import RelayState
 from .scattering import ScatteredPart
 
 if TYPE_CHECKING:
+    from ..agent import Agent
     from ..calls.serving import ServerCall
-    from .mesh_call import MeshCall
 
 logger = logging.getLogger("telegrad.rpc")
 
 
-def run_part(made: MeshCall, request: ServerCall) -> None:
+class PartCall(Protocol):
+    """Mesh call at a worker that has a part of it (``MeshCall``, ``LeafCall``)."""
+
+    @property
+    def agent(self) -> Agent:
+        """The agent."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Return whether its caller has all results, gave up, or is lost."""
+        ...
+
+    def open(self) -> tuple[Any, list[Any]]:
+        """Return the call, unpickled, and this worker's parts of scattered arguments."""
+        ...
+
+    def own(self, value: Any) -> None:
+        """Take the result of this worker's part. In the thread and context of the code that made it."""
+        ...
+
+    def own_failed(self, error: BaseException) -> None:
+        """Take an exception as the result of this worker's part, likewise."""
+        ...
+
+
+def run_part(made: PartCall, request: ServerCall) -> None:
     """Run this worker's part of a call, and give its result to the call.
 
     Args:
@@ -42,18 +67,20 @@ def run_part(made: MeshCall, request: ServerCall) -> None:
     if outcome is None:
         made.own(result)
     else:
-        outcome.add_done_callback(lambda future: _complete(made, future))
+        request.park()
+        context = copy_context()
+        outcome.add_done_callback(lambda future: context.run(_complete, made, future))
 
 
 SERVING_CODES[run_part.__code__] = "request"
 
 
-def _run(made: MeshCall, request: ServerCall) -> tuple[Any, bool]:
+def _run(made: PartCall, request: ServerCall) -> tuple[Any, bool]:
     """Return what the function returned, and whether that is a future for the result."""
-    if made.relay.state is RelayState.ENDED or request.cancelled:
+    if made.ended or request.cancelled:
         return None, False  # its caller has given up
     body, parts = made.open()
-    function, args, kwargs = open_request(body, made.worker)
+    function, args, kwargs = open_request(body, made.agent.name)
     if parts:
         args = tuple(parts[each.number] if type(each) is ScatteredPart else each for each in args)
         kwargs = {name: parts[each.number] if type(each) is ScatteredPart else each for name, each in kwargs.items()}
@@ -66,16 +93,16 @@ def _run(made: MeshCall, request: ServerCall) -> tuple[Any, bool]:
         role.inside = outer
 
 
-def _outcome(made: MeshCall, request: ServerCall, result: Any, later: bool) -> Future[Any] | None:
+def _outcome(made: PartCall, request: ServerCall, result: Any, later: bool) -> Future[Any] | None:
     """Return the future of what the function has begun; ``None`` if it has returned its result."""
     if isinstance(result, CoroutineType):
-        outcome = made.run_coroutine(result, copy_context())
+        outcome = made.agent.threads.run_coroutine(result, copy_context())
         request.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
         return outcome
     return check_future(result) if later else None
 
 
-def _complete(made: MeshCall, future: Future[Any]) -> None:
+def _complete(made: PartCall, future: Future[Any]) -> None:
     if (error := future.exception()) is not None:
         made.own_failed(error)
     else:

@@ -91,6 +91,11 @@ _STEPS = {  # without ``TAKE``, which ``ask`` does; hot
 }
 
 
+def relay_step(state: RelayState, event: RelayEvent) -> tuple[RelayState, tuple[RelayAction, ...]]:
+    """Return the state after an event, and the instructions, without ``TAKE``."""
+    return _STEPS[state, event]
+
+
 class AskChild(NamedTuple):
     """Instruction: ask a child for its results from position ``held`` on."""
 

@@ -59,7 +59,19 @@ class SharedCall:
         Raises:
             OSError: the call is over, or no descriptor is left.
         """
-        memory, count = self._memory(), len(self._places)
+        return self._content(self._memory())
+
+    def taken(self) -> Content:
+        """Return the whole call, as ``content`` does, of this object's own mapping; once, and it is over then.
+
+        Raises:
+            OSError: the call is over.
+        """
+        segment, self._segment = self._open_segment(), None
+        return self._content(_noted(segment))
+
+    def _content(self, memory: Any) -> Content:
+        count = len(self._places)
         rows, spans, _ = read_tables(self._tables, count, count, 0)
         tensors = list(self.rest.tensors)
         for place, row, (start, _) in zip(self._places, rows, spans):
@@ -74,12 +86,7 @@ class SharedCall:
         return segment
 
     def _memory(self) -> Any:
-        segment = open_segment(os.dup(self._open_segment().fd), private=True)
-        segment.close_descriptor()
-        if len(_mapped) >= MOST_MAPPED:
-            return np.frombuffer(segment, np.uint8).copy()
-        _mapped.add(segment)
-        return segment
+        return _noted(open_segment(os.dup(self._open_segment().fd), private=True))
 
     def encode(self) -> bytes:
         """Return where another process of this machine finds the arrays, and what they are.
@@ -96,6 +103,15 @@ class SharedCall:
         if (segment := self._segment) is not None:
             self._segment = None
             segment.close_descriptor()
+
+
+def _noted(segment: Segment) -> Any:
+    """Return the memory of a private mapping for the user's arrays; a copy if there are many such mappings."""
+    segment.close_descriptor()
+    if len(_mapped) >= MOST_MAPPED:
+        return np.frombuffer(segment, np.uint8).copy()
+    _mapped.add(segment)
+    return segment
 
 
 def open_shared(data: bytes, rest: Content) -> SharedCall:

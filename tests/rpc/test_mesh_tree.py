@@ -30,6 +30,18 @@ def test_every_worker_is_reached_once_in_the_order_of_the_mesh(count, apart):
     assert depth(subtrees) <= math.ceil(math.log(max(count, FAN_OUT), FAN_OUT))
 
 
+@pytest.mark.parametrize(
+    ("count", "roots", "hops"), [(1, 1, 1), (4, 4, 1), (5, 1, 2), (32, 1, 2), (33, 2, 2), (200, 4, 2), (1000, 4, 3)]
+)
+def test_few_workers_of_a_host_pass_a_call_on(count, roots, hops):
+    subtrees = plant(list(range(count)), ["one"] * count, caller=-1, at="one")
+    members, widest = walk(subtrees)
+    passing = [subtree for subtree in subtrees if len(subtree) > 1]
+    passing += [part for subtree in passing for part in children(subtree) if len(part) > 1]
+    assert len(subtrees) == roots and depth(subtrees) == hops and len(members) == count
+    assert widest <= HOST_FAN_OUT and len(passing) <= -(-count // 25)
+
+
 def test_the_caller_runs_its_part_and_forwards_for_no_other():
     subtrees = plant([5, 6, 7], ["one"] * 3, caller=6, at="one")
     assert subtrees == [(Member(6, 1, 0),), (Member(5, 0, 0),), (Member(7, 2, 0),)]

@@ -117,8 +117,8 @@ def test_a_call_of_a_mesh_leads_to_the_function_below_other_workers(closed_gate,
     names = [f"w{number}" for number in range(8)]
     with in_process_cluster(*names) as agents, agents[0].use():
         calling = thread(agents[0].new_context().run, lambda: rpc.mesh().call(hold_at, ("w7",), reduce=reduce))
-        cause, text = cause_of("event", "of hold_at on worker 'w6' and 1 below it")
-        assert (cause.worker, cause.at.function, cause.waiting) == ("w7", "hold_at", ["w0", "w6"]), text
+        cause, text = cause_of("event", "of hold_at on worker 'w1' and 6 below it")
+        assert (cause.worker, cause.at.function, cause.waiting) == ("w7", "hold_at", ["w0", "w1"]), text
         GATE.set()
         calling.join()
 
