@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,14 @@ import numpy as np
 from ...core.errors import RpcError, RpcTimeoutError
 from ...core.extend import Array, Tensor
 from ...core.futures import Future
-from ...core.shared_memory import create_segment, open_segment
 from ..calls.landing_future import LandingFuture
+from ..options import maps_memory
 from ..wire.messages import Method
 from . import fetch
-from .fetch import Fetch
+from .fetch import Fetch, FetchNews
 from .fetch_plan import ORIGINAL, Holder
+from .machine import machine_name
+from .memory import BufferMemory, BufferPlace, new_memory, private_content
 from .sources import SourceAsk
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ LentKey = tuple[int, int]  # the owner of a buffer, and its number there
 
 
 class LentCopy:
-    """Copy of a buffer, whole or not yet.
+    """Copy of a buffer, whole or not yet: in memory of its own, or mapped from another worker of this machine.
 
     Args:
         key: of the buffer.
@@ -38,26 +39,41 @@ class LentCopy:
         size: in bytes.
 
     Attributes:
-        arrived: the pieces that are here.
+        arrived: the pieces that are here, and are lent.
     """
 
     def __init__(self, key: LentKey, number: int, size: int) -> None:
-        self.key, self.number = key, number
+        self.key, self.number, self.size = key, number, size
         self.arrived: set[int] = set()
-        self._segment = create_segment(size)
-        self._content = self._segment.array(np.uint8, (size,))
+        self._lock = threading.Lock()
+        self._memory: BufferMemory | None = None
+        self._mapped: Array | None = None
+
+    @property
+    def memory(self) -> BufferMemory:
+        """The memory of its own, which is made at the first use.
+
+        Raises:
+            MemoryError, OSError: as ``new_memory``.
+        """
+        with self._lock:
+            if self._memory is None:
+                self._memory = new_memory(self.size)
+            return self._memory
 
     def piece(self, number: int) -> Array:
-        """Return the bytes of a piece."""
+        """Return the bytes of a piece, in memory of its own."""
         start = number * fetch.FETCH_PIECE_BYTES
-        return self._content[start : start + fetch.FETCH_PIECE_BYTES]
+        return self.memory.content[start : start + fetch.FETCH_PIECE_BYTES]
+
+    def map(self, place: BufferPlace) -> bool:
+        """Map the whole copy of another worker of this machine; return False if that cannot be done."""
+        self._mapped = private_content(place, self.size)
+        return self._mapped is not None
 
     def for_program(self) -> Array:
         """Return the bytes for the program: what it writes to them is not lent. They keep this copy."""
-        private = open_segment(os.dup(self._segment.fd), private=True)
-        private.close_descriptor()
-        private.keeps = self
-        return private.array(np.uint8, self._content.shape)
+        return self.memory.private(keeps=self) if self._mapped is None else self._mapped
 
 
 class LentCopies:
@@ -74,11 +90,7 @@ class LentCopies:
         agent.server.serve(Method.LEND, self._lend, quick=True)
 
     def add(self, key: LentKey, size: int) -> LentCopy:
-        """Return a new copy of a buffer, still without pieces.
-
-        Raises:
-            MemoryError, OSError: as ``create_segment``.
-        """
+        """Return a new copy of a buffer, still without pieces."""
         copy = LentCopy(key, next(self._numbers), size)
         self._copies[copy.number] = copy
         return copy
@@ -111,16 +123,26 @@ class CopyMessages:
         self._agent, self._copy, self._live, self._seconds, self._what = agent, copy, live, seconds, what
         self._ends = agent.timers.program.now() + seconds
 
-    def ask(
-        self, first: bool, arrived: tuple[int, ...], failed: tuple[int, ...], held: list[int] | None
-    ) -> Future[Any]:
-        """Ask the owner for sources.
+    def ask(self, news: FetchNews) -> Future[Any]:
+        """Ask the owner for sources."""
+        copy, first = self._copy, news.first
+        return self._ask(
+            SourceAsk(
+                copy.key[1],
+                copy.number,
+                live=self._live if first else None,
+                machine=machine_name() if first and maps_memory(self._agent.options.lanes) else b"",
+                arrived=news.arrived,
+                failed=news.failed,
+                under_way=news.held,
+                place=copy.memory.place() if news.whole else None,
+                mapped=news.mapped,
+            )
+        )
 
-        Args:
-            first, arrived, failed, held: as for ``FetchMessages.ask``.
-        """
-        live = self._live if first else None
-        return self._ask(SourceAsk(self._copy.key[1], self._copy.number, live, arrived, failed, held))
+    def map(self, place: BufferPlace) -> bool:
+        """Map the whole copy of another worker; return False if that cannot be done here."""
+        return self._copy.map(place)
 
     def leave(self) -> None:
         """Tell the owner that the fetch has ended without all pieces."""
@@ -185,9 +207,6 @@ def fetch_copy(agent: Agent, key: LentKey, size: int, seconds: float, what: str)
         size: in bytes.
         seconds: what it may take; 0 for no limit.
         what: names it in errors.
-
-    Raises:
-        MemoryError, OSError: as ``create_segment``.
     """
     copies = lent_copies(agent)
     copy = copies.add(key, size)

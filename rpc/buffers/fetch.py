@@ -5,29 +5,44 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...core.errors import RpcTimeoutError
 from ...core.futures import Future, attempt, complete_once
 from .fetch_plan import ORIGINAL, Holder
 
-FETCH_PIECE_BYTES = 4 << 20
+FETCH_PIECE_BYTES = 8 << 20
 SLOW_SECONDS = 4.5  # a source that takes longer for a piece is passed over
+
+
+class FetchNews(NamedTuple):
+    """News of a fetch, for the owner.
+
+    Attributes:
+        first: it begins.
+        arrived, failed: pieces.
+        held: pieces under way, after a request without an answer; else ``None``.
+        whole: all pieces are here.
+        mapped: whether the copy of another worker could be mapped, if that was tried.
+    """
+
+    first: bool = False
+    arrived: tuple[int, ...] = ()
+    failed: tuple[int, ...] = ()
+    held: list[int] | None = None
+    whole: bool = False
+    mapped: bool | None = None
 
 
 class FetchMessages(Protocol):
     """Messages of one fetch."""
 
-    def ask(
-        self, first: bool, arrived: tuple[int, ...], failed: tuple[int, ...], held: list[int] | None
-    ) -> Future[Any]:
-        """Ask the owner for sources; the answer is a list of pieces and holders.
+    def ask(self, news: FetchNews) -> Future[Any]:
+        """Ask the owner for sources; the answer is a list of pieces and holders, or the place of a copy on this machine."""
+        ...
 
-        Args:
-            first: it is the first request.
-            arrived, failed: pieces.
-            held: pieces under way, after a request without an answer; else ``None``.
-        """
+    def map(self, place: Any) -> bool:
+        """Map the whole copy of another worker; return False if that cannot be done here."""
         ...
 
     def read(self, piece: int, source: Holder) -> Future[Any]:
@@ -70,7 +85,7 @@ class Fetch:
     def begin(self) -> Future[None]:
         """Ask for the first pieces, and return the future."""
         if self._needed:
-            self._ask(first=True)
+            self._ask(FetchNews(first=True))
         else:
             complete_once(self.over)
         return self.over
@@ -86,13 +101,15 @@ class Fetch:
         complete_once(self.over, error=error)
         attempt(self._messages.leave)
 
-    def _ask(
-        self, first: bool = False, arrived: tuple[int, ...] = (), failed: tuple[int, ...] = (), again: bool = False
-    ) -> None:
+    def _ask(self, news: FetchNews) -> None:
         with self._lock:
             self._asks += 1
-            held = list(self._under_way) if again else None
-        self._guarded(lambda: self._messages.ask(first, arrived, failed, held).add_done_callback(self._told))
+        self._guarded(lambda: self._messages.ask(news).add_done_callback(self._told))
+
+    def _ask_again(self) -> None:
+        with self._lock:
+            held = list(self._under_way)
+        self._ask(FetchNews(held=held))
 
     def _told(self, answer: Future[Any]) -> None:
         """Read the pieces that the owner has named; ask again if no request is under way, which may overtake each other."""
@@ -103,14 +120,23 @@ class Fetch:
         if self.over.done():
             return
         if error is None:
-            for piece, source in answer.value():
-                self._guarded(partial(self._read, piece, tuple(source)))
+            self._guarded(partial(self._use_sources, answer.value()))
         elif not isinstance(error, RpcTimeoutError):
             self.fail(error)
         elif (late := self._messages.late()) is not None:
             self.fail(late)
         elif last:
-            self._ask(again=True)
+            self._ask_again()
+
+    def _use_sources(self, found: Any) -> None:
+        if isinstance(found, list):
+            for piece, source in found:
+                self._guarded(partial(self._read, piece, tuple(source)))
+            return
+        mapped = self._messages.map(found)
+        if mapped:
+            complete_once(self.over)
+        self._ask(FetchNews(first=not mapped, mapped=mapped))
 
     def _read(self, piece: int, source: Holder) -> None:
         asked = self._messages.read(piece, source)
@@ -132,7 +158,7 @@ class Fetch:
         if source[1] == ORIGINAL:
             self.fail(self._messages.late() or error)
         else:
-            self._ask(failed=(piece,))
+            self._ask(FetchNews(failed=(piece,)))
 
     def _use(self, piece: int, answer: Future[Any]) -> None:
         self._messages.accept(piece, answer.value())
@@ -141,7 +167,7 @@ class Fetch:
             whole = not self._needed
         if whole:
             complete_once(self.over)
-        self._ask(arrived=(piece,))  # also the last: it can be lent
+        self._ask(FetchNews(arrived=(piece,), whole=whole))  # also of the last: it can be lent
 
     def _guarded(self, step: Callable[[], object]) -> None:
         try:

@@ -49,11 +49,14 @@ class FetchPlan:
 
     # -- what happens
 
-    def begin(self, reader: Holder, live: list[int]) -> None:
-        """Note a new reader; its worker has no copies any more but those of the numbers ``live``."""
-        for other in [other for other in self._readers if other[0] == reader[0] and other[1] not in live]:
-            self.leave(other)
+    def begin(self, reader: Holder) -> None:
+        """Note a new reader."""
         self._readers[reader] = FetchReader(self._count)
+
+    def keep_only(self, worker: int, live: list[int]) -> None:
+        """Note that a worker has no copies any more but those of the numbers ``live``."""
+        for other in [other for other in self._readers if other[0] == worker and other[1] not in live]:
+            self.leave(other)
 
     def arrived(self, reader: Holder, piece: int) -> None:
         """Note that a reader has a piece, and lends it."""
@@ -111,8 +114,12 @@ class FetchPlan:
 
     def complete(self, reader: Holder) -> bool:
         """Return whether a reader, which has begun, needs nothing more."""
+        return not self.left(reader)
+
+    def left(self, reader: Holder) -> int:
+        """Return how many pieces a reader, which has begun, still needs or gets."""
         state = self._readers[reader]
-        return not (state.needs or state.gets)
+        return len(state.needs) + len(state.gets)
 
     def next(self, reader: Holder, starved: bool = False) -> list[tuple[int, Holder]]:
         """Return the pieces that a reader is to ask for now, with their sources: none if it has to wait.

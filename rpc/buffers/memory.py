@@ -27,7 +27,7 @@ SEALED_AT = MARK_BYTES + 1  # 1 from when it is sealed
 
 
 class BufferPlace(NamedTuple):
-    """BufferPlace of a buffer's memory on its owner's machine.
+    """Place of a buffer's memory, or of a whole copy, on the machine of its owner.
 
     Attributes:
         address: the owner's descriptor of the segment.
@@ -89,6 +89,17 @@ class BufferMemory:
         segment = self._segment
         return BufferPlace(Address(os.getpid(), segment.fd, segment.identity), self.mark)
 
+    def private(self, keeps: object) -> Array:
+        """Return its bytes, mapped so that what is written to them is seen nowhere else.
+
+        Args:
+            keeps: lives as long as they do.
+        """
+        segment = open_segment(os.dup(self._segment.fd), private=True)
+        segment.close_descriptor()
+        segment.keeps = keeps
+        return segment.array(np.uint8, self.content.shape, BUFFER_HEAD_BYTES)
+
     def watch(self, owner: int) -> None:
         """Watch the owner's process by its descriptor, which this object closes."""
         self._owner = owner
@@ -123,7 +134,7 @@ def map_memory(place: BufferPlace, size: int) -> BufferMemory | None:
 
 
 def private_content(place: BufferPlace, size: int) -> Array | None:
-    """Return the bytes of a sealed buffer of this machine, mapped so that no other process sees what is written to them here.
+    """Return the bytes of a sealed buffer or of a whole copy, mapped so that what is written to them here is seen nowhere else.
 
     A page is copied when it is first written to, none before. The bytes stay when the buffer is freed.
 
@@ -132,7 +143,7 @@ def private_content(place: BufferPlace, size: int) -> Array | None:
         size: bytes of the content.
 
     Returns:
-        an array of uint8, or ``None`` if the owner has freed the buffer.
+        an array of uint8, or ``None`` if the memory is gone, or is not on this machine.
     """
     try:
         segment = open_segment(place.address.open(os.O_RDWR), private=True)

@@ -1,6 +1,7 @@
 """``Buffer.fetch``: one array to many readers, in pieces from its owner and from those that have them."""
 
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from helpers.threads import until
 from telegrad import rpc
 from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future
+from telegrad.rpc.buffers import buffer as buffer_module
 from telegrad.rpc.buffers import fetch
 from telegrad.rpc.buffers.copies import lent_copies
 from telegrad.rpc.buffers.fetch import Fetch
@@ -27,7 +29,7 @@ KEPT = {}
 def test_readers_that_begin_together_get_different_pieces():
     plan = FetchPlan(32, 0)
     for worker in (1, 2, 3):
-        plan.begin((worker, 0), [0])
+        plan.begin((worker, 0))
     got = [plan.next((worker, 0)) for worker in (1, 2, 3)]
     pieces = [piece for found in got for piece, _ in found]
     assert [len(found) for found in got] == [READER_PIECES, READER_PIECES, 0] and len(set(pieces)) == OWNER_PIECES
@@ -37,11 +39,11 @@ def test_readers_that_begin_together_get_different_pieces():
 
 def test_a_source_that_failed_is_passed_over_until_it_has_more():
     plan = FetchPlan(3, 0)
-    plan.begin((1, 0), [0])
+    plan.begin((1, 0))
     plan.next((1, 0))
     for piece in (0, 1):
         plan.arrived((1, 0), piece)
-    plan.begin((2, 7), [7])
+    plan.begin((2, 7))
     assert plan.next((2, 7)) == [(0, (1, 0)), (1, (1, 0))]
     plan.failed((2, 7), 0)
     assert plan.next((2, 7)) == [(0, (0, ORIGINAL))]
@@ -52,10 +54,11 @@ def test_a_source_that_failed_is_passed_over_until_it_has_more():
 def test_copies_that_are_gone_lend_nothing():
     plan = FetchPlan(1, 0)
     for copy, live in ((0, [0]), (1, [0, 1]), (2, [2])):
-        plan.begin((1, copy), live)
+        plan.keep_only(1, live)
+        plan.begin((1, copy))
         assert plan.next((1, copy)) == [(0, (0, ORIGINAL))]  # never from the same worker
         plan.arrived((1, copy), 0)
-    plan.begin((2, 0), [0])
+    plan.begin((2, 0))
     assert plan.next((2, 0)) == [(0, (1, 2))]
     plan.lost(1)
     assert plan.knows((2, 0)) and not plan.complete((2, 0)) and not plan.knows((1, 2))
@@ -66,7 +69,7 @@ def test_copies_that_are_gone_lend_nothing():
 def test_a_reader_that_starves_is_served_by_the_owner():
     plan = FetchPlan(1, 0)
     for worker in (1, 2):
-        plan.begin((worker, 0), [0])
+        plan.begin((worker, 0))
     assert plan.next((1, 0)) and not plan.next((2, 0))
     assert plan.next((2, 0), starved=True) == [(0, (0, ORIGINAL))]
     plan.only((2, 0), [])
@@ -77,9 +80,16 @@ def test_a_reader_that_starves_is_served_by_the_owner():
 
 
 class World:
-    """An owner, readers, and messages between them, which are delivered in an order that is drawn."""
+    """An owner, readers, and messages between them, which are delivered in an order that is drawn.
 
-    def __init__(self, seed, count, workers):
+    Args:
+        seed, count, workers: of the draw, of pieces, and the numbers of the readers.
+        machines: on so many machines they share copies; 0 for none.
+        fails: share of copies that cannot be mapped.
+    """
+
+    def __init__(self, seed, count, workers, machines=0, fails=0.0):
+        self.machines, self.fails = machines, fails
         self.draw, self.count = random.Random(seed), count
         self.sources = Sources(count, 0)
         self.events, self.sent, self.has = [], [], {worker: set() for worker in workers}
@@ -127,10 +137,14 @@ class Messages:
     def __init__(self, world, worker):
         self.world, self.worker = world, worker
 
-    def ask(self, first, arrived, failed, held):
+    def ask(self, news):
         world, answer = self.world, Ask()
         answer.world, answer.worker = world, self.worker
-        ask = SourceAsk(0, 0, [0] if first else None, arrived, failed, held)
+        live, machine = ([0], b"") if news.first else (None, b"")
+        if news.first and world.machines:
+            machine = b"%d" % (self.worker % world.machines)
+        place = ("place of", self.worker) if news.whole else None
+        ask = SourceAsk(0, 0, live, machine, news.arrived, news.failed, news.held, False, place, news.mapped)
         if self.worker not in world.dead:
             world.asks.append(answer)
             world.later(lambda: self.worker in world.dead or world.sources.asked(self.worker, ask, answer))
@@ -154,6 +168,14 @@ class Messages:
     def accept(self, piece, answer):
         assert piece == answer
         self.world.has[self.worker].add(piece)
+
+    def map(self, place):
+        world = self.world
+        if place[1] in world.dead or world.draw.random() < world.fails:
+            return False
+        assert len(world.has[place[1]]) == world.count
+        world.has[self.worker] = set(range(world.count))
+        return True
 
     def withdraw(self, asked):
         pass
@@ -187,6 +209,65 @@ def test_losses_of_readers_in_the_middle(seed):
         if worker not in world.dead:
             assert reader.over.done() and reader.over.value() is None and len(world.has[worker]) == 20
     assert world.sent.count(0) <= 20 * 4
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_reader_of_each_machine_fetches(seed):
+    world = World(seed, 30, range(1, 9), machines=2)
+    world.run()
+    assert all(reader.over.done() and len(world.has[worker]) == 30 for worker, reader in world.readers.items())
+    assert world.sent.count(0) == 30 and len(world.sent) == 2 * 30
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_losses_and_copies_that_cannot_be_mapped(seed):
+    world = World(seed, 20, range(1, 9), machines=3, fails=0.3)
+    dying = world.draw.sample(range(1, 9), 4)
+
+    def lose():
+        if dying and world.draw.random() < 0.02:
+            world.lose(dying.pop())
+
+    world.run(lose)
+    for worker, reader in world.readers.items():
+        if worker not in world.dead:
+            assert reader.over.done() and reader.over.value() is None and len(world.has[worker]) == 20
+    sources = world.sources
+    assert not sources._kept or any(reader[0] in world.dead for reader in sources._kept)
+
+
+def test_a_reader_keeps_its_copy_until_the_others_of_its_machine_have_mapped_it():
+    sources, calls = Sources(1, 0), {}
+
+    def ask(worker, **news):
+        calls[worker] = call = SimpleNamespace(answers=[])
+        call.reply = call.answers.append
+        sources.asked(worker, SourceAsk(0, 0, **news), call)
+        return call.answers
+
+    assert ask(1, live=[0], machine=b"m") == [[(0, (0, ORIGINAL))]]
+    waits, also = ask(2, live=[0], machine=b"m"), ask(3, live=[0], machine=b"m")
+    last = ask(1, arrived=(0,), place="its place")
+    assert waits == also == ["its place"] and last == []
+    assert ask(2, mapped=True) == [[]] and last == []
+    assert ask(3, live=[0], machine=b"m", mapped=False) == [[(0, (1, 0))]] and last == [[]]  # it fetches
+
+
+def test_a_reader_fetches_if_the_first_of_its_machine_stands_still():
+    sources, answers = Sources(2, 0), []
+
+    def ask(worker, **news):
+        sources.asked(
+            worker, SourceAsk(0, 0, **news), SimpleNamespace(reply=lambda found: answers.append((worker, found)))
+        )
+
+    ask(1, live=[0], machine=b"m")
+    ask(2, live=[0], machine=b"m")
+    ask(1, arrived=(0,))
+    ask(2, under_way=[])  # it has got something since
+    assert answers == [(1, [(0, (0, ORIGINAL)), (1, (0, ORIGINAL))]), (2, [])]
+    ask(2, under_way=[])
+    assert answers[2:] == [(2, []), (2, [(0, (1, 0))])]
 
 
 # -- real agents
@@ -275,6 +356,24 @@ def test_later_readers_get_it_from_those_that_have_it(sending):
     until(lambda: not any(len(lent_copies(agent)._copies) for agent in (agents[0], *agents[2:])))
     rpc.rpc_sync("c", fetch_there, args=(buffer, "c"))  # told to ask those, which say that they have it no more
     assert len(sent) == 30 and tg.equal(KEPT["c"], tg.arange(100_000))
+
+
+def test_readers_of_one_other_machine_share_a_copy(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch, "FETCH_PIECE_BYTES", 80_000)
+    monkeypatch.setattr(buffer_module, "map_memory", lambda *_: None)  # as if the owner were on another machine
+    sent, read = [], OwnedBuffers._read
+    monkeypatch.setattr(OwnedBuffers, "_read", lambda self, call: sent.append("owner") or read(self, call))
+    with in_process_cluster("a", "b", "c", "d", make_lane=unix(tmp_path)) as agents, agents[0].use():
+        buffer = rpc.rpc_sync("b", keep, args=(np.arange(100_000),))
+        there = [rpc.rpc_async(name, fetch_there, args=(buffer, name)) for name in "cd"]
+        KEPT["a"] = mine = buffer.fetch()
+        assert [future.wait() for future in there] == [float(np.arange(100_000).sum())] * 2 and len(sent) == 10
+        mine.zero_()  # its own pages
+        assert tg.equal(buffer.fetch(), tg.arange(100_000)) and tg.equal(KEPT["c"], KEPT["d"]) and len(sent) == 10
+        KEPT.clear()
+        del mine
+        until(lambda: not any(len(lent_copies(agent)._copies) for agent in (agents[0], *agents[2:])))
+    KEPT.clear()
 
 
 def test_pieces_of_a_lost_or_slow_worker_come_from_others(sending, monkeypatch):
