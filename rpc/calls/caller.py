@@ -218,16 +218,17 @@ class Caller:
 
     def _failed(self, call: PendingCall, error: BaseException) -> None:
         """Fail a call whose sending raised an error. If a handler raised it in the middle of that, its session is closed."""
-        broke = broke_protected(error)
+        broke, session = broke_protected(error), call.session
+        if session is not None and call.state is ADMITTED:
+            session.flow.put_back(call)
+        if call.state is NEW:
+            call.session = None  # nothing of it has left, so that its callee needs no cancel
         if self.table.take(call.call_id):
             # The traceback holds the caller's frames and the references in them: a reference that keeps the error would
             # keep itself alive.
             self.fail(call, error.with_traceback(None))
-        if (session := call.session) is not None:
-            if call.state is ADMITTED:
-                session.flow.put_back(call)
-            if broke:
-                session.close()
+        if session is not None and broke:
+            session.close()
 
     def _closed_error(self, call: PendingCall) -> AgentClosedError:
         return AgentClosedError(f"worker {self._state.name!r} was closed during {call.what}")

@@ -131,8 +131,9 @@ def test_a_thread_that_must_not_block_leaves_its_call_in_line(narrow, until):
     assert all(value.tolist() == [1] * 1000 for value in wait_all(futures))
 
 
-def test_the_line_of_those_that_must_not_block_is_bounded(narrow):
-    array = np.ones(5 * KIB)
+def test_the_line_of_those_that_must_not_block_is_bounded(narrow, monkeypatch):
+    array, told = np.ones(5 * KIB), []
+    monkeypatch.setattr(narrow[0].control, "post", lambda *message: told.append(message))
     thread_role.blocker = RefusesToBlock()
     try:
         futures = [rpc.rpc_async("b", wait_at_gate, (array,)) for _ in range(10)]
@@ -142,6 +143,7 @@ def test_the_line_of_those_that_must_not_block_is_bounded(narrow):
     assert len(refused) >= 4
     with pytest.raises(RpcError, match=r"'b' was not sent: too many messages.*await"):
         refused[0].wait()
+    assert not told  # no cancel: nothing of them has left
     gate.set()
     collect_all(futures).wait(60)
 
