@@ -17,6 +17,9 @@ from telegrad.core.ops.window.window import overlap_add, padded, patches
         (2, (17, 12), (4, 3), (3, 1), (5, 2), 1),
         (9, (3, 12), (3, 7), 2, (1, 5), 1),
         (1, (2, 2), (3, 1), 1, (3, 1), 1),
+        (3, (14, 13), (3, 3), 1, 2, (2, 3)),
+        (2, (19, 9), (2, 4), (1, 2), (3, 1), (4, 1)),
+        (1, (1, 6), (3, 3), 1, (9, 1), (3, 1)),
     ],
 )
 def test_products_are_sums_over_patches(monkeypatch, cache, dtype, count, size, kernel, stride, padding, dilation):

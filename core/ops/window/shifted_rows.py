@@ -4,6 +4,9 @@ Copying patches writes each pixel once for each element of the window. Here the 
 column, shifted by it, as an array (rows, columns, channels, samples, stops of a row). Elements of the window below one another
 see rows that lie behind one another, so what a row of stops sees is a view: a matrix (elements * channels, samples * stops).
 Of a 3x3 window that is a third of the copies. The price is that results have to be brought into the order of images.
+
+Every second row of stops of a window whose rows are two apart sees every second row of the image: such windows are as many
+windows without gaps between their rows (``phases``).
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ CACHE = 1 << 19  # bytes of rows that are copied at once
 # OpenBLAS does not copy matrices first that have at most so many products, which is a third faster. A row of stops, of all
 # samples, should have so many; where that is more products, fewer copies do not pay for the many small matrices.
 SMALL, SHORT = 1_000_000, 96
+ROWS = 4  # of stops in each phase, at least
 
 
 class Part(NamedTuple):
@@ -30,6 +34,29 @@ class Part(NamedTuple):
 
     samples: slice
     stops: slice
+
+
+class Phase(NamedTuple):
+    """Rows of an image and of stops, the window's gap apart, and the window over them, which has none."""
+
+    rows: slice
+    stops: slice
+    window: Window
+
+
+def phases(window: Window) -> Iterator[Phase]:
+    """Yield windows, with no gaps between their rows, that see and make together what this one does."""
+    (gap, across), (before, left) = window.dilation, window.padding
+    (height, width), (lines, stops) = window.input_size, window.output_size
+    for stop in range(min(gap, lines)):
+        first = (stop - before) % gap  # row of the image
+        phase = window._replace(
+            input_size=(len(range(first, height, gap)), width),
+            output_size=(len(range(stop, lines, gap)), stops),
+            dilation=(1, across),
+            padding=((first - stop + before) // gap, left),
+        )
+        yield Phase(slice(first, None, gap), slice(stop, None, gap), phase)
 
 
 def fits(window: Window, inputs: int, outputs: int, groups: int) -> bool:
@@ -40,7 +67,9 @@ def fits(window: Window, inputs: int, outputs: int, groups: int) -> bool:
         inputs, outputs: numbers of channels.
         groups: number of groups of channels.
     """
-    if len(window.kernel_size) != 2 or groups != 1 or window.dilation[0] != 1 or not math.prod(window.output_size):
+    if len(window.kernel_size) != 2 or groups != 1 or not math.prod(window.output_size):
+        return False
+    if window.dilation[0] != 1 and (window.stride[0] != 1 or window.output_size[0] < ROWS * window.dilation[0]):
         return False
     height, width = window.kernel_size
     if inputs * height * width * outputs * SHORT > SMALL:
@@ -60,17 +89,23 @@ def convolve(image: Array, weight: Array, window: Window, bias: Array | None, dt
     """
     factors = _turned(weight, (0, 2, 3, 1), dtype).reshape(len(weight), math.prod(weight.shape[1:]))
     result = np.empty((len(image), len(weight), *window.output_size), dtype, like=image)
+    for phase in phases(window):
+        _convolve(image[:, :, phase.rows], factors, phase.window, bias, result[:, :, phase.stops])
+    return result
+
+
+def _convolve(image: Array, factors: Array, window: Window, bias: Array | None, result: Array) -> None:
+    dtype = factors.dtype
     products: Any = None
-    for part, matrices in _matrices(image, len(weight), window, dtype):
+    for part, matrices in _matrices(image, len(factors), window, dtype):
         if products is None:
-            products = np.empty((len(matrices), len(weight), matrices.shape[-1]), dtype, like=image)
+            products = np.empty((len(matrices), len(factors), matrices.shape[-1]), dtype, like=image)
         out = products[: len(matrices), :, : matrices.shape[-1]]
         np.matmul(factors, matrices, out=out)
         if bias is not None:  # here, because the products are still in the cache
             np.add(out, bias.reshape(-1, 1), out=out)
         given = result[part.samples, :, part.stops].transpose(2, 1, 0, 3)
         given[...] = out.reshape(given.shape)
-    return result
 
 
 def convolve_weight(output: Array, image: Array, window: Window, dtype: DType) -> Array:
@@ -84,6 +119,17 @@ def convolve_weight(output: Array, image: Array, window: Window, dtype: DType) -
     """
     inputs, outputs = image.shape[1], output.shape[1]
     result: Any = None
+    for phase in phases(window):
+        products = _weight_products(output[:, :, phase.stops], image[:, :, phase.rows], phase.window, dtype)
+        for product in products:
+            result = product if result is None else np.add(result, product, out=result)
+    if result is None:
+        result = np.zeros((math.prod(window.kernel_size) * inputs, outputs), dtype, like=image)
+    return _turned(result.reshape(*window.kernel_size, inputs, outputs), (3, 2, 0, 1), dtype)
+
+
+def _weight_products(output: Array, image: Array, window: Window, dtype: DType) -> Iterator[Array]:
+    outputs = output.shape[1]
     rows: Any = None
     for part, matrices in _matrices(image, outputs, window, dtype):
         seen = output[part.samples, :, part.stops].transpose(2, 0, 3, 1)
@@ -91,11 +137,7 @@ def convolve_weight(output: Array, image: Array, window: Window, dtype: DType) -
             rows = np.empty(seen.shape, dtype, like=output)
         given = rows[: len(seen), : seen.shape[1]]
         given[...] = seen
-        product = np.matmul(matrices, given.reshape(len(given), given.shape[1] * given.shape[2], outputs)).sum(axis=0)
-        result = product if result is None else np.add(result, product, out=result)
-    if result is None:
-        result = np.zeros((math.prod(window.kernel_size) * inputs, outputs), dtype, like=image)
-    return _turned(result.reshape(*window.kernel_size, inputs, outputs), (3, 2, 0, 1), dtype)
+        yield np.matmul(matrices, given.reshape(len(given), given.shape[1] * given.shape[2], outputs)).sum(axis=0)
 
 
 def _turned(array: Array, order: tuple[int, ...], dtype: DType) -> Array:
