@@ -12,7 +12,7 @@ from ..core.errors import AutogradError, ContextTypeError, PassStoppedError, Rpc
 from ..proto.autograd_dist_pb2 import ContextMessages, PassStopped
 from ..rpc.extend import Agent, ObservedContext, Outgoing, Peer, ServerCall
 from .backward_pass import BackwardPass
-from .graph import ContextGraph, WatchedSendNode
+from .graph import ContextGraph, SendNode
 from .lifetimes import (
     Closed,
     ContextArrived,
@@ -46,7 +46,7 @@ class RecordedStep(Protocol):
         """
         ...
 
-    def sent(self, node: WatchedSendNode) -> None:
+    def sent(self, node: SendNode) -> None:
         """Note the node of the tensors of a message.
 
         Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -51,28 +51,6 @@ class SendNode(Node):
             with record_function("torch::distributed::autograd::SendRpcBackward"):
                 return grads
         return grads
-
-
-class WatchedSendNode(SendNode):
-    """Node of the tensors of a message in a step that is recorded.
-
-    Args:
-        edges, message_id, receiver: as for ``SendNode``.
-
-    Attributes:
-        arrived: the gradients that came.
-    """
-
-    __slots__ = ("arrived",)
-
-    def __init__(self, edges: tuple[Edge | None, ...], message_id: int, receiver: int) -> None:
-        super().__init__(edges, message_id, receiver)
-        self.arrived: tuple[Array | None, ...] | None = None
-
-    def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
-        """Return the gradient of each tensor, and keep them."""
-        self.arrived = grads
-        return super().apply(grads)
 
 
 class ReceiveNode(Node):
@@ -144,7 +122,11 @@ current_gatherer: ContextVar[Gatherer | None] = ContextVar("telegrad_gatherer", 
 
 
 class ContextGraph:
-    """Send and receive nodes of a context on one worker, and the gradients that were accumulated there."""
+    """Send and receive nodes of a context on one worker, and the gradients that were accumulated there.
+
+    Attributes:
+        watch: gets the entries that come to a pass, in order; ``None`` if the step is not recorded.
+    """
 
     def __init__(self, context_id: int) -> None:
         self.context_id = context_id
@@ -153,6 +135,7 @@ class ContextGraph:
         self._receives: dict[int, ReceiveNode] = {}  # by message id
         self._gradients: dict[int, tuple[Any, Any]] = {}  # by id() of the leaf: a subclass may define __hash__
         self._orders = itertools.count()
+        self.watch: Callable[[Sequence[Any]], object] | None = None
         self.library_part: Any = None  # for a model of another library (``edges.py``)
 
     def next_order(self) -> int:

@@ -11,7 +11,7 @@ from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts
 from .current_context import current_context
 from .edges import edge_of
-from .graph import ReceiveNode, SendNode, WatchedSendNode, make_message_id
+from .graph import ReceiveNode, SendNode, make_message_id
 from .lifetimes import Release
 from .news import RIDING
 from .numbers import GRADIENT_EXTRA, GradientMethod
@@ -51,10 +51,8 @@ class AutogradInterceptor(Interceptor):
         if not edges:
             return 0
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))
-        if context.recorded is None:
-            context.graph.add_send(SendNode(edges, message_id, message.to))
-        else:
-            context.graph.add_send(node := WatchedSendNode(edges, message_id, message.to))
+        context.graph.add_send(node := SendNode(edges, message_id, message.to))
+        if context.recorded is not None:
             context.recorded.sent(node)
         return message_id
 

@@ -192,6 +192,8 @@ class LocalPass:
         return True
 
     def _feed(self, entries: Sequence[Entry], feeds: Feeds) -> None:
+        if (watch := self._graph.watch) is not None and entries:
+            watch(entries)
         for node, gradients in feeds.items():
             self.task.feed(node, gradients)
         for entry in entries:

@@ -97,7 +97,7 @@ class DistributedOptimizer:
 
     def _stepped(self, asked: Mapping[str, Future[Any]], _: object) -> None:
         # A method, so that the future keeps this optimizer: the requests keep no reference to those on the workers.
-        _results(asked, "the step")
+        results_of(asked, "the step")
 
     def number_at(self, worker: str) -> int:
         """Return the number of the part of the optimizer on a worker of that name (``StepQueue.add``)."""
@@ -166,7 +166,7 @@ class DistributedOptimizer:
         """
         futures = self._ask(ask)
         wait_for_outcomes(futures.values())
-        return _results(futures, what)
+        return results_of(futures, what)
 
     def _ask(self, ask: Callable[[str, RRef], Future[Any]]) -> dict[str, Future[Any]]:
         return {name: ask(name, optimizer) for name, optimizer in self._by_name.items()}
@@ -228,7 +228,17 @@ def _by_owner(params_rref: Sequence[RRef]) -> dict[int, list[RRef]]:
     return by_owner
 
 
-def _results(answers: Mapping[str, Future[Any]], what: str) -> dict[str, Any]:
+def results_of(answers: Mapping[str, Future[Any]], what: str) -> dict[str, Any]:
+    """Return the values of completed futures.
+
+    Args:
+        answers: the futures, by the names of workers.
+        what: names what they are for, in the error.
+
+    Raises:
+        Exception: the error, if one worker failed, or if all errors are the same.
+        RpcError: several workers failed; it lists their errors.
+    """
     errors = {name: error for name, future in answers.items() if (error := future.exception()) is not None}
     if len({(type(error), str(error)) for error in errors.values()}) > 1:
         listed = "; ".join(f"on {name!r} {type(error).__name__}: {error}" for name, error in errors.items())

@@ -18,6 +18,7 @@ from .. import nn, optim
 from ..amp import GradScaler
 from ..core import autograd
 from ..core.extend import Generator, Tensor, memory_address
+from ..core.futures import Future, wait_all
 from ..nn.extend import clip_norm, clip_values
 from .crossings import MAKER
 from .errors import Unrecordable
@@ -89,6 +90,7 @@ _ITEM = Tensor.item.__code__
 _READ = Tensor.grad.fget.__code__  # type: ignore[attr-defined]
 _ASSIGN = Tensor.grad.fset.__code__  # type: ignore[attr-defined]
 _BACKWARD = autograd.backward.__code__
+_WAITS = (Future.wait.__code__, Future.value.__code__, wait_all.__code__)
 _DRAW = Generator.draw.__code__
 _EFFECTS: dict[CodeType, Callable[..., Any]] = {
     optim.Optimizer.step.__code__: optim.Optimizer.step,
@@ -183,6 +185,8 @@ class Calls:
                 pass
             elif code is _BACKWARD:
                 self._backward(frame.f_locals)
+            elif code in _WAITS and recorder.crossing is not None and self._crosses(frame):
+                pass
             elif code in READERS:
                 self._leaves = code is _ITEM and self._only_leaves(frame.f_back)
             elif code is _READ:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.extend import interceptors_entered
+from ..core.extend import Tensor, interceptors_entered
 from .branches import MISSED, Tree, each_of, joined
 from .division import Segment
 from .errors import GivenUp, Unrecordable
@@ -131,8 +131,8 @@ class Compiled:
     def _eager(self) -> Callable[..., Any]:
         return self._function if self._segment is not None else self._segments.function
 
-    def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result of a replay of a plan without looks; ``MISSED`` if there is none, and nothing has happened.
+    def fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, Sequence[Tensor]] | None:
+        """Return a plan without looks that fits a call, and the tensors of the call; ``None`` if there is none now.
 
         Args:
             args, kwargs: the arguments of the call.
@@ -147,10 +147,10 @@ class Compiled:
         entry = self._entry(key)
         for plan in entry.plans:
             if isinstance(plan, Plan) and not plan.remote and plan.fits(tensors):
-                return plan.replay(tensors)
+                return plan, tensors
         if entry.reason is not None:
             raise GivenUp(entry.reason, final=True)
-        return MISSED
+        return None
 
     def _refuse(self, entry: Entry, plan: Any, refusal: GivenUp) -> None:
         """Drop a plan in which another worker could not take part; after some, all such calls run eagerly."""

@@ -60,6 +60,8 @@ class Plan:
         self.parts: Sequence[Part] = ()  # of a plan that looks at elements; the source is that of the last one
         self.looks: Sequence[Look] = ()
         self.generators: Sequence[Generator] = ()  # that the earlier parts draw from
+        self.leaves = [each for each in found if each._requires_grad]
+        self.sums: Sequence[Tensor] = ()  # those whose gradients it adds up in a backward pass
         self.remote: Sequence[RemotePart] = ()  # parts that other workers replay
         self.used = 0  # when it was used last
         self._backward: tuple[str, Sequence[Outer], Sequence[Outer], Sequence[int]] | None = None

@@ -7,7 +7,7 @@ passes run over the graph of the repetitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -403,6 +403,8 @@ class Program:
         task = GraphTask(sink=deliver, keep_graph=True)
         check_traced(feeds, self._nodes)
         task.expect(*feeds)
+        leaves = [(each, gradient_edge(shadow)) for shadow, each in self._outside() if shadow._requires_grad]
+        sums = [each for each, edge in leaves if edge is not None and task.awaited(edge[0]) > 1]
         for root, feed in feeds.items():
             task.feed(root, feed)
         try:
@@ -412,7 +414,13 @@ class Program:
             return None
         mask = tuple([output is not None for output in outputs])
         values = [each._value if type(each) is StandIn else each for each in gradients]
-        return Backward(mask, mark, given, inputs, values)
+        return Backward(mask, mark, given, inputs, values, sums)
+
+    def _outside(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the tensors over stand-ins that are in the places of tensors from outside, and these."""
+        for shadow in list(self._shadows.values()):
+            if (real := self._leaves.get(id(shadow))) is not None:
+                yield shadow, real
 
 
 def root_gradient(output: Tensor, gradient: Tensor | None) -> Any:

@@ -206,6 +206,7 @@ def _plan(
     plan = Plan(source, found, state, label, program.whole, given)
     plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
     plan.parts, plan.looks, plan.remote = parts, recorder.looks, recorder.parts
+    plan.sums = [each for backward in backwards for each in backward.sums if any(each is leaf for leaf in plan.leaves)]
     if any(each.draws for part in parts[:-1] for each in part.statements):
         plan.generators = recorder.generators
     steps = program.steps

@@ -159,6 +159,7 @@ class Backward:
         given: the values of these gradients.
         inputs: tensors whose gradients it computes.
         gradients: these gradients, in the same order.
+        sums: those of the tensors to which several gradients lead, which it adds up.
     """
 
     mask: tuple[bool, ...]
@@ -166,6 +167,7 @@ class Backward:
     given: list[Value]
     inputs: list[Any]
     gradients: list[Any]
+    sums: list[Any] = field(default_factory=list)
 
 
 def values_in(tree: Any) -> list[Value]:

@@ -479,14 +479,15 @@ def owner_of(reference: RRef[Any]) -> Peer:
     return reference._context.agent.peers.at(reference._fork.owner.number)
 
 
-def call_of_proxy(proxy: Proxy) -> tuple[RRef[Any], float] | None:
-    """Return the reference whose ``rpc_sync()`` made a proxy, and the timeout; ``None`` for other proxies.
+def call_of_proxy(proxy: Proxy) -> tuple[RRef[Any], float, bool] | None:
+    """Return the reference whose ``rpc_sync()`` or ``rpc_async()`` made a proxy, the timeout, and whether it returns futures.
 
     Args:
-        proxy: calls methods of the value.
+        proxy: calls methods of the value; for other proxies ``None`` is returned.
     """
     call: Any = proxy._call
-    if call.__code__ not in RRef.rpc_sync.__code__.co_consts:
+    is_future = call.__code__ in RRef.rpc_async.__code__.co_consts
+    if not is_future and call.__code__ not in RRef.rpc_sync.__code__.co_consts:
         return None
     variables = dict(zip(call.__code__.co_freevars, call.__closure__))
-    return variables["self"].cell_contents, variables["timeout"].cell_contents
+    return variables["self"].cell_contents, variables["timeout"].cell_contents, is_future

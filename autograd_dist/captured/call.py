@@ -1,81 +1,58 @@
-"""``CapturedCall``: the call of another worker in a captured step, at its caller.
-
-A replay has two round trips: arrays there and results back; gradients there, where the backward pass and the optimizer's step
-run, and gradients back.
-"""
+"""``CapturedCall``: a call of another worker in a captured step, at its caller."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...capture.extend import GivenUp
-from ...core.errors import RpcError
-from ...core.extend import Array, Tensor, profiles
+from ...core.extend import Array
 from ...core.futures import Future
-from ...rpc.extend import UNSET_RPC_TIMEOUT, current_agent
-from ..current_context import current_context
-from ..local_optimizer import LocalOptimizer
+from ...rpc.extend import UNSET_RPC_TIMEOUT
 from ..numbers import GradientMethod, GradientTopic
-from .messages import laid_out, pack, refused, unpack
+from .messages import pack, refused, unpack
+from .requests import Replay, StepRequests
 
 if TYPE_CHECKING:
     from ...rpc.extend import Agent, Peer
-    from .parts import CapturedParts
 
 
-class Sent:
-    """A replay after the first round trip. The caller's oldest one that lives bounds what its callee keeps.
+class Arrays(NamedTuple):
+    """Arrays that came from another worker.
 
-    Args:
-        replays: numbers of the caller's replays that are not over.
-        number: its number.
-        arrays: the results.
+    Attributes:
+        arrays: the arrays.
+        failed: of an answer to gradients: the worker's name, if the optimizer's step there has raised an error.
     """
 
-    __slots__ = ("_replays", "arrays", "number")
-
-    def __init__(self, replays: dict[int, None], number: int, arrays: Sequence[Array]) -> None:
-        self._replays, self.number, self.arrays = replays, number, arrays
-
-    def __del__(self) -> None:
-        self._replays.pop(self.number, None)
-
-
-class Returned:
-    """The answer to gradients.
-
-    Args:
-        sent: the replay.
-        failed: whether the optimizer's step of the callee has raised an error.
-        arrays: gradients of the tensors that were sent.
-    """
-
-    __slots__ = ("arrays", "failed", "sent")
-
-    def __init__(self, sent: Sent, failed: bool, arrays: Sequence[Array | None]) -> None:
-        self.sent, self.failed, self.arrays = sent, failed, arrays
+    arrays: Sequence[Array | None]
+    failed: str = ""
 
 
 class CapturedCall:
     """Call of another worker in a captured step.
 
     Args:
-        parts: the captured parts of this worker.
+        requests: of the step.
         number: names the callee's part there.
+        place: of the call among those of the step.
         name: of the function, for readers.
         timeout: seconds for the call, as in ``rpc.rpc_sync``.
+
+    Attributes:
+        alone: whether no other call of a replay can be refused after this one has run.
+        arrived: gradients that came back in the recorded step.
     """
 
-    def __init__(self, parts: CapturedParts, number: int, name: str, timeout: float) -> None:
-        self._parts, self._agent, self.number, self.name, self._timeout = parts, parts.agent, number, name, timeout
+    def __init__(self, requests: StepRequests, number: int, place: int, name: str, timeout: float) -> None:
+        self._requests, self._agent, self._timeout = requests, requests.agent, timeout
+        self.number, self.place, self.name = number, place, name
         self.peer: Peer | None = None
-        self.optimizer: int | None = None
-        self._valid = True
+        self.alone = False
+        self.arrived: Sequence[Array | None] = ()
         self._results: Sequence[Array] = ()
-        self._arrived: Sequence[Array | None] = ()
+        self._what = ""
 
     def __del__(self) -> None:
         if self.peer is not None:
@@ -84,10 +61,11 @@ class CapturedCall:
     def goes_to(self, peer: Peer) -> None:
         """Note the callee."""
         self.peer = peer
+        self._what = f"the call of {self.name} on worker {peer.info.name!r}"
 
-    def is_like(self, results: Sequence[Array], arrived: Sequence[Array | None]) -> None:
-        """Note the arrays of the recorded call: results, and gradients that came back."""
-        self._results, self._arrived = results, arrived
+    def returned(self, results: Sequence[Array]) -> None:
+        """Note the results of the recorded call."""
+        self._results = results
 
     @property
     def callee(self) -> Peer:
@@ -98,94 +76,37 @@ class CapturedCall:
     # -- a part of a plan
 
     def fits(self) -> bool:
-        """Return whether a replay can begin: this worker's agent calls the recorded callee, and nothing watches its calls."""
-        if not self._valid or self.callee.gone or current_context.get() is not None or profiles.get():
-            return False
-        with suppress(RpcError):
-            return current_agent() is self._agent and not self._agent.closed
-        return False
+        """Return whether a replay can begin: the recorded callee lives."""
+        return not self.callee.gone
 
     @property
     def text(self) -> str:
         """A line for readers."""
-        there, back = _bytes(self._results), _bytes(self._arrived)
-        step = "" if self.optimizer is None else " and its optimizer's step"
+        there, back = _bytes(self._results), _bytes(self.arrived)
         return (
-            f"hop to {self.callee.info.name!r}: {self.name} is plan {self.number} there, {there:,} bytes of results; backward"
-            f"{step} there, {back:,} bytes of gradients; 2 round trips"
+            f"hop to {self.callee.info.name!r}: {self.name} is plan {self.number} there, {there:,} bytes of results, {back:,} "
+            "bytes of gradients back"
         )
 
     # -- replays
 
-    def forward(self, *arrays: Array) -> Sent:
-        """Send the arguments, and return the results.
+    def send(self, replay: Replay, *arrays: Array) -> Future[Any]:
+        """Send the arguments; return the future of the answer."""
+        words = self.number, replay.number, self.place, self._requests.oldest_replay(), int(self.alone)
+        seconds = self._agent.rpc_timeout if self._timeout == UNSET_RPC_TIMEOUT else self._timeout
+        return self._requests.ask(self.callee, GradientMethod.FORWARD, pack(words, arrays), seconds, self._what)
+
+    def take(self, answer: Future[Any]) -> Arrays:
+        """Return the results.
 
         Raises:
-            GivenUp: the callee has no plan for them; nothing has happened.
+            GivenUp: the callee has no plan for the call; nothing has happened.
             Exception: what the call raises.
         """
-        number, replays = next(self._parts.replay_numbers), self._parts.replays
-        replays[number] = None
-        sent = Sent(replays, number, ())
-        words = self.number, number, self._parts.oldest_replay()
-        seconds = self._agent.rpc_timeout if self._timeout == UNSET_RPC_TIMEOUT else self._timeout
-        what = f"the call of {self.name} on worker {self.callee.info.name!r}"
-        body = self._ask(GradientMethod.FORWARD, pack(words, arrays), seconds, what)
+        body = self._requests.wait(answer)
         if (why := refused(body)) is not None:
             raise GivenUp(f"worker {self.callee.info.name!r}: {why[0]}", why[1])
-        _, tensors = unpack(body)
-        sent.arrays = self._checked(tensors, self._results)
-        return sent
-
-    def backward(self, sent: Sent, *gradients: Array | None) -> Returned:
-        """Send the gradients of the results, for a backward pass and a step; return those of the arguments.
-
-        Raises:
-            Exception: what the backward pass raises.
-        """
-        words = [sent.number] + ([] if self.optimizer is None else [self.optimizer])
-        what = f"the backward of a captured step with {self.callee.info.name!r}"
-        body = self._ask(GradientMethod.BACKWARD, pack(words, gradients), self._agent.rpc_timeout, what)
-        (failed,), tensors = unpack(body)
-        return Returned(sent, failed == "1", self._checked(tensors, self._arrived))
-
-    def step(self, returned: Returned, steps: Sequence[tuple[LocalOptimizer, Sequence[Array | None]]]) -> None:
-        """Step the optimizers of this worker, and raise the error of the callee's, if there is one.
-
-        Raises:
-            Exception: the error of an optimizer's step.
-        """
-        agent = self._agent
-        name = agent.name
-        for optimizer, gradients in steps:
-            done = agent.threads.new_context().run(optimizer.step_with, gradients)
-            agent.caller.waits.with_deadline(done, agent.rpc_timeout, f"the optimizer's step on worker {name!r}").wait()
-        if returned.failed:
-            what = f"the optimizer's step on worker {self.callee.info.name!r}"
-            self._ask(GradientMethod.FAILURE, pack([returned.sent.number], ()), agent.rpc_timeout, what)
-
-    def _ask(self, method: int, body: Any, seconds: float, what: str) -> Any:
-        answer: Future[Any] = self._agent.caller.request(self.callee, method, body, seconds, what)
-        try:
-            return answer.wait()
-        except BaseException:
-            self._valid = False  # recorded anew
-            raise
-        finally:
-            del answer
-
-    def _checked(self, tensors: Sequence[Tensor | None], like: Sequence[Array | None]) -> list[Any]:
-        arrays = [None if each is None else each._array for each in tensors]
-        if [_kind(each) for each in arrays] != [_kind(each) for each in like]:
-            self._valid = False
-            raise RpcError(
-                f"worker {self.callee.info.name!r} answered a replay of {self.name} with other arrays than recorded"
-            )
-        return [None if one is None or other is None else laid_out(one, other) for one, other in zip(arrays, like)]
-
-
-def _kind(array: Array | None) -> Any:
-    return None if array is None else (array.shape, array.dtype)
+        return Arrays(self._requests.checked(unpack(body)[1], self._results, self.callee))
 
 
 def _bytes(arrays: Sequence[Array | None]) -> int:

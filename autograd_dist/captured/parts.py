@@ -5,107 +5,25 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ...capture.extend import MISSED, Compiled, GivenUp, Leaving, mapped, tensors_of
+from ...capture.extend import GivenUp, mapped, tensors_of
 from ...core.errors import RpcError
-from ...core.extend import GraphTask, Tensor, gradient_edge, watchers
+from ...core.extend import Tensor, watchers
 from ...core.futures import Future
 from ...rpc.extend import Agent, Peer, ServerCall, is_async_execution
 from ...rref.extend import forward_of
-from ..graph import SendNode
 from ..local_optimizer import LocalOptimizer
 from ..numbers import GradientMethod, GradientTopic
 from ..step_queue import StepQueue
+from .callee import CalleePart, CalleeReplay, QuietlyCompiled, Slot, is_same
 from .messages import ACCEPTED, pack, refusal, unpack
 from .states import PartTable
 
 UNKNOWN_PART = "it does not know this part of the step"
-
-
-class Slot:
-    """Place of a tensor in the arguments of a part."""
-
-    def __init__(self, place: int) -> None:
-        self.place = place
-
-
-class QuietlyCompiled(Compiled):
-    """A function that is called for other workers: these say why it runs eagerly."""
-
-    def _say(self, text: str) -> None:
-        pass
-
-
-class CalleePart:
-    """Function that is called in a captured step, with its arguments.
-
-    Args:
-        find: finds what is called, as calls do.
-        function: what it has found.
-        compiled: the function.
-        arguments: its positional and named arguments, with a ``Slot`` for each tensor.
-        marked: places of the tensors that require grad.
-        reason: why it cannot be replayed; empty if it can.
-    """
-
-    def __init__(
-        self,
-        find: Callable[[], Any],
-        function: Any,
-        compiled: QuietlyCompiled,
-        arguments: Any,
-        marked: Sequence[int],
-        reason: str,
-    ) -> None:
-        self._find, self._function = find, function
-        self._compiled, self._arguments, self._marked, self._reason = compiled, arguments, marked, reason
-
-    def forward(self, tensors: Sequence[Tensor]) -> PendingReplay:
-        """Replay the forward.
-
-        Raises:
-            GivenUp: there is no plan; nothing has happened.
-        """
-        if self._reason:
-            raise GivenUp(self._reason, final=True)
-        if not is_same(self._find, self._function):
-            raise GivenUp("another function is found by its name", final=False)
-        leaving = Leaving(len(self._marked))
-        for slot, place in enumerate(self._marked):
-            tensors[place]._requires_grad, tensors[place]._edge = True, (leaving, slot)
-        args, kwargs = mapped(self._arguments, lambda each: tensors[each.place] if type(each) is Slot else each)
-        result = MISSED if watchers() else self._compiled.replayed(args, kwargs)
-        if result is MISSED:
-            raise GivenUp("it has no plan for this call now", final=False)
-        return PendingReplay(tensors_of(result), leaving)
-
-
-class PendingReplay:
-    """Replay that waits for gradients.
-
-    Args:
-        results: what the function returned.
-        leaving: where gradients of its arguments arrive.
-    """
-
-    def __init__(self, results: Sequence[Tensor], leaving: Leaving) -> None:
-        self.arrays = [each._array for each in results]
-        edges = tuple([gradient_edge(each) for each in results if each._requires_grad])
-        self._root, self._leaving = SendNode(edges, 0, 0), leaving
-
-    def backward(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], dict[int, Any]]:
-        """Return the gradients of the arguments, and by the ids of leaves those of this worker's tensors."""
-        found: dict[int, Any] = {}
-        task = GraphTask(sink=lambda leaf, gradient: found.update({id(leaf): gradient}))
-        task.expect(self._root)
-        task.feed(self._root, gradients)
-        task.run()
-        return self._leaving.gradients or [None] * self._leaving.num_inputs, found
 
 
 class CapturedParts:
@@ -170,12 +88,6 @@ class CapturedParts:
         del dropped  # here, without the lock: it may hold a user's objects
         return result
 
-    def oldest_replay(self) -> int:
-        """Return the number of this worker's oldest replay that is not over; 0 if another thread is just ending it."""
-        with suppress(RuntimeError, StopIteration):
-            return next(iter(self.replays))
-        return 0
-
     def _compiled_of(self, function: Any) -> QuietlyCompiled:
         key = (function.__func__, id(function.__self__)) if isinstance(function, MethodType) else function
         with self._lock:
@@ -188,7 +100,7 @@ class CapturedParts:
 
     def _serve_forward(self, call: ServerCall) -> None:
         words, tensors = unpack(call.open())
-        number, replay, oldest = map(int, words)
+        number, replay, place, oldest, alone = map(int, words)
         caller = key_of(call.peer)
         with self._lock:
             part = self._table.find(caller, number)
@@ -197,27 +109,37 @@ class CapturedParts:
             return
         call.what = "the replay of a captured step"
         try:
-            pending = part.forward([each for each in tensors if each is not None])
+            kept = self._replay(caller, replay, oldest)
+            arrays = part.forward([each for each in tensors if each is not None], kept, place, bool(alone))
         except GivenUp as given_up:
             call.reply(refusal(str(given_up), given_up.final))
             return
+        call.reply(pack([ACCEPTED], arrays))
+
+    def _replay(self, caller: Any, replay: int, oldest: int) -> CalleeReplay:
+        """Return what is kept of a replay; it may be new."""
         with self._lock:
-            dropped = self._table.keep(caller, replay, oldest, pending)
+            kept, dropped = self._table.kept(caller, replay), None
+            if kept is None:
+                kept = CalleeReplay()
+                dropped = self._table.keep(caller, replay, oldest, kept)
         del dropped
-        call.reply(pack([ACCEPTED], pending.arrays))
+        found: CalleeReplay = kept
+        return found
 
     def _serve_backward(self, call: ServerCall) -> None:
         words, gradients = unpack(call.open())
-        replay, *numbers = map(int, words)
+        replay, number, *places = map(int, words)
         call.what = "the backward of a captured step"
-        pending = self._take(call, replay)
-        optimizers = [self._optimizer(number) for number in numbers]
-        returned, found = pending.backward(gradients)
-        if not optimizers:
+        kept = self._kept(call, replay, self._table.kept)
+        optimizer = self._optimizer(number) if number else None
+        returned, complete = kept.backward(places, gradients)
+        if complete:
+            self._kept(call, replay, self._table.take)
+        if optimizer is None or not complete:
             call.reply(pack([0], returned))
             return
-        (optimizer,) = optimizers
-        done = optimizer.step_with([found.get(id(each)) for each in optimizer.parameters])
+        done = optimizer.step_with([kept.found.get(id(each)) for each in optimizer.parameters])
         call.reply_with(done.then(partial(self._stepped, key_of(call.peer), replay, returned)), is_future=True)
 
     def _stepped(self, caller: Any, replay: int, returned: Sequence[Any], done: Future[None]) -> Any:
@@ -231,11 +153,11 @@ class CapturedParts:
 
     def _serve_failure(self, call: ServerCall) -> None:
         (replay,), _ = unpack(call.open())
-        raise self._take(call, int(replay))
+        raise self._kept(call, int(replay), self._table.take)
 
-    def _take(self, call: ServerCall, replay: int) -> Any:
+    def _kept(self, call: ServerCall, replay: int, find: Callable[[Any, int], Any]) -> Any:
         with self._lock:
-            kept = self._table.take(key_of(call.peer), replay)
+            kept = find(key_of(call.peer), replay)
         if kept is None:
             raise RpcError(f"worker {self.agent.name!r} does not keep replay {replay} of a captured step any more")
         return kept
@@ -267,21 +189,6 @@ class CapturedParts:
 def key_of(peer: Peer) -> tuple[int, int]:
     """Return what names one incarnation of a worker."""
     return peer.number, peer.record.incarnation
-
-
-def is_same(find: Callable[[], Any], function: Any) -> bool:
-    """Return whether a function is still what calls find.
-
-    Args:
-        find: finds it.
-        function: what it has found before.
-    """
-    with suppress(Exception):
-        found = find()
-        if isinstance(function, MethodType) and isinstance(found, MethodType):
-            return found.__func__ is function.__func__ and found.__self__ is function.__self__
-        return found is function
-    return False
 
 
 def _slot(tensors: Sequence[Tensor], each: Any) -> Any:

@@ -7,27 +7,37 @@ repeated on stand-ins after it has run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...capture.extend import Hop, Recorder, RemotePart, Unrecordable, differentiate_across, form, mapped, tensors_of
+from ...capture.extend import Hop, PassAcross, Recorder, RemotePart, Unrecordable, Value, form
 from ...core.errors import IllegalEventError
 from ...core.extend import Array, Tensor
 from ...rpc.extend import UNSET_RPC_TIMEOUT, Outgoing, current_agent, name_of
 from ...rref import RemoteModule
 from ...rref.extend import call_of_proxy, owner_of
+from ..backward_pass import LARGE
 from ..contexts import Context, contexts_of
-from ..graph import WatchedSendNode
+from ..graph import SendNode
+from ..local_pass import PassKind
 from ..optimizer import DistributedOptimizer
 from .call import CapturedCall
 from .parts import CapturedParts
-from .states import StepMove, StepPlace, next_place
+from .recorded_call import RecordedCall
+from .requests import StepRequests
+from .states import StepForm, StepMove, StepPlace
+from .step import CapturedStep, GradientMessage
 
-PASSED = {("rref.rref", "rpc_sync"), ("rref.proxy", "__init__"), ("rref.proxy", "__getattr__")}
+PASSED = {
+    ("rref.rref", "rpc_sync"),
+    ("rref.rref", "rpc_async"),
+    ("rref.proxy", "__init__"),
+    ("rref.proxy", "__getattr__"),
+}
 """Functions that make the proxy of a reference: they send nothing."""
 End: TypeAlias = Callable[[Any], None]  # gets what a call has returned
 
@@ -41,17 +51,18 @@ class StepCrossing:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._place = StepPlace.OUTSIDE
+        self._form = StepForm()
         self._context: Context | None = None
-        self._call: CapturedCall | None = None
-        self._given: Sequence[Tensor] = ()
-        self._sends: Sequence[Tensor] | None = None  # the tensors of the call, when it has left
-        self._node: WatchedSendNode | None = None
-        self._hop: Hop | None = None
-        self._results: list[Tensor] = []
-        self._roots: list[Tensor] = []
-        self._returned: Any = None
+        self._parts = current_agent().part(CapturedParts)
+        self._requests = StepRequests(self._parts)
+        self._step = CapturedStep(self._requests)
+        self._calls: list[RecordedCall] = []
+        self._leaving: RecordedCall | None = None  # the call whose message has not left
+        self._futures: dict[int, tuple[Any, RecordedCall]] = {}  # by their ids
+        self._arrivals: list[list[tuple[int, Any]]] = []  # gradients that came, by the ids of messages
+        self._replay: Value | None = None
         self._gradients: list[tuple[Tensor, Any]] = []
+        self._taken: list[Value] = []
         self._running: list[tuple[FrameType, End]] = []
 
     # -- what the recorder hears
@@ -60,9 +71,12 @@ class StepCrossing:
         """Note a call into packages about other workers (``Crossing.begins``)."""
         place = frame.f_globals.get("__name__", "").partition(".")[2], frame.f_code.co_name
         begin = BEGINS.get(place)
-        if begin is not None:
-            self._running.append((frame, begin(self, frame.f_locals)))
-        return begin is not None or place in PASSED
+        if begin is None:
+            return place in PASSED
+        if (end := begin(self, frame.f_locals)) is None:
+            return False
+        self._running.append((frame, end))
+        return True
 
     def ended(self, frame: FrameType, result: Any) -> None:
         """Note the end of such a call (``Crossing.ended``)."""
@@ -71,32 +85,38 @@ class StepCrossing:
             end(result)
 
     def finish(self, results: list[Tensor]) -> list[RemotePart]:
-        """Return the part of the callee (``Crossing.finish``)."""
-        if self._place is not StepPlace.LEFT or self._call is None:
+        """Return the parts of the callees (``Crossing.finish``)."""
+        if self._form.place is not StepPlace.LEFT:
             raise Unrecordable("its autograd context was left by an exception, or is not left")
         if self._recorder.looks:
             raise Unrecordable("it looks at elements in a step that calls another worker")
         if any(each._requires_grad for each in results):
             raise Unrecordable("a result requires grad; return detach() of it from a step with calls of other workers")
-        return [self._call]
+        if self._form.alone is not None:
+            self._calls[self._form.alone].call.alone = True
+        return [self._step, *[each.call for each in self._calls]]
 
-    def _move(self, move: StepMove) -> None:
+    def _move(self, move: StepMove, call: int | None = None) -> None:
         try:
-            self._place = next_place(self._place, move)
+            self._form.move(move, call)
         except IllegalEventError as error:
             raise Unrecordable(str(error)) from None
 
     # -- the context: a generator, which is heard when it begins and when it goes on
 
     def _context_runs(self, given: dict[str, Any]) -> End:
-        inside = self._place is not StepPlace.OUTSIDE
+        inside = self._form.place is not StepPlace.OUTSIDE
         self._move(StepMove.LEAVE if inside else StepMove.ENTER)
         return self._left if inside else self._entered
 
     def _entered(self, context_id: Any) -> None:
         self._context = contexts_of(current_agent()).find(context_id)
-        self._context.recorded = self
+        self._context.recorded, self._context.graph.watch = self, self._came
         self._recorder.events.append(("context",))
+        if self._recorder.program is not None:
+            tracer = self._recorder.program.tracer
+            self._replay = tracer.value(storages=frozenset())
+            tracer.effect(self._requests.begin, (), self._replay)
 
     def _left(self, _: Any) -> None:
         self._context = None
@@ -105,102 +125,147 @@ class StepCrossing:
         if self._context is None or context_id != self._context.id:
             raise Unrecordable("it uses an autograd context that it has not entered")
 
-    # -- the call
+    # -- calls
 
     def _begin_function(self, given: dict[str, Any]) -> End:
         if given["retry"] is not None:
             raise Unrecordable("calls with retry= are not recorded")
         args, kwargs = tuple(given["args"] or ()), given["kwargs"] or {}
         callee = current_agent().peers.find(given["to"]).number
-        return self._begin(("function", callee, given["func"]), name_of(given["func"]), args, kwargs, given["timeout"])
+        what = "function", callee, given["func"]
+        return self._begin(what, name_of(given["func"]), args, kwargs, given["timeout"], self._arrives)
+
+    def _begin_function_async(self, given: dict[str, Any]) -> End:
+        self._begin_function(given)
+        return self._promised
 
     def _begin_method(self, given: dict[str, Any]) -> End:
         found = call_of_proxy(given["self"])
         if found is None:
-            raise Unrecordable("calls of methods are recorded in rref.rpc_sync().method(...) only")
-        reference, timeout = found
+            raise Unrecordable("calls of methods are recorded in rref.rpc_sync() and rref.rpc_async() only")
+        reference, timeout, is_future = found
         name = given["name"]
-        return self._begin(("method", reference, name), f"{reference}.{name}", given["args"], given["kwargs"], timeout)
+        what, title = ("method", reference, name), f"{reference}.{name}"
+        return self._begin(
+            what, title, given["args"], given["kwargs"], timeout, self._promised if is_future else self._arrives
+        )
 
     def _begin_module(self, given: dict[str, Any]) -> End:
         module: RemoteModule = given["self"]
         name = f"forward of {module.module_rref}"
-        return self._begin(("module", module), name, given["args"], given["kwargs"], UNSET_RPC_TIMEOUT)
+        return self._begin(("module", module), name, given["args"], given["kwargs"], UNSET_RPC_TIMEOUT, self._arrives)
 
-    def _begin(self, what: tuple[Any, ...], name: str, args: Any, kwargs: Any, timeout: float) -> End:
+    def _begin_module_async(self, given: dict[str, Any]) -> End:
+        self._begin_module(given)
+        return self._promised
+
+    def _begin(self, what: tuple[Any, ...], name: str, args: Any, kwargs: Any, timeout: float, end: End) -> End:
         self._move(StepMove.CALL)
-        mapped((args, kwargs), _check_plain)
-        recorder, parts = self._recorder, current_agent().part(CapturedParts)
+        recorder = self._recorder
+        call = CapturedCall(self._requests, next(self._parts.numbers), len(self._calls), name, timeout)
+        self._leaving = RecordedCall(recorder, call, (args, kwargs))
+        self._calls.append(self._leaving)
+        self._step.calls.append(call)
         kind, *objects = what
-        self._given = tensors_of((args, kwargs))
         recorder.events.append(
             (kind, *[_same(each) for each in objects], form((args, kwargs), recorder.names.name), timeout)
         )
-        self._call = CapturedCall(parts, next(parts.numbers), name, timeout)
-        return self._arrived
+        return end
 
     def sending(self, message: Outgoing) -> int:
         """Note that a message leaves; return the number of the part that it calls, 0 if it calls none. In its thread."""
-        if self._call is None or self._sends is not None:
+        call = self._leaving
+        if call is None or call.sends is not None:
             return 0
         agent = current_agent()
         if message.to == agent.number:
             self._recorder.stop("it calls its own worker")
             return 0
-        self._sends = list(message.attached.tensors)
-        self._call.goes_to(agent.peers.at(message.to))
-        return self._call.number
+        return call.leaves(agent.peers.at(message.to), message.attached.tensors)
 
-    def sent(self, node: WatchedSendNode) -> None:
+    def sent(self, node: SendNode) -> None:
         """Note the node of the tensors that are sent."""
-        if self._node is None:
-            self._node = node
+        if self._leaving is not None and self._leaving.sends is None:
+            self._leaving.message_id = node.message_id
 
-    def _arrived(self, result: Any) -> None:
-        recorder, call = self._recorder, self._call
-        results = tensors_of(result)
-        if any(not any(each is given for given in self._given) for each in self._sends or ()):
-            raise Unrecordable("an argument of the call of another worker is an array of another library")
-        if call is None or self._sends is None or not results or not _only_tensors(result):
-            raise Unrecordable("the call of another worker returned something else than tensors, or has failed")
-        if not any(each._requires_grad for each in results):
-            raise Unrecordable("no result of the call of another worker requires grad")
-        self._results = results
-        recorder.events.append(("arrived", form(tuple(map(recorder.names.knows, results)), recorder.names.name)))
-        recorder.keep((results, self._sends))
-        call.is_like([each._array for each in results], ())
-        if recorder.program is not None:
-            self._hop = Hop(recorder.program, call.forward, self._sends, results)
-        recorder.names.made(len(recorder.events), results)
+    def _has_left(self) -> RecordedCall:
+        call, self._leaving = self._leaving, None
+        if call is None:
+            raise Unrecordable("calls of other workers are inside of one another")
+        call.sent(self._replay)
+        return call
+
+    def _arrives(self, result: Any) -> None:
+        self._arrived(self._has_left(), result)
+
+    def _promised(self, future: Any) -> None:
+        self._futures[id(future)] = future, self._has_left()
+
+    def _arrived(self, call: RecordedCall, result: Any) -> None:
+        if call.results is None:
+            self._move(StepMove.TAKE, call.call.place)
+            call.arrived(result)
+
+    def _begin_wait(self, given: dict[str, Any]) -> End | None:
+        _, call = self._futures.get(id(given["self"]), (None, None))
+        if call is None:
+            return None
+        if given.get("timeout") is not None:
+            raise Unrecordable("wait() with a time-out is not recorded; give it to rpc_async()")
+        return partial(self._arrived, call)
+
+    def _begin_wait_all(self, given: dict[str, Any]) -> End | None:
+        futures = given["futures"]
+        if not isinstance(futures, (list, tuple)) or given["timeout"] is not None:
+            return None
+        found = [self._futures.get(id(each), (None, None))[1] for each in futures]
+        calls = [each for each in found if each is not None]
+        return partial(self._all_arrived, calls) if len(calls) == len(futures) else None
+
+    def _all_arrived(self, calls: Sequence[RecordedCall], results: Any) -> None:
+        for call, result in zip(calls, results or [None] * len(calls)):
+            self._arrived(call, result)
 
     # -- the backward pass
+
+    def _came(self, entries: Sequence[Any]) -> None:
+        """Note entries that come to the pass. In any thread."""
+        self._arrivals.append([(number, gradients) for kind, number, gradients in entries if kind == PassKind.FED])
 
     def _begin_backward(self, given: dict[str, Any]) -> End:
         self._move(StepMove.BACKWARD)
         self._check_context(given["context_id"])
         if given["retain_graph"] or given["mode"] != "smart":
             raise Unrecordable("backward() with retain_graph or another mode is not recorded")
-        self._roots = list(given["roots"])
-        self._recorder.events.append(("distributed backward", form(self._roots, self._recorder.names.name)))
-        return self._differentiated
+        roots = list(given["roots"])
+        self._recorder.events.append(("distributed backward", form(roots, self._recorder.names.name)))
+        return partial(self._differentiated, roots)
 
-    def _differentiated(self, _: Any) -> None:
-        recorder, call, context = self._recorder, self._call, self._context
-        assert call is not None and context is not None
-        arrived: Sequence[Array | None] = []
-        if self._node is not None:
-            if self._node.arrived is None:
-                raise Unrecordable("no gradients come back from the call of another worker")
-            arrived = [None if each is None else np.asarray(each) for each in self._node.arrived]
-        if len(context.graph.receive_nodes()) != 1:
+    def _differentiated(self, roots: Sequence[Tensor], _: Any) -> None:
+        context, program = self._context, self._recorder.program
+        assert context is not None
+        if len(context.graph.receive_nodes()) != len(self._calls):
             raise Unrecordable("another worker sends tensors in this context")
-        call.is_like([each._array for each in self._results], arrived)
-        if recorder.program is None or self._hop is None:
+        by_message = {each.message_id: each for each in self._calls if each.message_id}
+        arrivals = [[(by_message[number], _arrays(given)) for number, given in batch] for batch in self._arrivals]
+        for call, gradients in [each for batch in arrivals for each in batch]:
+            call.call.arrived = gradients
+        if any(not each.call.arrived for each in by_message.values()):
+            raise Unrecordable("no gradients come back from the call of another worker")
+        if program is None or self._replay is None:
             return
-        recorder.program.tracer.keep = False
-        self._returned, self._gradients = differentiate_across(
-            recorder.program, self._roots, self._hop, call.backward, arrived, context.graph.gradients_of
-        )
+        program.tracer.keep = False
+        hops = {each.hop: each.call for each in self._calls if each.hop is not None}
+        passing = PassAcross(program, self._replay, list(hops), partial(self._message, hops), LARGE)
+        came = [[(each.hop, given) for each, given in batch if each.hop is not None] for batch in arrivals]
+        self._gradients = passing.run(roots, came, context.graph.gradients_of)
+        self._taken = passing.taken
+
+    def _message(self, calls: Mapping[Hop, CapturedCall], hops: Sequence[Hop]) -> GradientMessage:
+        step = self._step
+        message = GradientMessage(self._requests, step.optimizers, [calls[each] for each in hops])
+        step.messages.append(message)
+        return message
 
     # -- the step
 
@@ -212,29 +277,39 @@ class StepCrossing:
         self._recorder.events.append(("distributed step", _same(given["self"])))
         return partial(self._stepped, given["self"])
 
-    def _stepped(self, optimizer: Any, _: Any) -> None:
-        recorder, call = self._recorder, self._call
-        assert call is not None
-        here: list[Any] = []
+    def _stepped(self, optimizer: DistributedOptimizer, _: Any) -> None:
+        recorder = self._recorder
+        callees = [each.call.callee for each in self._calls]
+        found = {id(leaf): gradient for leaf, gradient in self._gradients}
+        steps: dict[str, Any] = {}
+        parameters: list[Tensor] = []
         for reference in optimizer.remote_optimizers:
+            name = reference.owner_name()
             if reference.is_owner():
-                here.append(reference.local_value())
-            elif owner_of(reference) is call.peer:
-                call.optimizer = optimizer.number_at(reference.owner_name())
+                mine = reference.local_value()
+                parameters += mine.parameters
+                steps[name] = mine, [found.get(id(each)) for each in mine.parameters]
+            elif (owner := owner_of(reference)) in callees:
+                self._step.optimizers[owner] = optimizer.number_at(name)
+                steps[name] = None
             else:
-                raise Unrecordable("its optimizer has parameters of a third worker")
+                raise Unrecordable(f"its optimizer has parameters of worker {name!r}, which it does not call")
         if recorder.program is not None:
-            found = {id(leaf): gradient for leaf, gradient in self._gradients}
-            steps = [(each, [found.get(id(parameter)) for parameter in each.parameters]) for each in here]
-            recorder.program.tracer.effect(call.step, (self._returned, steps), changes=True, escapes=True)
-        recorder.names.close(parameter for each in here for parameter in each.parameters)
+            given = self._replay, tuple(self._taken), steps
+            recorder.program.tracer.effect(self._step.step, given, changes=True, escapes=True)
+        recorder.names.close(parameters)
 
 
-BEGINS: dict[tuple[str, str], Callable[[StepCrossing, dict[str, Any]], End]] = {
+BEGINS: dict[tuple[str, str], Callable[[StepCrossing, dict[str, Any]], End | None]] = {
     ("autograd_dist.api", "context"): StepCrossing._context_runs,
     ("rpc.api", "rpc_sync"): StepCrossing._begin_function,
+    ("rpc.api", "rpc_async"): StepCrossing._begin_function_async,
     ("rref.proxy", "<lambda>"): StepCrossing._begin_method,
     ("rref.remote_module", "forward"): StepCrossing._begin_module,
+    ("rref.remote_module", "forward_async"): StepCrossing._begin_module_async,
+    ("core.futures.future", "wait"): StepCrossing._begin_wait,
+    ("core.futures.future", "value"): StepCrossing._begin_wait,
+    ("core.futures.outcomes", "wait_all"): StepCrossing._begin_wait_all,
     ("autograd_dist.api", "backward"): StepCrossing._begin_backward,
     ("autograd_dist.optimizer", "step"): StepCrossing._begin_step,
 }
@@ -245,14 +320,5 @@ def _same(each: Any) -> Any:
     return each if isinstance(each, (str, int)) else (type(each), id(each))
 
 
-def _check_plain(each: Any) -> None:
-    if not isinstance(each, (Tensor, bool, int, float, complex, str, bytes, type(None))):
-        raise Unrecordable(
-            f"an argument of the call of another worker is a {type(each).__name__}; give it tensors and numbers"
-        )
-
-
-def _only_tensors(result: Any) -> bool:
-    return isinstance(result, Tensor) or (
-        isinstance(result, (tuple, list)) and all(isinstance(each, Tensor) for each in result)
-    )
+def _arrays(gradients: Sequence[Any]) -> list[Array | None]:
+    return [None if each is None else np.asarray(getattr(each, "_array", each)) for each in gradients]

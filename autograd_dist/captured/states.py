@@ -30,6 +30,7 @@ class StepMove(Enum):
 
     ENTER = auto()
     CALL = auto()
+    TAKE = auto()  # the result of a call
     BACKWARD = auto()
     STEP = auto()
     LEAVE = auto()
@@ -38,33 +39,60 @@ class StepMove(Enum):
 NEXT = {
     (StepPlace.OUTSIDE, StepMove.ENTER): StepPlace.INSIDE,
     (StepPlace.INSIDE, StepMove.CALL): StepPlace.CALLED,
+    (StepPlace.CALLED, StepMove.CALL): StepPlace.CALLED,
+    (StepPlace.CALLED, StepMove.TAKE): StepPlace.CALLED,
     (StepPlace.CALLED, StepMove.BACKWARD): StepPlace.DIFFERENTIATED,
     (StepPlace.DIFFERENTIATED, StepMove.STEP): StepPlace.STEPPED,
     (StepPlace.STEPPED, StepMove.LEAVE): StepPlace.LEFT,
 }
 REASONS = {
     StepMove.ENTER: "it enters more than one autograd context",
-    StepMove.CALL: "it calls other workers more than once, or outside of an autograd context",
+    StepMove.CALL: "it calls other workers outside of an autograd context, or after autograd_dist.backward()",
+    StepMove.TAKE: "it waits for the result of a call of another worker after autograd_dist.backward()",
     StepMove.BACKWARD: "it runs autograd_dist.backward() more than once, or before it has called another worker",
     StepMove.STEP: "it runs DistributedOptimizer.step() more than once, or before backward()",
     StepMove.LEAVE: "its autograd context ends without backward() and DistributedOptimizer.step()",
 }
 """Reasons: a step that does this at another place is not recorded."""
+NOT_TAKEN = "it does not wait for the result of a call of another worker before autograd_dist.backward()"
 
 
-def next_place(place: StepPlace, move: StepMove) -> StepPlace:
-    """Return the next place of a step.
+class StepForm:
+    """The form of a step: where it is, and which calls of other workers are under way.
 
-    Args:
+    Attributes:
         place: where it is.
-        move: what it does.
-
-    Raises:
-        IllegalEventError: steps of this form are not recorded; its text is the reason.
+        alone: the call before which all others were taken, if no other has begun since; else ``None``. Only its function may
+            change something, because all others can be refused after it has run.
     """
-    if (found := NEXT.get((place, move))) is None:
-        raise IllegalEventError(REASONS[move])
-    return found
+
+    def __init__(self) -> None:
+        self.place = StepPlace.OUTSIDE
+        self.alone: int | None = None
+        self._calls = 0
+        self._open: set[int] = set()
+
+    def move(self, move: StepMove, call: int | None = None) -> None:
+        """Note what the step does.
+
+        Args:
+            move: what it does.
+            call: the number of the call that is taken.
+
+        Raises:
+            IllegalEventError: steps of this form are not recorded; its text is the reason.
+        """
+        if (found := NEXT.get((self.place, move))) is None:
+            raise IllegalEventError(REASONS[move])
+        if move is StepMove.BACKWARD and self._open:
+            raise IllegalEventError(NOT_TAKEN)
+        self.place = found
+        if move is StepMove.CALL:
+            self.alone = None if self._open else self._calls
+            self._open.add(self._calls)
+            self._calls += 1
+        elif move is StepMove.TAKE and call is not None:
+            self._open.discard(call)
 
 
 class PartTable(Generic[P]):
@@ -133,6 +161,16 @@ class PartTable(Generic[P]):
         dropped = [known.pop(each) for each in over]
         known[replay] = kept
         return dropped + [known.popitem(last=False)[1] for _ in range(len(known) - REPLAYS_KEPT)]
+
+    def kept(self, caller: Any, replay: int) -> Any:
+        """Return what is kept of a replay; ``None`` if nothing is.
+
+        Args:
+            caller: the caller.
+            replay: its number of the replay.
+        """
+        known = self._replays.get(caller)
+        return None if known is None else known.get(replay)
 
     def take(self, caller: Any, replay: int) -> Any:
         """Remove and return what is kept of a replay; ``None`` if nothing is.

@@ -115,6 +115,10 @@ class GraphTask:
         """Return whether a node is an expected root or lies below one."""
         return node in self._pending
 
+    def awaited(self, node: Node) -> int:
+        """Return how many feeds and gradients a node waits for; 0 for one that no root leads to."""
+        return self._pending[node][LEFT] if node in self._pending else 0
+
     def feed(self, root: Node, grads: Sequence[Any] | None) -> None:
         """Give an expected root its gradients (``None``: no gradient for that output); then call ``run``.
 

@@ -333,10 +333,14 @@ def test_a_replay_sends_two_requests_and_no_pickle(workers, monkeypatch):
 
 
 REASONS = {
-    "two calls": (lambda remote, x: by_method(remote, x) + by_method(remote, x), "more than once"),
+    "an unused call": (lambda remote, x: (by_method(remote, x), by_method(remote, x))[0], "no gradients come back"),
     "calls inside": (lambda remote, x: remote.rpc_sync().calls_on(x), "worker 'b': .*rpc has to do with other workers"),
     "state": (lambda remote, x: remote.rpc_sync().counted(x), "worker 'b': the call changes what it reads"),
-    "asynchronous": (lambda remote, x: remote.rpc_async().forward(x).wait(), "rref has to do with other workers"),
+    "another future": (
+        lambda remote, x: remote.rpc_async().forward(x).then(lambda each: each.value()).wait(),
+        "does not wait for the result",
+    ),
+    "wait() with a time-out": (lambda remote, x: remote.rpc_async().forward(x).wait(30), "with a time-out"),
     "an object": (lambda remote, x: remote.rpc_sync().both(x, np.ones(()))[0], "is a ndarray"),
 }
 
@@ -476,7 +480,7 @@ def test_a_call_that_takes_too_long(workers, monkeypatch):
     job = Job(by_method)
     step, go = trained(job), threading.Event()
     forward = CalleePart.forward
-    monkeypatch.setattr(CalleePart, "forward", lambda self, tensors: go.wait(30) and forward(self, tensors))
+    monkeypatch.setattr(CalleePart, "forward", lambda *args: go.wait(30) and forward(*args))
     try:
         rpc._set_rpc_timeout(0.05)
         with pytest.raises(RpcTimeoutError, match="forward on worker 'b'"):

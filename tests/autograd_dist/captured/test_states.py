@@ -4,40 +4,71 @@ import itertools
 
 import pytest
 from telegrad.autograd_dist.captured.states import (
+    NOT_TAKEN,
     PARTS_KEPT,
     REASONS,
     REPLAYS_KEPT,
     PartTable,
+    StepForm,
     StepMove,
     StepPlace,
-    next_place,
 )
 from telegrad.core.errors import IllegalEventError
 
-FORM = [StepMove.ENTER, StepMove.CALL, StepMove.BACKWARD, StepMove.STEP, StepMove.LEAVE]
+ENTER, CALL, TAKE, BACKWARD, STEP, LEAVE = StepMove
 
 
 def walk(moves):
-    place = StepPlace.OUTSIDE
-    for move in moves:
-        place = next_place(place, move)
-    return place
+    """Make moves; a move that takes is a pair with the number of the call."""
+    form = StepForm()
+    for each in moves:
+        form.move(*each) if isinstance(each, tuple) else form.move(each)
+    return form
 
 
-def test_a_step_has_one_form():
-    assert walk(FORM) is StepPlace.LEFT
-    others = [moves for moves in itertools.product(StepMove, repeat=5) if list(moves) != FORM]
-    for moves in others:
-        with pytest.raises(IllegalEventError):
-            walk(moves)
+def orders(calls):
+    """Return all orders of calls, and of taking their results."""
+    events = [each for number in range(calls) for each in ((CALL, number), (TAKE, number))]
+    for order in itertools.permutations(events):
+        begun = [number for move, number in order if move is CALL]
+        if begun == sorted(begun) and all(order.index((CALL, n)) < order.index((TAKE, n)) for n in begun):
+            yield [CALL if move is CALL else (TAKE, number) for move, number in order]
 
 
-def test_the_reason_names_the_first_move_that_does_not_fit():
-    for stop, wrong in itertools.product(range(6), StepMove):
-        if FORM[stop : stop + 1] != [wrong]:
-            with pytest.raises(IllegalEventError) as error:
-                walk([*FORM[:stop], wrong])
-            assert str(error.value) == REASONS[wrong]
+ALL = [order for calls in (1, 2, 3) for order in orders(calls)]
+
+
+@pytest.mark.parametrize("calls", ALL)
+def test_calls_and_what_they_return_come_in_any_order(calls):
+    form = walk([ENTER, *calls, BACKWARD, STEP, LEAVE])
+    assert form.place is StepPlace.LEFT
+    last = len([each for each in calls if each is CALL]) - 1
+    before = calls[: max(place for place, each in enumerate(calls) if each is CALL)]
+    alone = all((TAKE, number) in before for number in range(last))
+    assert form.alone == (last if alone else None)
+
+
+@pytest.mark.parametrize("calls", ALL)
+def test_no_backward_before_all_is_taken(calls):
+    for stop in range(1, len(calls)):
+        open_calls = calls[:stop].count(CALL) > len([each for each in calls[:stop] if each is not CALL])
+        if open_calls:
+            with pytest.raises(IllegalEventError, match="does not wait for the result"):
+                walk([ENTER, *calls[:stop], BACKWARD])
+
+
+MOVES = [ENTER, CALL, (TAKE, 0), BACKWARD, STEP, LEAVE]
+
+
+def test_other_forms_end_at_the_first_move_that_does_not_fit():
+    good = [ENTER, CALL, (TAKE, 0), BACKWARD, STEP, LEAVE]
+    for stop, wrong in itertools.product(range(len(good) + 1), MOVES):
+        if good[stop : stop + 1] == [wrong] or (stop in (2, 3) and wrong in (CALL, (TAKE, 0))):
+            continue
+        with pytest.raises(IllegalEventError) as error:
+            walk([*good[:stop], wrong])
+        move = wrong[0] if isinstance(wrong, tuple) else wrong
+        assert str(error.value) == (NOT_TAKEN if (stop, move) == (2, BACKWARD) else REASONS[move])
 
 
 OLD, NEW, OTHER = (1, 1), (1, 2), (2, 1)  # incarnations of workers
@@ -64,8 +95,8 @@ def test_a_restarted_caller_finds_nothing_also_if_it_comes_before_the_news_of_th
 def test_gradients_find_their_replay_once():
     table = PartTable()
     table.keep(OLD, 3, 3, "forward")
-    assert table.take(NEW, 3) is None
-    assert table.take(OLD, 3) == "forward"
+    assert (table.kept(NEW, 3), table.take(NEW, 3)) == (None, None)
+    assert (table.kept(OLD, 3), table.take(OLD, 3)) == ("forward", "forward")
     assert table.take(OLD, 3) is None  # they came twice, or late
 
 

@@ -1,0 +1,102 @@
+"""``RecordedCall``: what the recording of a step knows of one call of another worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...capture.extend import Hop, Recorder, Unrecordable, form, mapped, tensors_of
+from ...core.extend import Tensor
+from ...rpc.extend import Peer
+from .call import CapturedCall
+
+
+class RecordedCall:
+    """Call of another worker in a step that is recorded.
+
+    Args:
+        recorder: the recording.
+        call: the call in replays.
+        args: its arguments.
+
+    Attributes:
+        sends: the tensors of the message, when it has left.
+        message_id: of the message, if tensors of it require grad; else 0.
+        hop: the call in the program, if there is one.
+        results: the tensors that it has returned.
+
+    Raises:
+        Unrecordable: an argument is no tensor, number or text.
+    """
+
+    def __init__(self, recorder: Recorder, call: CapturedCall, args: Any) -> None:
+        mapped(args, _check_plain)
+        self._recorder, self.call = recorder, call
+        self._given = tensors_of(args)
+        self.sends: Sequence[Tensor] | None = None
+        self.message_id = 0
+        self.hop: Hop | None = None
+        self.results: list[Tensor] | None = None
+
+    def leaves(self, peer: Peer, tensors: Sequence[Tensor]) -> int:
+        """Note that the message leaves; return the number of the part that it calls.
+
+        Args:
+            peer: the callee.
+            tensors: those of the message.
+        """
+        self.sends = list(tensors)
+        self.call.goes_to(peer)
+        return self.call.number
+
+    def sent(self, replay: Any) -> None:
+        """Write that the arguments are sent.
+
+        Args:
+            replay: the value of the replay; ``None`` if no program is written.
+
+        Raises:
+            Unrecordable: they were not sent in this call, or are other tensors.
+        """
+        if self.sends is None:
+            raise Unrecordable("the call of another worker has failed, or its arguments are not there yet")
+        if any(not any(each is given for given in self._given) for each in self.sends):
+            raise Unrecordable("an argument of the call of another worker is an array of another library")
+        self._recorder.keep(self.sends)
+        if self._recorder.program is not None:
+            self.hop = Hop(self._recorder.program, self.call.callee, self.call.send, replay, self.sends)
+
+    def arrived(self, result: Any) -> None:
+        """Write that the results are taken.
+
+        Args:
+            result: what the call has returned.
+
+        Raises:
+            Unrecordable: they are no tensors that require grad.
+        """
+        recorder, results = self._recorder, tensors_of(result)
+        if not results or not _only_tensors(result):
+            raise Unrecordable("the call of another worker returned something else than tensors, or has failed")
+        if not any(each._requires_grad for each in results):
+            raise Unrecordable("no result of the call of another worker requires grad")
+        self.results = results
+        recorder.events.append(("arrived", self.call.place, form(tuple(map(recorder.names.knows, results)), repr)))
+        recorder.keep(results)
+        self.call.returned([each._array for each in results])
+        if self.hop is not None:
+            self.hop.arrive(self.call.take, results)
+        recorder.names.made(len(recorder.events), results)
+
+
+def _check_plain(each: Any) -> None:
+    if not isinstance(each, (Tensor, bool, int, float, complex, str, bytes, type(None))):
+        raise Unrecordable(
+            f"an argument of the call of another worker is a {type(each).__name__}; give it tensors and numbers"
+        )
+
+
+def _only_tensors(result: Any) -> bool:
+    return isinstance(result, Tensor) or (
+        isinstance(result, (tuple, list)) and all(isinstance(each, Tensor) for each in result)
+    )
