@@ -2,27 +2,13 @@
 
 ``import telegrad as tg``: tensors and their operations are here, everything else in packages: ``tg.nn``, ``tg.optim``,
 ``tg.data``, ``tg.autograd``, ``tg.futures``, ``tg.rpc``, ``tg.autograd_dist``, ``tg.launcher``. A package is imported when
-it is first used, so that a program pays only for what it needs (``core`` needs NumPy, ``rpc`` gRPC).
+it is first used, so that a program pays only for what it needs (``core``, which has the tensors, needs NumPy, ``rpc`` gRPC).
 """
 
 from typing import TYPE_CHECKING
 
 from .base.import_aliases import ImportAliases
 from .base.late_imports import add_names, late_imports
-from .core import Function as Function
-from .core import Tensor as Tensor
-from .core import autograd as autograd
-from .core import fft as fft
-from .core import linalg as linalg
-from .core import masked as masked
-from .core import special as special
-from .core.autograd import enable_grad as enable_grad
-from .core.autograd import inference_mode as inference_mode
-from .core.autograd import is_grad_enabled as is_grad_enabled
-from .core.autograd import is_inference_mode_enabled as is_inference_mode_enabled
-from .core.autograd import no_grad as no_grad
-from .core.autograd import set_grad_enabled as set_grad_enabled
-from .core.functions import *  # noqa: F403
 
 __version__ = "0.1.0"
 
@@ -58,17 +44,31 @@ if TYPE_CHECKING:
     from .amp import set_autocast_dtype as set_autocast_dtype
     from .amp import set_autocast_enabled as set_autocast_enabled
     from .autograd_dist import DistributedOptimizer as DistributedOptimizer
+    from .base import allocator as allocator
+    from .base import errors as errors
     from .capture import compile as compile  # noqa: A004 - PyTorch's name
     from .capture import load_plan as load_plan
-    from .core import allocator as allocator
+    from .core import Function as Function
+    from .core import Tensor as Tensor
+    from .core import autograd as autograd
     from .core import cuda as cuda
-    from .core import errors as errors
+    from .core import fft as fft
     from .core import futures as futures
+    from .core import linalg as linalg
+    from .core import masked as masked
     from .core import profiler as profiler
     from .core import signal as signal
     from .core import sparse as sparse
+    from .core import special as special
+    from .core.autograd import enable_grad as enable_grad
+    from .core.autograd import inference_mode as inference_mode
+    from .core.autograd import is_grad_enabled as is_grad_enabled
+    from .core.autograd import is_inference_mode_enabled as is_inference_mode_enabled
+    from .core.autograd import no_grad as no_grad
+    from .core.autograd import set_grad_enabled as set_grad_enabled
     from .core.blas_threads import get_num_threads as get_num_threads
     from .core.blas_threads import set_num_threads as set_num_threads
+    from .core.functions import *  # noqa: F403
     from .core.recording import log_to as log_to
     from .core.recording import progress as progress
     from .core.serialization import load as load
@@ -77,25 +77,10 @@ if TYPE_CHECKING:
     from .rref import RemoteModule as RemoteModule
     from .rref import RRef as RRef
 
-_ALIASES = {
-    name: f"core.{name}"
-    for name in (
-        "allocator",
-        "autograd",
-        "cuda",
-        "errors",
-        "fft",
-        "futures",
-        "linalg",
-        "masked",
-        "profiler",
-        "signal",
-        "sparse",
-        "special",
-    )
-}
+_CORE = ("autograd", "cuda", "fft", "futures", "linalg", "masked", "profiler", "signal", "sparse", "special")
+_ALIASES = {"allocator": "base.allocator", "errors": "base.errors"} | {name: f"core.{name}" for name in _CORE}
 # A type checker finds each by a stub of that name (profiler.pyi).
-ImportAliases(__name__, {**_ALIASES, "nn.parallel": "collective.parallel"}).install()
+ImportAliases(__name__, {**_ALIASES, "core.errors": "base.errors", "nn.parallel": "collective.parallel"}).install()
 
 # Users look for these in a package below the one that has them, mostly as in PyTorch.
 add_names(
@@ -187,7 +172,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         "RemoteModule": ".rref",
     }
 
-    __getattr__ = late_imports(__name__, _LATER)
+    __getattr__ = late_imports(__name__, _LATER, rest=".core")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER})
+        return sorted({*globals(), *_LATER, *__getattr__("__all__")})

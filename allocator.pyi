@@ -1,1 +1,1 @@
-from .core.allocator import *
+from .base.allocator import *

@@ -1,1 +1,1 @@
-from .core.errors import *
+from .base.errors import *

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from ..base.allocator import share_arenas
 from ..base.process_title import title_worker
-from ..core.allocator import share_arenas
+from ..base.worker_reports import reporter
 from ..core.errors import RendezvousError, RpcError
 from ..core.futures import Future, in_thread, shield
-from ..core.worker_reports import reporter
 from ..rpc.extend import (
     DEFAULT_LANES,
     Agent,

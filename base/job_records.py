@@ -23,6 +23,7 @@ from .processes import numbers_place, process_status, process_user
 FORMAT = 1  # of records, and of what is said at the workers' sockets
 LOG_VARIABLE = "TELEGRAD_LOG_FILE"  # by which a launcher tells a worker where its output goes
 RESTART_COUNT_VARIABLE = "TELEGRAD_RESTART_COUNT"  # ... and how often the worker has been started again
+EVENT_FILES = "TELEGRAD_TENSORBOARD"  # folder for what the workers log, which core/recording/event_files.py reads
 RECORD, SOCKET, DUMPS = ".json", ".sock", ".stacks"
 MANY_FILES = 100
 RECENT_NANOSECONDS = 100_000_000

@@ -52,7 +52,7 @@ def import_place(place: str, package: str) -> ModuleType:
     return module
 
 
-def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
+def late_imports(package: str, places: Mapping[str, str], rest: str = "") -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package (PEP 562); each name is looked up once, and is then the package's own.
 
     To type checkers a module with ``__getattr__`` has every name: call this under ``if not TYPE_CHECKING``, and import the
@@ -62,6 +62,8 @@ def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], obj
         package: its ``__name__``.
         places: from a name to the module that has it, relative to the package. The last part of a place may be the name
             itself: then the module is the value, unless it has one of that name.
+        rest: place of a module whose public names, but for modules, are the package's too: all of them, once one that is
+            not in ``places`` is looked up. They are what a star import of the package brings.
 
     Returns:
         A function that raises ``AttributeError`` for other names.
@@ -70,11 +72,30 @@ def late_imports(package: str, places: Mapping[str, str]) -> Callable[[str], obj
     def find(name: str) -> object:
         place = places.get(name) or _FROM_ABOVE.get(package, {}).get(name)
         if place is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return find_rest(name)
         module = import_place(place, package)
         is_module = place.rpartition(".")[2] == name and not hasattr(module, name)
         value = module if is_module else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 
+    def find_rest(name: str) -> object:
+        if rest and (name == "__all__" or not name.startswith("_")):
+            values = _public(import_place(rest, package))
+            vars(sys.modules[package]).update(values)
+            if name == "__all__":
+                return sorted(values)
+            if name in values:
+                return values[name]
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
     return find
+
+
+def _public(module: ModuleType) -> dict[str, object]:
+    """Return the names of a module that are neither private nor modules, with their values."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    }

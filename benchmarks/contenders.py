@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.allocator import ENVIRONMENT
+from ..base.allocator import ENVIRONMENT
 
 START = str(Path(__file__).parent / "start.py")
 OURS = "telegrad"

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 from rich.console import Console
 
-from ..core.allocator import ENVIRONMENT
+from ..base.allocator import ENVIRONMENT
 from .aims import Aim
 from .command import HINT, finish, parser, peers
 from .contenders import ONE_THREAD, START

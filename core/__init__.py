@@ -8,7 +8,9 @@ from . import ops as ops
 from . import special as special
 from .autograd import Function as Function
 from .autograd import enable_grad as enable_grad
+from .autograd import inference_mode as inference_mode
 from .autograd import is_grad_enabled as is_grad_enabled
+from .autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
 from .functions import *  # noqa: F403

@@ -1,6 +1,6 @@
 """The functions, classes and dtypes that ``telegrad`` offers under the same names."""
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from .constants import *  # noqa: F403
 from .devices import *  # noqa: F403
@@ -10,7 +10,7 @@ from .random import *  # noqa: F403
 from .size import Size as Size
 from .tensors.printing import *  # noqa: F403
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from .signatures.functions import *  # noqa: F403
 else:
     from .namespaces import functions_of as _functions_of

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.allocator import keep_freed_memory
+from ..base.allocator import keep_freed_memory
 from ..core.shared_memory import Segment, create_segment, open_segment
 from .fetcher import END, Fetcher
 from .messages import STARTING, Answer, Begin, Failure, Task

@@ -52,6 +52,7 @@ PACKAGES = {
 
 # Exported, but not for programs: parts that other packages need. They may change in any version.
 INTERNAL = {
+    "telegrad": "bfloat16",  # there where ml_dtypes is
     "telegrad.futures": """WAIT_CODE Blocker Canceller Driver ProgramClock Waiter attempt attempt_async block broke_protected
         complete_once copy_error copy_outcome direct_dependents in_thread free interruptible interrupts_protected
         raised_by_handler refuse_in_handler run_callbacks shield opens program_clock thread_role wait_for_outcomes""",

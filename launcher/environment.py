@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from ..base.job_records import LOG_VARIABLE, RESTART_COUNT_VARIABLE
-from ..core import allocator
-from ..core.recording import EVENT_FILES
+from ..base import allocator
+from ..base.job_records import EVENT_FILES, LOG_VARIABLE, RESTART_COUNT_VARIABLE
 from .credentials import CredentialFolders
 from .engines.job_processes import JOB_MARK
 from .nodes.assignment import Placement

@@ -11,8 +11,8 @@ from dataclasses import replace
 from types import TracebackType
 
 from ..agents import init_rpc
+from ..base.errors import RpcError
 from ..base.multiprocessing_children import GUARD
-from ..core.errors import RpcError
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, WorkerInfo, current_agent, shut_down
 from .errors import ProcessException
 from .exit_words import describe_exit

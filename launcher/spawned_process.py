@@ -23,7 +23,7 @@ import cloudpickle
 
 from ..base import job_credentials
 from ..base.process_title import title_worker
-from ..core.worker_reports import attach
+from ..base.worker_reports import attach
 from .environment import WORKER_VARIABLE
 
 UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)

@@ -14,7 +14,7 @@ A running job may restart single workers (``restarts/workers.py``): their failur
 import enum
 import signal
 
-from ..core.errors import IllegalEventError
+from ..base.errors import IllegalEventError
 from .events import (
     Abandoned,
     Added,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..base.last_events import EVENTS_VARIABLE, LAST_EVENTS_BYTES, read_calls, read_last_events
-from ..core.worker_reports import VARIABLE as REPORTS_VARIABLE
-from ..core.worker_reports import Leaving
+from ..base.worker_reports import VARIABLE as REPORTS_VARIABLE
+from ..base.worker_reports import Leaving
 from .events import Failed, Joined, Left, Lost, Report
 
 REPORT_READ_BYTES = 1 << 20
@@ -22,7 +22,7 @@ MOST_TOLD_EVENTS = 8
 
 
 class ReportFile:
-    """Anonymous file that the workers of one job inherit, and append their reports to (``core/worker_reports.py``).
+    """Anonymous file that the workers of one job inherit, and append their reports to (``base/worker_reports.py``).
 
     A launcher reads it before it looks at anything else that its workers did, so that it sees causes before consequences.
     """

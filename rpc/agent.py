@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..base.worker_reports import reporter
 from ..core.futures import in_thread, interrupts_protected, shield
-from ..core.worker_reports import reporter
 from ..proto.rpc_pb2 import WorkerRecord
 from .calls.caller import Caller
 from .calls.codec import Codec

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from .loop_positions import Loop as Loop
     from .loop_positions import loops as loops
     from .loop_positions import progress as progress
-    from .process_log import EVENT_FILES as EVENT_FILES
     from .process_log import MOST_NAMES as MOST_NAMES
     from .process_log import ProgramLog as ProgramLog
     from .process_log import program_log as program_log
@@ -32,7 +31,6 @@ else:  # few programs log
             ),
             **dict.fromkeys(
                 (
-                    "EVENT_FILES",
                     "MOST_NAMES",
                     "ProgramLog",
                     "program_log",
@@ -63,6 +61,6 @@ else:  # few programs log
 __all__ = [
     *("EventFile", "log_to"),
     *("Loop", "Point", "ProgramLog", "Series"),
-    *("EVENT_FILES", "MOST_LOOPS", "MOST_NAMES", "MOST_POINTS"),
+    *("MOST_LOOPS", "MOST_NAMES", "MOST_POINTS"),
     *("log_scalars", "loops", "progress", "program_log"),
 ]

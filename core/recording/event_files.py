@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .process_log import EVENT_FILES, program_log
+from ...base.job_records import EVENT_FILES
+from .process_log import program_log
 from .series import Point
 
 logger = logging.getLogger("telegrad.recording")

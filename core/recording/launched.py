@@ -11,6 +11,6 @@ def launched_events() -> LastEvents | None:
     """Return where this process notes its states; None if no launcher reads them."""
     if EVENTS_VARIABLE not in os.environ:
         return None
-    from ..worker_reports import last_events  # late: most programs have no launcher, and import less
+    from ...base.worker_reports import last_events  # late: most programs have no launcher, and import less
 
     return last_events()

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 from .series import Point, Series
 
-EVENT_FILES = "TELEGRAD_TENSORBOARD"  # the launcher's variable, which event_files.py reads
 MOST_NAMES = 1000
 MOST_QUEUED = 100_000  # while one thread moves values; beyond, the oldest are lost
 

@@ -7,8 +7,9 @@ import os
 import warnings
 from typing import Any
 
+from ...base.job_records import EVENT_FILES
 from .launched import launched_events
-from .process_log import EVENT_FILES, MOST_NAMES, ProgramLog, program_log
+from .process_log import MOST_NAMES, ProgramLog, program_log
 
 MOST_NAME_CHARACTERS = 100
 LARGEST_STEP = 2**63 - 1

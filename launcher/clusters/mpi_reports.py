@@ -3,7 +3,7 @@
 import json
 import os
 
-from ...core.worker_reports import Reporter
+from ...base.worker_reports import Reporter
 
 REPORT_MARK = "\x1etelegrad-report "
 MOST_TRACEBACK_CHARACTERS = 1 << 12  # the end is kept: mpiexec cuts very long lines

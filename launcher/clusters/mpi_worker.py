@@ -10,7 +10,7 @@ from types import TracebackType
 
 from mpi4py.run import main
 
-from ...core.worker_reports import report_by
+from ...base.worker_reports import report_by
 from .mpi_reports import LineReporter
 
 RUNNERS = ("mpi4py.run", "runpy")

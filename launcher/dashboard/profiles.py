@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from ...rpc.observing import SampledStacks, read_record
 from ..watching.answers import NoAnswerError
 from ..watching.asking import names_of, question

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 from ..clusters.mpi import find_mpiexec
 from ..environment import reserve_port
 from ..nodes.inquiry import versions

@@ -5,7 +5,7 @@ and its content is the facts: who it is and what it runs. The host's content is 
 shows in TLS (RFC 5929 calls this binding ``tls-server-end-point``), so that a process in between is refused by both ends.
 """
 
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 from ...rpc.extend import PROOF_BYTES, AcceptorProof, DialerProof, protocol_of
 from ..errors import NodeError, TokenError
 from .connection import NodeConnection

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
+from ...base.errors import SerializationError
 from ...base.printable import printable
 from ...base.processes import peer_process
-from ...core.errors import SerializationError
 from ...rpc.observing import DEBUG, OTHERS, CommandRequest, encode_record
 from .answers import AnswerReader, NoAnswerError, WorkerAnswer
 from .jobs import LocalJob, LocalWorker

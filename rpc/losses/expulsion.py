@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from ...core.worker_reports import reporter
+from ...base.worker_reports import reporter
 
 EXIT_CODE = 1
 _expelled: dict[str, str] = {}  # name of the worker, and why

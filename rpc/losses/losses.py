@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...core.worker_reports import reporter
+from ...base.worker_reports import reporter
 from ..links.link import LinkState
 from ..links.reports import Loss, decode_report, encode_report
 from ..threads.due_work import DueWork

@@ -26,8 +26,8 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ...base import job_secrets, mpi
 from ...base.multiprocessing_children import GUARD, imports_main, is_multiprocessing_child
+from ...base.worker_reports import reporter
 from ...core.errors import RendezvousError
-from ...core.worker_reports import reporter
 from ..lanes.addresses import (
     can_listen,
     check_exposure,

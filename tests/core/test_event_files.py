@@ -6,7 +6,8 @@ import sys
 
 import pytest
 import telegrad as tg
-from telegrad.core.recording import EVENT_FILES, ProgramLog, process_log, scalars
+from telegrad.base.job_records import EVENT_FILES
+from telegrad.core.recording import ProgramLog, process_log, scalars
 
 with pytest.MonkeyPatch.context() as patch:
     patch.setitem(sys.modules, "torch", None)  # else it takes tests/programs/torch for PyTorch

@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 import pytest
 import telegrad.core as tg
-from telegrad.core.allocator import ENVIRONMENT
+from telegrad.base.allocator import ENVIRONMENT
 from telegrad.core.autograd import grad
 from telegrad.core.extend import attach, fused, gradient_edge
 
@@ -247,7 +247,7 @@ def test_freed_memory_is_kept_on_request_only(run_python, setting, environment, 
 RESERVES = """
 import resource, sys, threading
 from pathlib import Path
-from telegrad.core.allocator import share_arenas
+from telegrad.base.allocator import share_arenas
 if sys.argv[1] == "limited":
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
 def size():

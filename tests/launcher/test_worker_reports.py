@@ -5,10 +5,10 @@ import time
 from contextlib import closing
 
 import pytest
+from telegrad.base import worker_reports
 from telegrad.base.last_events import launched_last_events
-from telegrad.core import worker_reports
+from telegrad.base.worker_reports import Reporter, lost_workers, reporter
 from telegrad.core.errors import WorkerLostError
-from telegrad.core.worker_reports import Reporter, lost_workers, reporter
 from telegrad.launcher.events import Failed, Joined, Left, Lost
 from telegrad.launcher.worker_files import EventsFile, ReportFile
 

@@ -87,7 +87,6 @@ USERS = {"examples", "benchmarks", "compat"}  # programs like a user's: they may
 USERS_OF_ALL_NAMES = "tools/parity/"  # looks up every public name beside PyTorch's
 
 PUBLIC_MODULES = {
-    "core.allocator",
     "core.errors",
     "core.fft",
     "core.futures",
@@ -101,7 +100,6 @@ PUBLIC_MODULES = {
     "nn.extend",
     "core.shared_memory",
     "core.sparse",
-    "core.worker_reports",
     "rpc.certificates",
     "rpc.exporting",
     "rpc.extend",

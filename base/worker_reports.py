@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 
-from ..base.last_events import LastEvents, launched_last_events
-from ..base.multiprocessing_children import is_multiprocessing_child
 from .errors import WorkerLostError
+from .last_events import LastEvents, launched_last_events
+from .multiprocessing_children import is_multiprocessing_child
 
 VARIABLE = "TELEGRAD_REPORTS"  # descriptor of the inherited file:its inode:the worker's rank
 MOST_TRACEBACK_CHARACTERS = 1 << 22  # the end is kept
