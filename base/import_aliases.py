@@ -79,7 +79,7 @@ class ImportAliases:
         assert spec is not None
         module.__spec__ = spec.loader_state
         above, _, name = spec.name.rpartition(".")
-        if callable(vars(sys.modules[above]).get(name)):
+        if callable(getattr(sys.modules[above], name, None)):  # also a function that is imported when it is looked up
             sys.modules[above].__class__ = KeepsFunctions  # the import system is about to set the attribute
         self._offer_modules_below(module, spec.name)
 
@@ -92,10 +92,14 @@ class ImportAliases:
         own = getattr(module, "__getattr__", None)
 
         def find(name: str) -> object:
+            try:
+                if own is not None:
+                    return own(name)  # first: a function of the name comes before the module
+            except AttributeError:
+                if name not in names:
+                    raise
             if name in names:
                 return importlib.import_module(f"{alias}.{name}")
-            if own is not None:
-                return own(name)
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
         vars(module).setdefault("__path__", [])
