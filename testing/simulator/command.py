@@ -20,9 +20,9 @@ that are cut one by one or between two groups, processes that are stopped, kille
 --restarts killed processes are started again, also during shutdown, workers leave and others take their places, calls with
 retry= wait for them, and all go on from checkpoints, with exactly-once calls. After
 every run it checks that each call ran at most once and ended by name, that each exactly-once call was applied once and a
-checkpoint has it, that references were neither freed too early nor
-leaked, that gradients are those of one process, that all workers agree about who is lost and none was that could reach
-the majority, that every table is empty, and that nothing hangs. The exit code is 1 if anything is wrong.
+checkpoint has it, that references were neither freed too early nor leaked, that gradients and compiled steps are those
+of one process, that all workers agree about who is lost and none was that could reach the majority, that every table
+is empty, and that nothing hangs. The exit code is 1 if anything is wrong.
 """
 
 

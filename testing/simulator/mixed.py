@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import AgentClosedError, RpcError
 from ...core.extend import Tensor
-from . import calls, gradients, meshes, once, promises, references
+from . import calls, captured_steps, gradients, meshes, once, promises, references
 from .gatherings import gather
 from .journal import Journal, check_error
 from .worker import Worker
@@ -45,12 +45,13 @@ ACTIVITIES: dict[Activity, float] = {
     meshes.together: 1,
     meshes.added_up: 0.5,
     gradients.train: 1.5,
+    captured_steps.train: 0.3,
 }
 WITH_RESTARTS = {**ACTIVITIES, calls.retried: 3, once.update: 6}
 
 
 class Mixed(Workload):
-    """Workload of calls, calls of many workers, references, gradients and gatherings in random order."""
+    """Workload of calls, calls of many workers, references, gradients, compiled steps and gatherings in random order."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,0 +1,67 @@
+"""Compiled steps in the simulator: bits of one process or an error by name, under faults; and mistakes are found."""
+
+import pytest
+from telegrad.autograd_dist.captured.parts import PendingReplay
+from telegrad.rpc import rpc_sync
+from telegrad.testing.simulator import FaultPlan, Simulation, Workload
+from telegrad.testing.simulator.blocking import blocking
+from telegrad.testing.simulator.captured_steps import CapturedSteps
+
+HOSTILE = FaultPlan(
+    rates={"delay": 0.01, "reorder": 0.02, "repeat": 0.02, "drop": 0.02},
+    pauses={"break": 3.0, "cut": 5.0, "split": 20.0, "stop": 10.0, "kill": 30.0, "slow": 10.0},
+    longest=12.0,
+)
+
+
+def run(seed, restarts=False, events=1500, plan=HOSTILE):
+    return Simulation(seed, 4, events, CapturedSteps(), plan, restarts=restarts).run()
+
+
+@pytest.mark.parametrize(("seed", "restarts"), [(0, False), (1, True)])
+def test_compiled_steps_under_faults(seed, restarts):
+    result = run(seed, restarts)
+    assert not result.violations, "\n".join([*result.violations, *result.last])
+    assert result.work["replays"] > 10, result.work
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("restarts", [False, True])
+def test_compiled_steps_under_more_faults(restarts):
+    assert not [seed for seed in range(10, 13) if run(seed, restarts, 3000).violations]
+
+
+@pytest.mark.slow
+def test_a_step_that_is_made_twice_is_found(monkeypatch):
+    backward = PendingReplay.backward
+
+    def doubled(self, gradients):
+        returned, found = backward(self, gradients)
+        return returned, {leaf: gradient * 2 for leaf, gradient in found.items()}
+
+    monkeypatch.setattr(PendingReplay, "backward", doubled)
+    assert any("in one process" in each for each in run(0, events=800, plan=FaultPlan()).violations)
+
+
+class Blocking(Workload):
+    """The first worker calls another in code that blocks; the second one blocks until it is cancelled."""
+
+    def __init__(self):
+        super().__init__()
+        self.errors = []
+
+    async def main(self, worker):
+        if worker.rank == 0:
+            self.counts[await blocking(rpc_sync, 1, int, ("5",))] += 1
+            try:
+                await blocking(rpc_sync, 1, int, ("five",))
+            except ValueError as error:
+                self.errors.append(error)
+
+
+def test_code_that_blocks():
+    workload = Blocking()
+    result = Simulation(0, 2, 50, workload, FaultPlan()).run()
+    assert not result.violations
+    assert workload.counts == {5: 1}
+    assert "five" in str(workload.errors[0])
