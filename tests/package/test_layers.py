@@ -136,10 +136,9 @@ CYCLES = {
     "rpc.meshes.mesh rpc.meshes.reference_mesh": "a mesh makes meshes of references, whose annotations name it",
     "testing.simulator.session testing.simulator.network": "the network carries the sessions' frames",
     "testing.simulator.calls testing.simulator.captured_steps testing.simulator.checks testing.simulator.faults "
-    "testing.simulator.gatherings testing.simulator.gradients testing.simulator.journal testing.simulator.meshes testing.simulator.mixed "
-    "testing.simulator.once testing.simulator.promises testing.simulator.reach testing.simulator.references "
-    "testing.simulator.restarts "
-    "testing.simulator.simulation testing.simulator.worker "
+    "testing.simulator.gatherings testing.simulator.gradients testing.simulator.journal testing.simulator.meshes "
+    "testing.simulator.mixed testing.simulator.once testing.simulator.promises testing.simulator.reach "
+    "testing.simulator.references testing.simulator.restarts testing.simulator.simulation testing.simulator.worker "
     "testing.simulator.workload": "a simulation has workers and faults, whose annotations name it",
 }
 """Groups of modules that may import one another, and their reasons."""
