@@ -215,6 +215,13 @@ def test_infinities_stay_in_their_place_in_cumulative_sums(shape):
         assert np.array_equal(tg.tensor(x).cumsum(-1).numpy(), np.cumsum(x, -1), equal_nan=True)
 
 
+@pytest.mark.parametrize("shape", [(40_000,), (2000, 20)])
+def test_cumulative_products_stay_zero(shape):
+    x = np.full(shape, 2, np.float32)
+    x[0] = 0
+    assert not tg.tensor(x).cumprod(0).any()
+
+
 @pytest.mark.parametrize("dim", [0, 1])
 def test_rows_divided_by_their_sums_leave_numpys_buffers_as_they_were(dim):
     x = np.random.default_rng(0).standard_normal((150, 300)).astype(np.float32)

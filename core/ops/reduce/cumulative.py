@@ -241,18 +241,24 @@ def _block_sums(rows: Array, step: int) -> Array:
     return np.asarray((flat.T @ _ONES[step]).reshape(count, -1)[:, :length])
 
 
-def _accumulate_halves(function: Any, x: Array, axis: int) -> None:
+def _accumulate_halves(function: Any, x: Array, axis: int, levels: int) -> None:
     """Overwrite ``x`` by its cumulative results: those of neighbours as pairs first, then the ones in between.
 
     A step that waits for the one before takes several times as long as one that does not.
+
+    Args:
+        function: a function of NumPy of two arguments.
+        x: array to overwrite.
+        axis: the dimension.
+        levels: of pairs of pairs, at most.
     """
     length = x.shape[axis]
-    if length < 2 or (axis == x.ndim - 1 and length < _LONG):
+    if length < 2 or not levels or (axis == x.ndim - 1 and length < _LONG):
         function.accumulate(x, axis, out=x)
         return
     even, odd = x[_at(axis, slice(0, None, 2))], x[_at(axis, slice(1, None, 2))]
     pairs = function(even[_at(axis, slice(odd.shape[axis]))], odd)
-    _accumulate_halves(function, pairs, axis)
+    _accumulate_halves(function, pairs, axis, levels - 1)
     later = even[_at(axis, slice(1, None))]
     function(pairs[_at(axis, slice(later.shape[axis]))], later, out=later)
     odd[...] = pairs
@@ -271,11 +277,15 @@ def _cumulative_product(x: Array, axis: int) -> Array:
 _WIDE = {"e": np.float32, "E": np.float32, "f": np.float64, "F": np.complex128}
 
 
+# An infinite product of later numbers, behind a 0, would make nan: in float64 those of eight float32 numbers are finite.
+_LEVELS = {np.add: 64, np.multiply: 3}
+
+
 def _accumulated(function: Any, x: Array, axis: int) -> Array:
     # As PyTorch: one by one, rounding errors add up. A million times 0.1 in float32 would be 100,958.
     wide = x.astype(_WIDE.get(x.dtype.char, x.dtype), copy=False)
     if function is not np.logaddexp and _is_large(x, axis):
-        _accumulate_halves(function, wide, axis)
+        _accumulate_halves(function, wide, axis, _LEVELS[function])
         return as_array(wide.astype(x.dtype))
     return np.asarray(function.accumulate(wide, axis, wide.dtype)).astype(x.dtype, copy=False)
 
