@@ -40,7 +40,13 @@ LATE_PARTS = (
     LateRow(
         "..autograd_dist.extend",
         ("CapturedParts",),
-        (GradientMethod.FORWARD, GradientMethod.BACKWARD, GradientMethod.FAILURE),
+        (
+            GradientMethod.FORWARD,
+            GradientMethod.BACKWARD,
+            GradientMethod.FAILURE,
+            GradientMethod.DEFINE,
+            GradientMethod.PLAIN,
+        ),
         (GradientTopic.FORGET,),
     ),
     LateRow("..collective.extend", ("Mailbox", "Failures"), (GroupMethod.PASS, GroupMethod.FAIL, GroupMethod.ASK)),

@@ -12,6 +12,8 @@ class GradientMethod:
     FORWARD = 34
     BACKWARD = 35
     FAILURE = 36
+    DEFINE = 37
+    PLAIN = 38
 
 
 class GradientTopic:

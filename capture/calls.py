@@ -11,6 +11,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from types import CodeType, FrameType
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..core import autograd
 from ..core.extend import Generator, Tensor, memory_address
 from ..core.futures import Future, wait_all
 from ..nn.extend import clip_norm, clip_values
-from .crossings import MAKER
+from .crossings import MAKER, MAKERS
 from .errors import Unrecordable
 from .leaving import only_leaves
 from .looks import READERS
@@ -216,9 +217,7 @@ class Calls:
         """Return whether a call that has to do with other workers can be recorded."""
         recorder = self._recorder
         if recorder.crossing is None:
-            if (make := frame.f_globals.get(MAKER)) is None:
-                return False
-            recorder.crossing = make(recorder)
+            recorder.crossing = getattr(import_module(f"{PACKAGE}.{MAKERS}"), MAKER)(recorder)
         return recorder.crossing.begins(frame)
 
     def _crossed(self, frame: FrameType, result: Any) -> None:

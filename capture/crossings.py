@@ -1,7 +1,7 @@
 """``Crossing``: what a recording knows of calls that go to other workers. A layer above has it.
 
-A module whose functions may begin such a part of a call names a function that makes one, in its global ``MAKER``. All later
-calls of that recording into packages about other workers are shown to it.
+A module of that layer has a function that makes one. It is asked for when a recording hears a call into packages about other
+workers; that one and all later ones are shown to it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any, Protocol
 
-MAKER = "make_crossing"  # name of a module's function: it gets the recorder and returns a ``Crossing``
+MAKERS, MAKER = "autograd_dist.api", "make_crossing"  # the module and its function: it gets the recorder
 
 
 class Crossing(Protocol):

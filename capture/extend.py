@@ -7,6 +7,7 @@ from .errors import GivenUp as GivenUp
 from .errors import Unrecordable as Unrecordable
 from .hops import Hop as Hop
 from .hops import Leaving as Leaving
+from .hops import arrived as arrived
 from .keys import tensors_of as tensors_of
 from .passes_across import PassAcross as PassAcross
 from .plan import Plan as Plan

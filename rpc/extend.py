@@ -18,6 +18,7 @@ from .current import rpc_agents as rpc_agents
 from .debugging.hooks import debugger_of as debugger_of
 from .debugging.hooks import install_debugger as install_debugger
 from .device_maps import device_name as device_name
+from .functions.calling import EXACTLY_ONCE_MARK as EXACTLY_ONCE_MARK
 from .functions.calling import Later as Later
 from .functions.calling import call_function as call_function
 from .functions.calling import event_name as event_name
@@ -74,6 +75,8 @@ from .threads.pool import Executor as Executor
 from .threads.timers import Batch as Batch
 from .wire.failures import RemoteTraceback as RemoteTraceback
 from .wire.failures import callees_traceback as callees_traceback
+from .wire.function_names import reference as reference
+from .wire.function_names import resolve as resolve
 from .wire.header import Flag as Flag
 from .wire.header import FrameKind as FrameKind
 from .wire.libraries.array_library import ArrayLibrary as ArrayLibrary

@@ -56,7 +56,7 @@ class CapturedCall:
 
     def __del__(self) -> None:
         if self.peer is not None:
-            _forget(self._agent, self.peer, self.number)
+            forget(self._agent, self.peer, self.number)
 
     def goes_to(self, peer: Peer) -> None:
         """Note the callee."""
@@ -113,7 +113,13 @@ def _bytes(arrays: Sequence[Array | None]) -> int:
     return sum(each.nbytes for each in arrays if each is not None)
 
 
-def _forget(agent: Agent, peer: Peer, number: int) -> None:
-    """Tell a worker that its part will not be named again. A finalizer calls this: the I/O loop sends it."""
+def forget(agent: Agent, peer: Peer, number: int) -> None:
+    """Tell a worker that a number of this one will not be named again. A finalizer calls this: the I/O loop sends it.
+
+    Args:
+        agent: of this worker.
+        peer: the worker.
+        number: the number.
+    """
     if not (agent.closed or peer.gone):
         agent.timers.soon(partial(agent.control.post, peer, GradientTopic.FORGET, str(number).encode()))

@@ -190,3 +190,14 @@ def is_same(find: Callable[[], Any], function: Any) -> bool:
             return found.__func__ is function.__func__ and found.__self__ is function.__self__
         return found is function
     return False
+
+
+def slot_of(tensors: Sequence[Tensor], each: Any) -> Any:
+    """Return the ``Slot`` of an argument that is one of some tensors; any other as it is.
+
+    Args:
+        tensors: those of the message, in order.
+        each: the argument.
+    """
+    found = [place for place, tensor in enumerate(tensors) if tensor is each]
+    return Slot(found[0]) if found else each

@@ -19,8 +19,9 @@ from ...rref.extend import forward_of
 from ..local_optimizer import LocalOptimizer
 from ..numbers import GradientMethod, GradientTopic
 from ..step_queue import StepQueue
-from .callee import CalleePart, CalleeReplay, QuietlyCompiled, Slot, is_same
+from .callee import CalleePart, CalleeReplay, QuietlyCompiled, is_same, slot_of
 from .messages import ACCEPTED, pack, refusal, unpack
+from .plain_parts import PlainParts
 from .states import PartTable
 
 UNKNOWN_PART = "it does not know this part of the step"
@@ -45,6 +46,9 @@ class CapturedParts:
         self._table: PartTable[CalleePart] = PartTable()
         self._compiled: WeakValueDictionary[Any, QuietlyCompiled] = WeakValueDictionary()
         self._lock = threading.Lock()
+        self._plain = PlainParts(agent, key_of, self._lock)
+        agent.server.serve(GradientMethod.DEFINE, self._plain.serve_define)
+        agent.server.serve(GradientMethod.PLAIN, self._plain.serve_plain)
         agent.server.serve(GradientMethod.FORWARD, self._serve_forward)
         agent.server.serve(GradientMethod.BACKWARD, self._serve_backward)
         agent.server.serve(GradientMethod.FAILURE, self._serve_failure)
@@ -77,7 +81,7 @@ class CapturedParts:
         named = function
         function, args, kwargs = forward_of(function, args, kwargs)
         marked = [place for place, each in enumerate(tensors) if each._requires_grad]
-        arguments = mapped((args, kwargs), partial(_slot, tensors))
+        arguments = mapped((args, kwargs), partial(slot_of, tensors))
         compiled = self._compiled_of(function)
         result = compiled.called(args, kwargs)
         if not reason and tensors_of(arguments):
@@ -171,13 +175,17 @@ class CapturedParts:
     # -- the end of parts
 
     def _on_forget(self, peer: Peer, payload: bytes) -> None:
-        self._drop(lambda: [self._table.forget(key_of(peer), int(payload))])
+        self._drop(lambda: [table.forget(key_of(peer), int(payload)) for table in self._tables])
 
     def _on_lost(self, peer: Peer) -> None:
-        self._drop(lambda: self._table.lost(key_of(peer)))
+        self._drop(lambda: [each for table in self._tables for each in table.lost(key_of(peer))])
 
     def _on_close(self) -> None:
-        self._drop(self._table.clear)
+        self._drop(lambda: [each for table in self._tables for each in table.clear()])
+
+    @property
+    def _tables(self) -> tuple[PartTable[Any], ...]:
+        return self._table, self._plain.table
 
     def _drop(self, forget: Callable[[], list[Any]]) -> None:
         with self._lock:
@@ -189,11 +197,6 @@ class CapturedParts:
 def key_of(peer: Peer) -> tuple[int, int]:
     """Return what names one incarnation of a worker."""
     return peer.number, peer.record.incarnation
-
-
-def _slot(tensors: Sequence[Tensor], each: Any) -> Any:
-    found = [place for place, tensor in enumerate(tensors) if tensor is each]
-    return Slot(found[0]) if found else each
 
 
 def _refusal(find: Callable[[], Any], function: Any) -> str:

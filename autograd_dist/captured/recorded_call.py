@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...capture.extend import Hop, Recorder, Unrecordable, form, mapped, tensors_of
+from ...capture.extend import Hop, Recorder, Unrecordable, Value, arrived, form, mapped, tensors_of
 from ...core.extend import Tensor
 from ...rpc.extend import Peer
 from .call import CapturedCall
+from .plain import PlainCall
+from .plain_parts import form_of
 
 
 class RecordedCall:
@@ -30,7 +32,7 @@ class RecordedCall:
     """
 
     def __init__(self, recorder: Recorder, call: CapturedCall, args: Any) -> None:
-        mapped(args, _check_plain)
+        mapped(args, check_plain)
         self._recorder, self.call = recorder, call
         self._given = tensors_of(args)
         self.sends: Sequence[Tensor] | None = None
@@ -89,7 +91,61 @@ class RecordedCall:
         recorder.names.made(len(recorder.events), results)
 
 
-def _check_plain(each: Any) -> None:
+class RecordedPlainCall:
+    """Call of another worker outside of autograd contexts in a step that is recorded.
+
+    Args:
+        recorder: the recording.
+        call: the call in replays.
+        tensors: those among its arguments.
+    """
+
+    def __init__(self, recorder: Recorder, call: PlainCall, tensors: Sequence[Tensor]) -> None:
+        self._recorder, self.call, self._tensors = recorder, call, tensors
+        self._sent: Value | None = None
+        self.results: list[Tensor] | None = None
+
+    def sent(self, _replay: Any) -> None:
+        """Write that the arguments are sent."""
+        if (program := self._recorder.program) is not None:
+            given = [program.value(each) for each in self._tensors]
+            self._sent = program.tracer.value(storages=frozenset())
+            program.tracer.effect(self.call.send, (tuple(given),), self._sent, changes=True)
+
+    def arrived(self, result: Any) -> None:
+        """Write that the result is taken.
+
+        Args:
+            result: what the call has returned.
+
+        Raises:
+            Unrecordable: it has something else than tensors that require no grad.
+        """
+        recorder, program = self._recorder, self._recorder.program
+        if (kind := form_of(result)) is None:
+            raise Unrecordable(
+                "a call of another worker outside of an autograd context returned something else than tensors that require no "
+                "grad, and None"
+            )
+        self.results = results = tensors_of(result)
+        recorder.events.append(("returned", kind, form(tuple(map(recorder.names.knows, results)), repr)))
+        recorder.keep(results)
+        self.call.returned([each._array for each in results], kind)
+        if program is not None and self._sent is not None:
+            uses = frozenset[int]().union(*(program.value(each).storages for each in self._tensors))
+            made = program.tracer.value(storages=frozenset())
+            program.tracer.effect(self.call.take, (self._sent,), made, uses, changes=True)
+            for place, each in enumerate(results):
+                program.shadows(each, Tensor(arrived(program, made, place, each._array)))
+        recorder.names.made(len(recorder.events), results)
+
+
+def check_plain(each: Any) -> None:
+    """Raise unless an argument is a tensor, a number or a text.
+
+    Raises:
+        Unrecordable: it is something else.
+    """
     if not isinstance(each, (Tensor, bool, int, float, complex, str, bytes, type(None))):
         raise Unrecordable(
             f"an argument of the call of another worker is a {type(each).__name__}; give it tensors and numbers"

@@ -8,26 +8,29 @@ repeated on stand-ins after it has run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...capture.extend import Hop, PassAcross, Recorder, RemotePart, Unrecordable, Value, form
+from ...capture.extend import Hop, PassAcross, Recorder, RemotePart, Unrecordable, Value, form, mapped, tensors_of
 from ...core.errors import IllegalEventError
 from ...core.extend import Array, Tensor
-from ...rpc.extend import UNSET_RPC_TIMEOUT, Outgoing, current_agent, name_of
+from ...rpc.extend import EXACTLY_ONCE_MARK, UNSET_RPC_TIMEOUT, Outgoing, Peer, current_agent, name_of, reference
 from ...rref import RemoteModule
 from ...rref.extend import call_of_proxy, owner_of
 from ..backward_pass import LARGE
 from ..contexts import Context, contexts_of
+from ..current_context import current_context
 from ..graph import SendNode
 from ..local_pass import PassKind
 from ..optimizer import DistributedOptimizer
 from .call import CapturedCall
+from .callee import slot_of
 from .parts import CapturedParts
-from .recorded_call import RecordedCall
+from .plain import PlainCall
+from .recorded_call import RecordedCall, RecordedPlainCall, check_plain
 from .requests import StepRequests
 from .states import StepForm, StepMove, StepPlace
 from .step import CapturedStep, GradientMessage
@@ -53,17 +56,27 @@ class StepCrossing:
         self._recorder = recorder
         self._form = StepForm()
         self._context: Context | None = None
-        self._parts = current_agent().part(CapturedParts)
-        self._requests = StepRequests(self._parts)
-        self._step = CapturedStep(self._requests)
         self._calls: list[RecordedCall] = []
-        self._leaving: RecordedCall | None = None  # the call whose message has not left
-        self._futures: dict[int, tuple[Any, RecordedCall]] = {}  # by their ids
+        self._leaving: RecordedCall | RecordedPlainCall | None = None  # the call whose message has not left
+        self._plain: list[RecordedPlainCall] = []
+        self._futures: dict[int, tuple[Any, RecordedCall | RecordedPlainCall]] = {}  # by their ids
         self._arrivals: list[list[tuple[int, Any]]] = []  # gradients that came, by the ids of messages
         self._replay: Value | None = None
         self._gradients: list[tuple[Tensor, Any]] = []
         self._taken: list[Value] = []
         self._running: list[tuple[FrameType, End]] = []
+
+    @cached_property
+    def _parts(self) -> CapturedParts:
+        return current_agent().part(CapturedParts)
+
+    @cached_property
+    def _requests(self) -> StepRequests:
+        return StepRequests(self._parts)
+
+    @cached_property
+    def _step(self) -> CapturedStep:
+        return CapturedStep(self._requests)
 
     # -- what the recorder hears
 
@@ -86,15 +99,17 @@ class StepCrossing:
 
     def finish(self, results: list[Tensor]) -> list[RemotePart]:
         """Return the parts of the callees (``Crossing.finish``)."""
-        if self._form.place is not StepPlace.LEFT:
+        if self._form.place not in (StepPlace.LEFT, StepPlace.OUTSIDE):
             raise Unrecordable("its autograd context was left by an exception, or is not left")
+        if any(each.results is None for each in self._plain):
+            raise Unrecordable("it does not wait for the result of a call of another worker, or that has failed")
         if self._recorder.looks:
             raise Unrecordable("it looks at elements in a step that calls another worker")
         if any(each._requires_grad for each in results):
             raise Unrecordable("a result requires grad; return detach() of it from a step with calls of other workers")
         if self._form.alone is not None:
             self._calls[self._form.alone].call.alone = True
-        return [self._step, *[each.call for each in self._calls]]
+        return [self._step, *[each.call for each in self._calls], *[each.call for each in self._plain]]
 
     def _move(self, move: StepMove, call: int | None = None) -> None:
         try:
@@ -160,11 +175,14 @@ class StepCrossing:
         return self._promised
 
     def _begin(self, what: tuple[Any, ...], name: str, args: Any, kwargs: Any, timeout: float, end: End) -> End:
+        if self._form.place in (StepPlace.OUTSIDE, StepPlace.LEFT):
+            self._leaving = self._plain_call(what, name, (args, kwargs), timeout)
+            return end
         self._move(StepMove.CALL)
         recorder = self._recorder
         call = CapturedCall(self._requests, next(self._parts.numbers), len(self._calls), name, timeout)
-        self._leaving = RecordedCall(recorder, call, (args, kwargs))
-        self._calls.append(self._leaving)
+        self._leaving = recorded = RecordedCall(recorder, call, (args, kwargs))
+        self._calls.append(recorded)
         self._step.calls.append(call)
         kind, *objects = what
         recorder.events.append(
@@ -175,7 +193,7 @@ class StepCrossing:
     def sending(self, message: Outgoing) -> int:
         """Note that a message leaves; return the number of the part that it calls, 0 if it calls none. In its thread."""
         call = self._leaving
-        if call is None or call.sends is not None:
+        if not isinstance(call, RecordedCall) or call.sends is not None:
             return 0
         agent = current_agent()
         if message.to == agent.number:
@@ -185,10 +203,27 @@ class StepCrossing:
 
     def sent(self, node: SendNode) -> None:
         """Note the node of the tensors that are sent."""
-        if self._leaving is not None and self._leaving.sends is None:
+        if isinstance(self._leaving, RecordedCall) and self._leaving.sends is None:
             self._leaving.message_id = node.message_id
 
-    def _has_left(self) -> RecordedCall:
+    def _plain_call(self, what: tuple[Any, ...], name: str, args: Any, timeout: float) -> RecordedPlainCall:
+        """Return a call outside of the context that begins."""
+        self._move(StepMove.PLAIN)
+        if current_context.get() is not None:
+            raise Unrecordable("it calls other workers in an autograd context that it has not entered")
+        mapped(args, check_plain)
+        recorder = self._recorder
+        recorder.events.append((*map(_same, what), form(args, recorder.names.name), timeout))
+        tensors = list({id(each): each for each in tensors_of(args)}.values())
+        peer, target = _target(what)
+        if peer.number == current_agent().number:
+            raise Unrecordable("it calls its own worker")
+        definition = *target, mapped(args, partial(slot_of, tensors)), [each._requires_grad for each in tensors]
+        call = PlainCall(self._requests, peer, next(self._parts.numbers), name, timeout, definition)
+        self._plain.append(RecordedPlainCall(recorder, call, tensors))
+        return self._plain[-1]
+
+    def _has_left(self) -> RecordedCall | RecordedPlainCall:
         call, self._leaving = self._leaving, None
         if call is None:
             raise Unrecordable("calls of other workers are inside of one another")
@@ -201,9 +236,10 @@ class StepCrossing:
     def _promised(self, future: Any) -> None:
         self._futures[id(future)] = future, self._has_left()
 
-    def _arrived(self, call: RecordedCall, result: Any) -> None:
+    def _arrived(self, call: RecordedCall | RecordedPlainCall, result: Any) -> None:
         if call.results is None:
-            self._move(StepMove.TAKE, call.call.place)
+            if isinstance(call, RecordedCall):
+                self._move(StepMove.TAKE, call.call.place)
             call.arrived(result)
 
     def _begin_wait(self, given: dict[str, Any]) -> End | None:
@@ -222,7 +258,7 @@ class StepCrossing:
         calls = [each for each in found if each is not None]
         return partial(self._all_arrived, calls) if len(calls) == len(futures) else None
 
-    def _all_arrived(self, calls: Sequence[RecordedCall], results: Any) -> None:
+    def _all_arrived(self, calls: Sequence[RecordedCall | RecordedPlainCall], results: Any) -> None:
         for call, result in zip(calls, results or [None] * len(calls)):
             self._arrived(call, result)
 
@@ -283,13 +319,13 @@ class StepCrossing:
         found = {id(leaf): gradient for leaf, gradient in self._gradients}
         steps: dict[str, Any] = {}
         parameters: list[Tensor] = []
-        for reference in optimizer.remote_optimizers:
-            name = reference.owner_name()
-            if reference.is_owner():
-                mine = reference.local_value()
+        for part in optimizer.remote_optimizers:
+            name = part.owner_name()
+            if part.is_owner():
+                mine = part.local_value()
                 parameters += mine.parameters
                 steps[name] = mine, [found.get(id(each)) for each in mine.parameters]
-            elif (owner := owner_of(reference)) in callees:
+            elif (owner := owner_of(part)) in callees:
                 self._step.optimizers[owner] = optimizer.number_at(name)
                 steps[name] = None
             else:
@@ -318,6 +354,23 @@ BEGINS: dict[tuple[str, str], Callable[[StepCrossing, dict[str, Any]], End | Non
 def _same(each: Any) -> Any:
     """Return what is equal for the same object, or an equal text or number."""
     return each if isinstance(each, (str, int)) else (type(each), id(each))
+
+
+def _target(what: tuple[Any, ...]) -> tuple[Peer, tuple[Any, ...]]:
+    """Return the callee of a call, and what defines its function there.
+
+    Raises:
+        Unrecordable: the function has no name there, or its calls are kept by a journal.
+    """
+    kind, given, *more = what
+    if kind == "function":
+        peer, (function,) = current_agent().peers.at(given), more
+        named = reference(function, peer.same_main)
+        if named is None or getattr(function, EXACTLY_ONCE_MARK, False):
+            raise Unrecordable(f"{name_of(function)} travels by value, or its effects happen exactly once")
+        return peer, ("function", named, "")
+    reference_to = given.module_rref if kind == "module" else given
+    return owner_of(reference_to), ("method", reference_to, more[0] if more else "__call__")
 
 
 def _arrays(gradients: Sequence[Any]) -> list[Array | None]:

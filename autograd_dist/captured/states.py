@@ -28,6 +28,7 @@ class StepPlace(Enum):
 class StepMove(Enum):
     """Next thing that a step does."""
 
+    PLAIN = auto()  # a call outside of the context
     ENTER = auto()
     CALL = auto()
     TAKE = auto()  # the result of a call
@@ -37,6 +38,8 @@ class StepMove(Enum):
 
 
 NEXT = {
+    (StepPlace.OUTSIDE, StepMove.PLAIN): StepPlace.OUTSIDE,
+    (StepPlace.LEFT, StepMove.PLAIN): StepPlace.LEFT,
     (StepPlace.OUTSIDE, StepMove.ENTER): StepPlace.INSIDE,
     (StepPlace.INSIDE, StepMove.CALL): StepPlace.CALLED,
     (StepPlace.CALLED, StepMove.CALL): StepPlace.CALLED,
@@ -46,8 +49,9 @@ NEXT = {
     (StepPlace.STEPPED, StepMove.LEAVE): StepPlace.LEFT,
 }
 REASONS = {
+    StepMove.PLAIN: "it calls other workers after autograd_dist.backward(), in the autograd context",
     StepMove.ENTER: "it enters more than one autograd context",
-    StepMove.CALL: "it calls other workers outside of an autograd context, or after autograd_dist.backward()",
+    StepMove.CALL: "it calls other workers after autograd_dist.backward(), in the autograd context",
     StepMove.TAKE: "it waits for the result of a call of another worker after autograd_dist.backward()",
     StepMove.BACKWARD: "it runs autograd_dist.backward() more than once, or before it has called another worker",
     StepMove.STEP: "it runs DistributedOptimizer.step() more than once, or before backward()",

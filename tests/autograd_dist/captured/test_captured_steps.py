@@ -334,7 +334,7 @@ def test_a_replay_sends_two_requests_and_no_pickle(workers, monkeypatch):
 
 REASONS = {
     "an unused call": (lambda remote, x: (by_method(remote, x), by_method(remote, x))[0], "no gradients come back"),
-    "calls inside": (lambda remote, x: remote.rpc_sync().calls_on(x), "worker 'b': .*rpc has to do with other workers"),
+    "calls inside": (lambda remote, x: remote.rpc_sync().calls_on(x), "worker 'b': .*context that it has not entered"),
     "state": (lambda remote, x: remote.rpc_sync().counted(x), "worker 'b': the call changes what it reads"),
     "another future": (
         lambda remote, x: remote.rpc_async().forward(x).then(lambda each: each.value()).wait(),

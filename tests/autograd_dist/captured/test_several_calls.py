@@ -278,7 +278,7 @@ def test_a_call_after_backward(workers):
             chain(model.remotes, x)
             model.optimizer.step(context)
 
-    with pytest.warns(UserWarning, match="or after autograd_dist.backward"):
+    with pytest.warns(UserWarning, match="after autograd_dist.backward"):
         for _ in range(3):
             step(tg.ones(3, SIZE))
 

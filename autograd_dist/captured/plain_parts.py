@@ -1,0 +1,120 @@
+"""``PlainParts``: functions that other workers call by numbers in captured steps, outside of autograd contexts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+from ...capture.extend import mapped, tensors_of
+from ...core.errors import RpcError
+from ...core.extend import Tensor
+from ...rpc.extend import ServerCall, is_async_execution, resolve
+from .callee import Slot
+from .messages import ACCEPTED, Body, pack, refusal, unpack
+from .states import PartTable
+
+if TYPE_CHECKING:
+    from ...rpc.extend import Agent
+
+UNKNOWN_CALL = "it does not know this call"
+
+
+class PlainPart:
+    """Function, with its arguments.
+
+    Args:
+        find: finds the function, as calls do.
+        arguments: its positional and named arguments, with a ``Slot`` for each tensor.
+        marked: whether each tensor requires grad.
+    """
+
+    def __init__(self, find: Callable[[], Any], arguments: Any, marked: Sequence[bool]) -> None:
+        self._find, self._arguments, self._marked = find, arguments, marked
+
+    def call(self, call: ServerCall, tensors: Sequence[Any]) -> None:
+        """Call the function, and answer with its result.
+
+        Args:
+            call: the request.
+            tensors: those among the arguments.
+        """
+        function = self._find()
+        call.what = getattr(function, "__qualname__", None) or repr(function)
+        for tensor, marked in zip(tensors, self._marked):
+            tensor._requires_grad = marked
+        args, kwargs = mapped(self._arguments, lambda each: tensors[each.place] if type(each) is Slot else each)
+        result = function(*args, **kwargs)
+        del args, kwargs
+        if is_async_execution(function):
+            call.reply_with(result.then(lambda done: packed(done.value())), is_future=True)
+        elif isinstance(result, CoroutineType):
+            call.reply_with(_packed_later(result))
+        else:
+            call.reply(packed(result))
+
+
+class PlainParts:
+    """Functions that other workers call by numbers.
+
+    Args:
+        agent: this worker's agent.
+        key_of: returns what names one incarnation of a worker.
+        lock: guards the table.
+
+    Attributes:
+        table: the functions.
+    """
+
+    def __init__(self, agent: Agent, key_of: Callable[[Any], Any], lock: threading.Lock) -> None:
+        self._agent, self._key_of, self._lock = agent, key_of, lock
+        self.table: PartTable[PlainPart] = PartTable()
+
+    def serve_define(self, call: ServerCall) -> None:
+        """Note a function (``GradientMethod.DEFINE``)."""
+        number, (kind, target, name, arguments, marked), _ = call.open()
+        find: Callable[[], Any] = partial(resolve, target, self._agent.name)
+        if kind == "method":
+            find = partial(getattr, target.local_value(), name)
+        with self._lock:
+            dropped = self.table.learn(self._key_of(call.peer), int(number), PlainPart(find, arguments, marked))
+        del dropped  # here, without the lock: it may hold a user's objects
+        call.reply(None)
+
+    def serve_plain(self, call: ServerCall) -> None:
+        """Call a function (``GradientMethod.PLAIN``)."""
+        (number,), tensors = unpack(call.open())
+        with self._lock:
+            part = self.table.find(self._key_of(call.peer), int(number))
+        if part is None:
+            call.reply(refusal(UNKNOWN_CALL, final=False))
+            return
+        part.call(call, tensors)
+
+
+def packed(result: Any) -> Body:
+    """Return the answer with a result: its form, and the arrays.
+
+    Raises:
+        RpcError: it has something else than tensors.
+    """
+    if (form := form_of(result)) is None:
+        raise RpcError("the function returned something else than in the recorded step; the next step is recorded anew")
+    return pack([ACCEPTED, form], [each._array for each in tensors_of(result)])
+
+
+async def _packed_later(result: Any) -> Body:
+    return packed(await result)
+
+
+def form_of(result: Any) -> str | None:
+    """Return the form of a result: of a tensor, ``None``, or a list or tuple of tensors; ``None`` if it is something else."""
+    if result is None:
+        return "none"
+    if type(result) is Tensor and not result._requires_grad:
+        return "tensor"
+    if type(result) in (list, tuple) and all(form_of(each) == "tensor" for each in result):
+        return f"{type(result).__name__}{len(result)}"
+    return None
