@@ -85,6 +85,7 @@ class Player:
         parameters = actor.rpc_sync().parameter_rrefs() + critic.rpc_sync().parameter_rrefs()
         self.optimizer = tg.DistributedOptimizer(ClippedAdam, parameters, lr=options.lr)
         self.game = Game(options.seed + number)
+        self.learn_once = tg.compile(self.learn) if options.captured else self.learn
 
     def choose(self, observed: NDArray[np.float32]) -> int:
         """Return a random action by the chances that the copy of the actor gives."""
@@ -95,10 +96,14 @@ class Player:
         """Play some steps and learn from them; return the lengths of the episodes that ended."""
         self.copy.load_state_dict(self.actor.rpc_sync().state())
         played = self.game.play(PLAYED, self.choose)
+        self.learn_once(played)
+        return played.lengths
+
+    def learn(self, played: Played) -> None:
+        """Learn from what was played. ``--captured`` compiles this."""
         with tg.autograd_dist.context() as context_id:
             tg.autograd_dist.backward(context_id, [self.loss(played)])
             self.optimizer.step(context_id)
-        return played.lengths
 
     def loss(self, played: Played) -> tg.Tensor:
         """Return the loss of both networks; their forwards run at the same time."""
@@ -134,7 +139,13 @@ def train(number: int, players: int, actor: tg.RRef, critic: tg.RRef, options: O
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one worker under the launcher; without it, start all workers."""
     options = parse(
-        "actor_critic", "Learn to balance a pole, with networks on two workers.", 200, 0.01, arguments, resumes=True
+        "actor_critic",
+        "Learn to balance a pole, with networks on two workers.",
+        200,
+        0.01,
+        arguments,
+        resumes=True,
+        captures=True,
     )
     start(work, 4, (options,))
 

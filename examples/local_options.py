@@ -21,6 +21,7 @@ class Options:
         quiet: show no progress.
         out: folder for the files that it writes.
         resume: go on from the newest checkpoint there, where an example saves some.
+        captured: compile the steps, where an example has steps that call other workers.
     """
 
     steps: int
@@ -29,10 +30,18 @@ class Options:
     quiet: bool
     out: Path
     resume: bool = False
+    captured: bool = False
 
 
 def parse(
-    name: str, about: str, steps: int, lr: float, arguments: Sequence[str] | None = None, *, resumes: bool = False
+    name: str,
+    about: str,
+    steps: int,
+    lr: float,
+    arguments: Sequence[str] | None = None,
+    *,
+    resumes: bool = False,
+    captures: bool = False,
 ) -> Options:
     """Return the options on the command line of the example ``name``.
 
@@ -43,6 +52,7 @@ def parse(
         lr: largest learning rate, if not given.
         arguments: the command line; None means this process's.
         resumes: whether the example saves checkpoints, and has the option ``--resume``.
+        captures: whether its steps can be compiled, with the option ``--captured``.
     """
     parser = argparse.ArgumentParser(prog=name, description=about)
     parser.add_argument("--steps", type=positive, default=steps, metavar="N", help="optimizer steps (%(default)s)")
@@ -52,4 +62,6 @@ def parse(
     parser.add_argument("--quiet", action="store_true", help="no progress")
     if resumes:
         parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in the folder")
+    if captures:
+        parser.add_argument("--captured", action="store_true", help="compile the steps, or say why they run eagerly")
     return Options(**vars(parser.parse_args(arguments)))

@@ -53,11 +53,12 @@ def train(schedule: str, workers: Sequence[str], options: Options) -> tuple[Pipe
     stages = [tg.RemoteModule(worker, make, (options.seed,)) for worker, make in zip(workers, (front, back))]
     pipeline = Pipeline(stages, nn.functional.cross_entropy, MICROBATCHES, schedule)
     optimizer = pipeline.optimizer(tg.optim.Adam, lr=options.lr)
+    step = tg.compile(pipeline.step) if options.captured else pipeline.step
     data, random, losses = digits.load(), np.random.default_rng(options.seed), []
     for _ in range(options.steps):
         rows = random.integers(0, len(data.train_y), BATCH)
         images = digits.jitter(data.train_x[rows], random)
-        losses.append(pipeline.step(tg.tensor(images[:, None]), tg.tensor(data.train_y[rows])).item())
+        losses.append(step(tg.tensor(images[:, None]), tg.tensor(data.train_y[rows])).item())
         optimizer.clip_grad_norm_(1.0)
         optimizer.step()
     return pipeline, losses
@@ -72,7 +73,8 @@ def accuracy(pipeline: Pipeline) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one worker under the launcher; without it, start all workers."""
-    start(work, 3, (parse("pipeline_cnn", "Learn digits in two stages.", 80, 0.003, arguments),))
+    options = parse("pipeline_cnn", "Learn digits in two stages.", 80, 0.003, arguments, captures=True)
+    start(work, 3, (options,))
 
 
 def work(rank: int, world_size: int, options: Options) -> None:

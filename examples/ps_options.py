@@ -26,6 +26,7 @@ class Options:
     double: bool = False  # float64 throughout, for the check
     out: Path = Path("telegrad_runs/demo")
     checkpoint: Path | None = None
+    captured: bool = False  # compiled steps of trainers, in async mode
 
     def rate(self, epoch: int) -> float:
         """Return the learning rate of an epoch, which falls from ``lr`` to nearly 0 along half a cosine."""
@@ -49,6 +50,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Options, bool]:
         "--checkpoint", type=Path, metavar="DIR", help="save there, and go on from there: async, whichever worker dies"
     )
     parser.add_argument("--check", action="store_true", help="compare distributed with single-process gradients")
+    parser.add_argument("--captured", action="store_true", help="compile the trainers' steps: async")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     values = vars(parser.parse_args(arguments))
     check = values.pop("check")

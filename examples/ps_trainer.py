@@ -32,6 +32,7 @@ class Trainer:
         self.parameters = list(self.head.parameters())
         self.optimizer = tg.optim.SGD(self.parameters, lr=options.lr, momentum=options.momentum)
         self.server, self.options, self.index = server, options, index
+        self.learn_once = tg.compile(self.learn) if options.captured else self.learn
 
     def train(self, board: tg.RRef) -> History:
         """Train for all epochs, and return the history."""
@@ -57,10 +58,17 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
-        return loss, right
+        return loss.item(), int(right)
 
     def async_step(self, levels: tg.Tensor, labels: tg.Tensor, optimizer: tg.DistributedOptimizer) -> tuple[float, int]:
         """Take one step with this trainer's own gradient, independently of the others."""
+        loss, right = self.learn_once(levels, labels, optimizer)
+        return loss.item(), int(right)
+
+    def learn(
+        self, levels: tg.Tensor, labels: tg.Tensor, optimizer: tg.DistributedOptimizer
+    ) -> tuple[tg.Tensor, tg.Tensor]:
+        """Take one step; return tensors of its loss and number of right answers. ``--captured`` compiles this."""
         with tg.autograd_dist.context() as context_id:
             loss, right = self._backward(context_id, levels, labels)
             optimizer.step(context_id)
@@ -81,12 +89,12 @@ class Trainer:
         """Return the gradients that the last sync step applied to the head."""
         return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
 
-    def _backward(self, context_id: int, levels: tg.Tensor, labels: tg.Tensor) -> tuple[float, int]:
+    def _backward(self, context_id: int, levels: tg.Tensor, labels: tg.Tensor) -> tuple[tg.Tensor, tg.Tensor]:
         features = self.server.rpc_sync().forward(levels)
         scores = self.head(features)
         loss = loss_of(scores, labels)
         tg.autograd_dist.backward(context_id, [loss])
-        return loss.item(), count_right(scores, labels)
+        return loss.detach(), (scores.argmax(dim=1) == labels).sum()
 
     def _run_epoch(
         self, epoch: int, batches: tg.data.DataLoader, generator: np.random.Generator, history: History
