@@ -13,7 +13,7 @@ from typing import Any
 from ..core.extend import Tensor, interceptors_entered
 from .branches import MISSED, Tree, each_of, joined
 from .division import Segment
-from .errors import GivenUp, Unrecordable
+from .errors import DISTURBED, GivenUp, Unrecordable
 from .keys import key_of
 from .looks import is_rounded, varies
 from .loops import can_loop
@@ -65,6 +65,8 @@ class Compiled:
         segment: what it is of a larger function, if it is a segment of one.
         whole: that function.
     """
+
+    _shared = False  # whether other threads may change its tensors meanwhile: such a recording is made again
 
     def __init__(
         self,
@@ -278,7 +280,8 @@ class Compiled:
         entry.tries += 1
         same = [other for other in entry.recordings if recording.same(other)] if recording.reason is None else []
         if recording.reason is not None:
-            entry.reason = recording.reason if entry.called else None
+            again = self._shared and recording.reason.startswith(DISTURBED) and entry.tries < _RECORDINGS
+            entry.reason = recording.reason if entry.called and not again else None
         elif same and recording.plan is not None and self._segment is not None and not worth(self._segment, recording):
             entry.reason = ""
         elif same and recording.plan is not None:

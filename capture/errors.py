@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+DISTURBED = "a tensor from outside was changed by something that is not recorded"
+"""Reason: another thread may have changed it."""
+
 
 class Unrecordable(Exception):
     """Raised where a recording must end; its text is the reason that users read.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.extend import Tensor
-from .errors import Unrecordable
+from .errors import DISTURBED, Unrecordable
 
 
 class Names:
@@ -104,7 +104,7 @@ class Names:
         """
         for tensor, counter in self._counters:
             if tensor._counter is not counter or counter[0] != self._versions[id(counter)]:
-                raise Unrecordable("a tensor from outside was changed by something that is not recorded")
+                raise Unrecordable(DISTURBED)
 
 
 def check_kind(tensor: Tensor) -> None:

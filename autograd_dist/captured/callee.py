@@ -27,6 +27,8 @@ class Slot:
 class QuietlyCompiled(Compiled):
     """A function that is called for other workers: these say why it runs eagerly."""
 
+    _shared = True  # steps of several callers change its parameters
+
     def _say(self, text: str) -> None:
         pass
 
