@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ..base.late_imports import late_imports
-from .rref import RRef, remote, value
+from .making import remote, value
+from .rref import RRef
 
 if TYPE_CHECKING:
     from .remote_module import RemoteModule

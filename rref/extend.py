@@ -6,13 +6,13 @@ from ..base.late_imports import late_imports
 from .context import PLACES_VARIABLE as PLACES_VARIABLE
 from .context import RRefContext as RRefContext
 from .context import places_wanted as places_wanted
+from .making import proxy_of_outcome as proxy_of_outcome
 from .methods import serve_methods as serve_methods
 from .promises import PromiseInterceptor as PromiseInterceptor
 from .requests import ReferenceInterceptor as ReferenceInterceptor
 from .requests import serve_references as serve_references
 from .rref import call_of_proxy as call_of_proxy
 from .rref import owner_of as owner_of
-from .rref import proxy_of_outcome as proxy_of_outcome
 from .value_of import ValueOf as ValueOf
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from ..core.futures import Future
 from ..nn import Module, Parameter
 from ..nn.extend import is_module
 from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function
-from .rref import RRef, remote
+from .making import remote
+from .rref import RRef
 
 # Methods about parameters, buffers and modules inside, which are at the owner.
 LOCAL_METHODS = (

@@ -12,22 +12,21 @@ import numpy as np
 from ...core.errors import ArgumentTypeError, ArgumentValueError, RpcError, WorkerLostError
 from ...core.extend import Array, Tensor
 from ...core.futures import Future, attempt, complete_once
-from ..calls.landing_future import LandingFuture
 from ..current import current_agent
 from ..functions.calling import resolve_timeout
 from ..options import UNSET_RPC_TIMEOUT, maps_memory
 from ..wire.libraries.in_place import note_written
-from ..wire.messages import Method
 from .arrays import bytes_of, elements
 from .copies import LentCopy, fetch_copy
 from .memory import BufferMemory, BufferPlace, map_memory, private_content
 from .owned import check_sealed, check_writable, freed_error, owned_buffers
-from .pieces import SMALL_BYTES, Pieces
+from .sent_range import sent_range
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..links.worker_info import WorkerInfo
     from .fetch import Fetch
+    from .pieces import Pieces
 
 
 class Buffer:
@@ -320,25 +319,9 @@ class Buffer:
     # -- between machines
 
     def _sent(self, row: Array, start: int, timeout: float, writes: bool) -> Pieces:
-        agent, what = self._agent, f"the {'write to' if writes else 'read of'} {self!r}"
-        seconds = resolve_timeout(agent, timeout)
-        peer = agent.peers.at(self._owner)
-        ends = agent.timers.program.now() + seconds
-
-        def ask(begin: int, end: int) -> Future[Any]:
-            left = max(ends - agent.timers.program.now(), 1e-3) if seconds else 0.0
-            body: tuple[Any, ...] = (self._number, start + begin, start + end)
-            method, body = (Method.WRITE, (*body, Tensor(row[begin:end]))) if writes else (Method.READ, body)
-            future = None if writes else LandingFuture(row[begin:end].data)
-            return agent.caller.begin(peer, method, body, left, what, future=future).future
-
-        def accept(begin: int, end: int, answer: Any) -> None:
-            if not (writes or np.may_share_memory(row, answer.numpy())):  # else it was received there
-                row[begin:end] = answer.numpy()
-
-        sends_much = writes and row.size > SMALL_BYTES
-        run = agent.threads.run_transfer if sends_much else lambda task: task()
-        return Pieces(row.size, ask, accept, _withdraw, run)
+        seconds = resolve_timeout(self._agent, timeout)
+        what = f"the {'write to' if writes else 'read of'} {self!r}"
+        return sent_range(self._agent, self._owner, self._number, row, start, seconds, what, writes)
 
     # -- its end
 
@@ -385,11 +368,6 @@ def _wait_for(transfer: Pieces | Fetch) -> None:
     if error is not None:  # also Ctrl-C
         transfer.fail(error)
         raise error
-
-
-def _withdraw(asked: Future[Any]) -> None:
-    if isinstance(asked, LandingFuture):
-        asked.landing.withdraw()
 
 
 def _noted(done: Future[None], out: Any) -> None:
