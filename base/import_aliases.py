@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -23,6 +23,9 @@ class KeepsFunctions(ModuleType):
     def __setattr__(self, name: str, value: object) -> None:
         if not (isinstance(value, ModuleType) and callable(vars(self).get(name))):
             super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        return importlib.import_module, (self.__name__,)  # picklers know modules by their type
 
 
 class ImportAliases:

@@ -1,12 +1,14 @@
 """Packages of ``core`` are imported under their short names too, and are the same modules."""
 
 import importlib
+import pickle
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import telegrad as tg
-from telegrad.base.import_aliases import ImportAliases
+from telegrad.base.import_aliases import ImportAliases, KeepsFunctions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,3 +60,11 @@ def test_what_is_not_there():
         importlib.import_module("telegrad.autograd.nothing")
     with pytest.raises(AttributeError, match="nothing"):
         _ = tg.autograd.nothing
+
+
+def test_a_module_that_keeps_its_functions_can_be_pickled(monkeypatch):
+    """A lambda that another worker gets by value has the modules that it uses."""
+    module = ModuleType("kept")
+    monkeypatch.setitem(sys.modules, "kept", module)
+    module.__class__ = KeepsFunctions
+    assert pickle.loads(pickle.dumps(module)) is module
