@@ -1,6 +1,7 @@
 """``Buffer.fetch``: one array to many readers, in pieces from its owner and from those that have them."""
 
 import random
+import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -387,6 +388,13 @@ def test_pieces_of_a_lost_or_slow_worker_come_from_others(sending, monkeypatch):
     agents[2].server.handlers[11] = lambda call: call.park()  # it does not answer
     agents[3].close("it was killed", farewell=False)
     assert tg.equal(buffer.fetch(timeout=30), tg.arange(100_000)) and 10 < len(sent) <= 20
+
+
+@pytest.mark.processes
+def test_a_process_is_killed_while_it_lends(forked_job):
+    running = forked_job("killed_lender", 4, [])
+    running.wait(codes=[0, 0, -signal.SIGKILL, 0])
+    assert "[True, True]" in running.output(0) and "over" in running.output(0), running.outputs()
 
 
 def test_a_lost_owner_and_a_time_out_are_named(sending):

@@ -50,8 +50,8 @@ def test_differences_are_told():
 @pytest.mark.processes
 @pytest.mark.slow
 def test_on_processes(capsys):
-    assert command.main(["--seeds", "10", "--workers", "3", "--on", "processes"]) == 0
-    assert "20 expressions on 3 processes, 0 of them bit by bit" in capsys.readouterr().out
+    assert command.main(["--seeds", "10", "--workers", "3", "--on", "processes", "--lane", "tcp"]) == 0
+    assert "20 expressions on 3 processes over tcp, 0 of them bit by bit" in capsys.readouterr().out
 
 
 @pytest.mark.slow

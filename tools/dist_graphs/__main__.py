@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = False
     if options.on != "simulator":
         seeds = range(options.first, options.first + options.seeds)
-        failed |= _on_processes(seeds, options.workers, options.library)
+        failed |= _on_processes(seeds, options.workers, options.library, options.lane)
     if options.on != "processes" and options.library == "telegrad":
         failed |= repeated.report(simulated.Graphs, options.first, options.seeds, options.workers, "expressions")
     return int(failed)
@@ -44,7 +44,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     about = "of the tensors: torch needs PyTorch, mixed needs JAX, too; both have no simulator (default %(default)s)"
     parser.add_argument("--library", choices=["telegrad", "torch", "mixed"], default="telegrad", help=about)
     parser.add_argument("--captured", action="store_true", help="random steps, eagerly and compiled, on processes only")
-    about = "of --captured (default: one after the other)"
+    about = "of processes (default: the usual choice; with --captured one after the other)"
     parser.add_argument("--lane", choices=[*run.LANES], help=about)
     return parser.parse_args(arguments)
 
@@ -65,16 +65,17 @@ def _captured(seeds: range, workers: int, lane: str | None) -> int:
     return int(wrong > 0)
 
 
-def _on_processes(seeds: range, workers: int, library: str) -> bool:
+def _on_processes(seeds: range, workers: int, library: str, lane: str | None) -> bool:
     started = time.perf_counter()
-    count, problems = processes.check(seeds, workers, library)
+    count, problems = processes.check(seeds, workers, library, run.LANES[lane] if lane else None)
     seconds = time.perf_counter() - started
     plans = [
         make_plan(seed, workers, mode, blocking=True, library=library) for seed in seeds for mode in processes.MODES
     ]
     exact = sum(map(is_exact, plans))
+    over = f" over {lane}" if lane else ""
     print(
-        f"{count} expressions on {workers} processes, {exact} of them bit by bit, {seconds:.1f} s: {len(problems)} wrong",
+        f"{count} expressions on {workers} processes{over}, {exact} of them bit by bit, {seconds:.1f} s: {len(problems)} wrong",
         flush=True,
     )
     for name, each in problems.items():

@@ -16,7 +16,7 @@ from ...core.extend import Tensor
 from ...core.futures import wait_all
 from ...launcher import spawn
 from ...rpc import rpc_async, shutdown
-from ...rpc.extend import current_agent
+from ...rpc.extend import GrpcRpcBackendOptions, current_agent
 from .compare import differences, gradients_across
 from .leaves import Leaves
 from .libraries import library_at, use_library
@@ -26,7 +26,9 @@ MODES = ("smart", "fast")
 Problems = dict[str, list[str]]  # by seed and mode
 
 
-def check(seeds: range, workers: int, library: str = "telegrad") -> tuple[int, Problems]:
+def check(
+    seeds: range, workers: int, library: str = "telegrad", lanes: list[str] | None = None
+) -> tuple[int, Problems]:
     """Run the expressions of some seeds, in both modes, on processes that this function starts and ends.
 
     In mixed expressions the first worker's library changes from seed to seed.
@@ -35,23 +37,24 @@ def check(seeds: range, workers: int, library: str = "telegrad") -> tuple[int, P
         seeds: the seeds.
         workers: number of processes.
         library: library of the tensors.
+        lanes: the lanes that the workers may use; ``None`` for the usual ones.
 
     Returns:
         How many expressions ran, and what was wrong with which.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
-        spawn(_work, (seeds.start, seeds.stop, str(path), library), workers)
+        spawn(_work, (seeds.start, seeds.stop, str(path), library, lanes), workers)
         count, problems = json.loads(path.read_text())
     return count, problems
 
 
-def _work(rank: int, first: int, end: int, path: str, library: str) -> None:
+def _work(rank: int, first: int, end: int, path: str, library: str, lanes: list[str] | None) -> None:
     if library != "telegrad":
         import torch  # noqa: F401  # before the first call, whose time-out would count it
     if library == "mixed":
         _widen_jax()
-    init_rpc(f"w{rank}")
+    init_rpc(f"w{rank}", rpc_backend_options=GrpcRpcBackendOptions(lanes=lanes))
     current_agent().add_part(Leaves(library, library == "mixed"))
     if rank == 0:
         outcomes = list(_outcomes(range(first, end), int(os.environ["WORLD_SIZE"]), library))

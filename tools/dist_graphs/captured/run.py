@@ -17,7 +17,7 @@ from ....rpc.extend import GrpcRpcBackendOptions
 from .compare import compare
 from .program import make_program
 
-LANES = {"unix": ["unix", "grpc"], "tcp": ["tcp", "grpc"]}
+LANES = {"unix": ["unix", "grpc"], "tcp": ["tcp", "grpc"], "grpc": ["grpc"]}
 
 
 class StepsReport(NamedTuple):
