@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..running import call_variable
 from ..wire.messages import Incoming, Interceptor
-from .serving import WARNINGS
+from .serving import WARNINGS, WarningRow
 
 if TYPE_CHECKING:
     from ..links.peers import Peers
@@ -33,9 +33,18 @@ class RemoteWarnings(Interceptor):
 
     def opening(self, message: Incoming) -> None:
         """Issue the warnings that came with an answer."""
-        worker = self._peers.at(message.sender).info.name
-        for module, name, text, file, line in json.loads(message.extras[WARNINGS]):
-            warnings.warn_explicit(f"{text} (on worker {worker!r})", _category(module, name), file, line)
+        issue_warnings(json.loads(message.extras[WARNINGS]), self._peers.at(message.sender).info.name)
+
+
+def issue_warnings(rows: Iterable[WarningRow], worker: str) -> None:
+    """Issue the warnings of a worker here.
+
+    Args:
+        rows: the warnings.
+        worker: its name.
+    """
+    for module, name, text, file, line in rows:
+        warnings.warn_explicit(f"{text} (on worker {worker!r})", _category(module, name), file, line)
 
 
 def collect_warnings() -> None:

@@ -14,6 +14,7 @@ REQUEST = struct.Struct(
     "<QQQIIBBHI"
 )  # caller, id, ids below are over; position, members; folds, parts; bytes of the name, and of what tells of shared arrays
 MEMBER = struct.Struct("<IIH")
+KEY = struct.Struct("<QQ")
 COUNT = struct.Struct("<I")
 COUNT_AT = BUNDLE_HEAD.size + struct.calcsize("<QQQI")  # place of the number of members in the body of a request
 _member = partial(tuple.__new__, Member)  # without a call of Python code
@@ -76,6 +77,12 @@ class RequestHead(NamedTuple):
 def is_for_leaf(body: Any) -> bool:
     """Return whether the body of a request, which is not opened, is for a worker that has no other below it."""
     return bool(COUNT.unpack_from(body, COUNT_AT) == (1,))
+
+
+def key_of(body: Any) -> tuple[int, int]:
+    """Return the number of the caller and the id of the call, of the body of a request that is not opened."""
+    caller, number = KEY.unpack_from(body, BUNDLE_HEAD.size)
+    return caller, number
 
 
 def encode_answer(indexes: Sequence[int], more: bool) -> bytes:

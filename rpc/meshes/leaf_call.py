@@ -12,6 +12,7 @@ from ...core.errors import RpcCancelledError
 from ..wire.bundle import NONE, Content
 from .relaying import ENDED, WORKING, RelayAction, RelayEvent, relay_step
 from .shared_call import SharedCall
+from .warned_result import with_warnings
 
 if TYPE_CHECKING:
     import threading
@@ -117,6 +118,7 @@ class LeafCall:
         self._complete(self._calls.pack_failed(error))
 
     def _complete(self, result: Content) -> None:
+        result = with_warnings(result, self._request, self.agent.number)
         with self._calls.lock:
             if self._state is not ENDED:
                 self._result = result

@@ -198,10 +198,10 @@ class Mesh:
         begin = partial(agent.part(MeshCalls).begin, self._subtrees, content, parts, seconds, name)
         if fold:
             reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)
-            reduced.future.canceller = begin(reduced, reduced.folds)
+            begin(reduced, reduced.folds)
             return reduced.future
         values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, codec, agent.caller.call_back)
-        values.future.canceller = begin(values)
+        begin(values)
         return values
 
     def remote(

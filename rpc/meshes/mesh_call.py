@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
+from ...core.extend import profiles, record_call
 from ...core.futures import Future
 from ...core.shared_memory import SharedMemoryError
 from ..call_states import ANSWERED_CALL
@@ -29,6 +30,7 @@ from .relaying import (
     Relaying,
 )
 from .shared_call import SharedCall, shares_memory
+from .warned_result import open_warnings, with_warnings
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -46,9 +48,11 @@ class Sink(Protocol):
 
     Attributes:
         future: completes when the call is over.
+        reduces: whether it needs all results to make one of them.
     """
 
     future: Future[Any]
+    reduces: bool
 
     def add(self, results: Sequence[tuple[int, Content]]) -> None:
         """Add results with their places in the mesh; one may come twice."""
@@ -83,6 +87,15 @@ class Owner(Protocol):
             parent: the request of the worker that asked.
             results: with their places in the mesh.
             more: there will be others.
+        """
+        ...
+
+    def give(self, call: MeshCall, sink: Sink, results: Sequence[tuple[int, Content]]) -> None:
+        """Give a caller's sink new results.
+
+        Args:
+            call, sink: the call and its sink.
+            results: with their places in the mesh.
         """
         ...
 
@@ -164,6 +177,7 @@ class MeshCall:
 
     Attributes:
         agent: the agent.
+        recorded: whether profiles record it: its events leave with its last answer, so it has one.
         request: the request for which its own part runs.
         sink: takes the results at the caller, as they come.
     """
@@ -187,6 +201,7 @@ class MeshCall:
         self._parts = parts
         self.deadline = deadline
         self.context = context
+        self.recorded = bool(context.run(profiles.get))
         self.request: ServerCall | None = None
         self.sink: Sink | None = None
         self._given = 0  # results that the sink has
@@ -213,12 +228,17 @@ class MeshCall:
                 news = self.relay.results[self._given :]
                 self._given += len(news)
         if sink is not None and news:
-            sink.add(news)
+            self._calls.give(self, sink, news)
         if instructions:
             # A copy, because other threads may use the context at the same time.
             self.context.copy().run(self._carry_out, instructions)
-        elif not self._calls.hurrying and self.relay.hurries:
+        elif not self._calls.hurrying and self.hurries:
             self._calls.hurry_later()
+
+    @property
+    def hurries(self) -> bool:
+        """Return whether the parent is to get what is here, before the rest."""
+        return not self.recorded and self.relay.hurries
 
     @property
     def idle(self) -> bool:
@@ -264,7 +284,7 @@ class MeshCall:
             for subtree, _ in asks:
                 self._child_failed(subtree[0].number, RpcTimeoutError("its deadline has passed"))
             return
-        begin, over = agent.caller.begin, self._calls.over(self.head)
+        over = self._calls.over(self.head)
         asked: list[tuple[PendingCall, Peer]] = []
         for subtree, held in asks:
             if subtree[0].number not in agent.peers:
@@ -276,7 +296,7 @@ class MeshCall:
             peer = agent.peers.by_number[hop.head]
             try:
                 body = self._body(peer, subtree, held, over)
-                request = begin(peer, Method.MESH, body, left, hop, future=hop, later=asked)
+                request = self._begin(peer, body, left, hop, asked)
                 hop.request = None if hop.done() else request
             except Exception as error:
                 problem = error
@@ -286,6 +306,22 @@ class MeshCall:
         for call, peer in asked:
             if call.session is not (now := peer.link.dialed) and not call.done() and peer.linked:
                 self.redialed(peer.number, now)  # its session broke before the call was noted
+
+    def _begin(
+        self, peer: Peer, body: Bundle, left: float, hop: Hop, asked: list[tuple[PendingCall, Peer]]
+    ) -> PendingCall:
+        """Make a request to a child, which ``_ask`` sends later. Profiles record it, with what returns from the child."""
+        begin = partial(self.agent.caller.begin, peer, Method.MESH, body, left, hop, future=hop, later=asked)
+        if not profiles.get():
+            return begin()
+        made: list[PendingCall] = []
+
+        def request() -> Future[Any]:
+            made.append(begin())
+            return hop
+
+        record_call(f"mesh#{self.head.name}({self.agent.name} -> {peer.info.name})", request)
+        return made[0]
 
     def _ask_when_known(self, head: int) -> None:
         """Ask a child that joins the group later: the caller has heard of it, and this worker has not yet."""
@@ -346,7 +382,7 @@ class MeshCall:
             results, more = [(hop.subtree[0].place, NONE)], False
         else:
             indexes, more = decode_answer(bundle.head)
-            results = list(zip(indexes, bundle.contents))
+            results = list(zip(indexes, open_warnings(bundle.contents, len(indexes))))
         self.feed(self.relay.answered, hop.head, results, more)
 
     def _child_failed(self, head: int, error: BaseException) -> None:
@@ -412,16 +448,17 @@ class MeshCall:
     def own(self, value: Any) -> None:
         """Take the result of this worker's part. In the thread and context of the code that made it."""
         result = NONE if value is None else self._calls.pack_result(self.head.caller, value)
+        result = with_warnings(result, self.request, self.agent.number)
         with self._lock:
             instructions = self.relay.own(result)
         if instructions:  # in the context where the result was made
             self._carry_out(instructions)
-        elif not self._calls.hurrying and self.relay.hurries:
+        elif not self._calls.hurrying and self.hurries:
             self._calls.hurry_later()
 
     def own_failed(self, error: BaseException) -> None:
         """Take an exception as the result of this worker's part."""
-        result = self._calls.pack_failed(error)
+        result = with_warnings(self._calls.pack_failed(error), self.request, self.agent.number)
         self.feed(self.relay.own, result)
 
     def waiting(self) -> Sequence[object]:
@@ -432,7 +469,7 @@ class MeshCall:
 
     def hurry(self) -> None:
         """Give the parent what is here, if it waits and lacks anything."""
-        if self.relay.hurries:
+        if self.hurries:
             self.feed(self.relay.hurry)
 
     def asked(self, parent: Any, held: int) -> None:

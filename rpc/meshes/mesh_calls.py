@@ -6,16 +6,17 @@ import contextvars
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import RpcCancelledError, RpcError, SerializationError
 from ...core.futures import attempt
 from ...core.shared_memory import SharedMemoryError
+from ..calls.remote_warnings import issue_warnings
 from ..wire.bundle import NONE, Bundle, Content, open_bundle
 from ..wire.messages import NO_ATTACHMENTS, Method, Topic
-from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release, is_for_leaf
+from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release, is_for_leaf, key_of
 from .leaf_call import LeafCall
 from .mesh_call import Key, MeshCall, Sink
 from .own_part import run_part
@@ -23,6 +24,7 @@ from .reducing import summed
 from .relaying import Relaying
 from .shared_call import SharedCall, open_shared, share, shares_memory
 from .tree import Subtree, children, split
+from .warned_result import Results, WarnedResult, pack_warnings, warnings_of
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from ..links.peer import Peer
 
 HURRY_SECONDS = 0.05  # a parent that waits longer gets the results that are here
+HURRY_SHARE = (
+    0.8  # of the time-out, after which a parent gets the results that are here even if profiles record the call
+)
 RELEASE_SECONDS = 1.0  # after a call that no other follows, until its workers may forget its results
 FEWEST_SHARING = 3  # workers for which arrays are put into a segment; for fewer a message costs as little
 REMEMBERED_ENDS = 4096  # of calls that were given up: the news may overtake the request
@@ -72,7 +77,7 @@ class MeshCalls:
         name: str,
         sink: Sink,
         folds: bool = False,
-    ) -> MeshCall:
+    ) -> None:
         """Send a call to the workers of some subtrees.
 
         Args:
@@ -101,11 +106,10 @@ class MeshCalls:
             )
             self._made[number] = made
             self._told.update(dict.fromkeys(member.number for subtree in subtrees for member in subtree))
-        made.sink = sink
+        made.sink, sink.future.canceller = sink, made  # before it can be over: they would keep each other then
         made.feed(made.relay.ask, sink, 0)
         made.feed(made.relay.begin)
         made.capture()
-        return made
 
     def _shared(self, subtrees: Sequence[Subtree], call: Content) -> SharedCall | None:
         """Return the call with its large arrays in a segment, if several workers of this machine get it."""
@@ -251,6 +255,8 @@ class MeshCalls:
         parts = dict(zip([member.place for member in head.subtree], given)) if head.parts else {}
         made = MeshCall(self, head, relay, call, parts, request.deadline, context or contextvars.copy_context())
         made.request = request
+        if made.recorded and request.deadline:  # before the parent gives up
+            self.agent.timers.after(HURRY_SHARE * request.left, made.feed, made.relay.hurry)
         return made
 
     def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
@@ -262,8 +268,9 @@ class MeshCalls:
             results: with their places in the mesh.
             more: there will be others.
         """
-        if call.sink is not None:
-            call.sink.complete(results, call.context)
+        if (sink := call.sink) is not None:
+            if sink.reduces:
+                self._give(call, results, lambda results: sink.complete(results, call.context))
             self._finish(call)
         elif call.head.folds and len(results) > 1:
             self.agent.threads.run_later(partial(call.context.copy().run, self._answer_folded, call, parent, results))
@@ -271,6 +278,39 @@ class MeshCalls:
             self.answer_with(parent, *results[0])
         else:
             self._answer(parent, results, more)
+
+    def give(self, call: MeshCall, sink: Sink, results: Sequence[tuple[int, Content]]) -> None:
+        """Give a caller's sink new results. Their warnings are issued before, if it does not need all results for its own.
+
+        Args:
+            call, sink: the call and its sink.
+            results: with their places in the mesh.
+        """
+        if sink.reduces:
+            sink.add(results)
+        else:
+            self._give(call, results, sink.add)
+
+    def _give(self, call: MeshCall, results: Results, take: Callable[[Results], object]) -> None:
+        """Issue the warnings of results, which may run user code, before ``take`` gets them."""
+
+        def issue() -> None:
+            take([(place, self._issued(each)) for place, each in results])
+
+        if warnings_of(content for _, content in results):
+            self.agent.threads.run_later(partial(call.context.copy().run, issue))
+        else:
+            take(results)
+
+    def _issued(self, result: Content) -> Content:
+        """Issue the warnings of a result; return it, or the error that a filter of the user's has made of them."""
+
+        def issue() -> None:
+            for number, rows in warnings_of([result]):
+                issue_warnings(rows, self.agent.peers.name(number))
+
+        _, problem = attempt(issue)
+        return result if problem is None else self.pack_failed(problem)
 
     def answer_with(self, parent: ServerCall, place: int, result: Content) -> None:
         """Give a parent the one result that it lacks: that of this worker, or a sum.
@@ -292,12 +332,14 @@ class MeshCalls:
             lambda: summed([codec.open(content.message()) for _, content in sorted(results, key=lambda each: each[0])])
         )
         content = self.pack_result(call.head.caller, total) if problem is None else self.pack_failed(problem)
+        if warned := warnings_of(content for _, content in results):
+            content = WarnedResult(content, warned)
         self._answer(parent, [(place, content)], False)
 
     def _answer(self, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
         fitting = self._fitting(results)
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
-        bundle = Bundle(head, [content for _, content in fitting])
+        bundle = Bundle(head, pack_warnings([content for _, content in fitting]))
         try:
             parent.reply(bundle)
         except Exception as error:
@@ -350,6 +392,15 @@ class MeshCalls:
                 self._given_up.popitem(last=False)
         if made is not None:
             made.end()
+        else:
+            self._drop_waiting(lambda key: key == (caller, number))
+
+    def _drop_waiting(self, condition: Callable[[Key], bool]) -> None:
+        """Drop requests that wait for values, by the keys of their calls: no worker needs their results."""
+        for request in list(self.agent.server.waiting.copy().values()):
+            if request.method == Method.MESH and condition(key_of(request.pickled)) and request.claim():
+                request.drop_content()
+                request.finish()
 
     def _release(self, caller: int, over: int) -> None:
         """Forget all calls of a caller below an id."""
@@ -371,6 +422,7 @@ class MeshCalls:
             call.end(tell=False)
         for call in others:
             call.worker_lost(peer.number)
+        self._drop_waiting(lambda key: key[0] == peer.number)
 
     def _close(self) -> None:
         """Forget the calls of other workers. Those made here fail with their requests."""

@@ -31,6 +31,8 @@ class ReducedValue:
         future: holds the result.
     """
 
+    reduces = True
+
     def __init__(self, fold: int, count: int, codec: Codec, run_later: Callable[[Callable[[], None]], object]) -> None:
         self.future: Future[Any] = Future()
         self._fold = fold

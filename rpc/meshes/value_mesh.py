@@ -48,6 +48,8 @@ class ValueMesh(Generic[T]):
         [9, 9, 9] 9 {}
     """
 
+    reduces = False
+
     def __init__(self, workers: Sequence[WorkerInfo], shape: dict[str, int], codec: Codec, call_back: CallBack) -> None:
         self.workers = tuple(workers)
         self.shape = shape
