@@ -14,6 +14,7 @@ class GradientMethod:
     FAILURE = 36
     DEFINE = 37
     PLAIN = 38
+    DESCRIBE = 39
 
 
 class GradientTopic:

@@ -12,17 +12,17 @@ from typing import Any
 
 from ..core.extend import Tensor, interceptors_entered
 from .branches import MISSED, Tree, each_of, joined
+from .description import Description, DrawnPart
 from .division import Segment
 from .errors import DISTURBED, GivenUp, Unrecordable
 from .keys import key_of
 from .looks import is_rounded, varies
 from .loops import can_loop
-from .picture import picture
+from .picture import drawn_part, picture
 from .plan import Plan
 from .recording import Recording, record
-from .report import report
+from .report import plan_lines, report
 from .segments import Segments, worth
-from .source import Source
 from .variations import plain_arguments, varying
 
 _TRIES = 4  # recordings that found the same objects; if no two of them are the same, it is left at eager calls
@@ -176,7 +176,8 @@ class Compiled:
         """Return a text about the plans: what was recorded, what was not and why, chains, and the memory that they take.
 
         Args:
-            path: a file to write, with the ending ".svg": a picture of the plan that was used last, in all its parts.
+            path: a file to write, with the ending ".svg": a picture of the plan that was used last, in all its parts, and of
+                the workers that it calls.
 
         Raises:
             ValueError: there is no plan to draw.
@@ -191,14 +192,26 @@ class Compiled:
         parts = [each.explain() for each in self._segments.used] if self._segment is None else []
         return "\n".join([report(self._name, entries, bool(parts)), *parts])
 
-    def _drawn(self) -> list[tuple[str, Source]]:
-        """Return the parts of the plan that was used last, with their titles; of a divided function, those of each segment."""
+    def description(self) -> Description:
+        """Return the plan that was used last, for workers that call this; without a plan, the reason."""
+        plans = self.plans()
+        if not plans:
+            reasons = [each.reason for each in self._known() if each.reason]
+            return Description([f"eager: {reasons[-1]}" if reasons else "no plan yet"])
+        return Description(plan_lines(plans[-1]), self._drawn())
+
+    def _drawn(self) -> list[DrawnPart]:
+        """Return the parts of the plan that was used last; of a divided function, those of each segment."""
         segments = [each for each in self._segments.used if each.plans()] if self._segment is None else []
         if segments:
             return [part for each in segments for part in each._drawn()]
         plan = self.plans()[-1]
         title = "calls" if self._segment is None else self._name.partition(", ")[2]
-        return list(zip([title, *map(str, plan.looks)], plan.sources))
+        parts = [drawn_part(*each) for each in zip([title, *map(str, plan.looks)], plan.sources)]
+        for remote in plan.remote:
+            if (found := remote.description()) is not None:
+                parts += [DrawnPart(remote.text, ""), *(found.parts or [DrawnPart(line, "") for line in found.lines])]
+        return parts
 
     def plans(self) -> list[Plan]:
         """Return the plans, for ``Plan.save``: those of each kind of arguments, the kind that was used last at the end."""

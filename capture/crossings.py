@@ -7,7 +7,10 @@ workers; that one and all later ones are shown to it.
 from __future__ import annotations
 
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .description import Description
 
 MAKERS, MAKER = "autograd_dist.api", "make_crossing"  # the module and its function: it gets the recorder
 
@@ -42,4 +45,8 @@ class RemotePart(Protocol):
     @property
     def text(self) -> str:
         """A line for readers."""
+        ...
+
+    def description(self) -> Description | None:
+        """Return what the other worker has recorded, as it tells; ``None`` if it records nothing."""
         ...

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..core.extend import svg_page
 from .blocks import Blocks
+from .description import DrawnPart
+from .hops import arrived_at
 from .memory import last_uses
 from .mirrors import node_at, run_node
 from .program import array_at, call_whole
@@ -19,59 +21,71 @@ from .values import Kind, Statement
 
 _ROW, _TEXT, _BAR, _TOP, _MARGIN = 17, 250, 12, 40, 16
 _COLOURS = {"call": "#F3F3F3", "chain": "#DCEBF7", "whole": "#FCE8D5"}
-_SILENT = (array_at, array_in, node_at)  # they only take results apart
+_BUFFER, _NEW = "#7BA7CC", "#C9DCEB"
+_SILENT = (array_at, array_in, node_at, arrived_at)  # they only take results apart
 
 
-def picture(parts: Sequence[tuple[str, Source]]) -> str:
+def picture(parts: Sequence[DrawnPart]) -> str:
     """Return a picture of the parts of a plan, one below the other.
 
     Calls of a chain, which run block by block, are blue; operations that run as a whole, and effects, are orange. Each bar on
     the right is a use of a buffer: bars in one column have the same memory. Light bars are large results, whose memory is new.
 
     Args:
-        parts: programs, with what stands above them.
+        parts: what to draw.
     """
     elements: list[str] = []
     width = height = 0
-    for title, source in parts:
-        drawn, right, below = _part(title, source, height)
+    for part in parts:
+        drawn, right, below = _draw(part, height)
         elements += drawn
         width, height = max(width, right), below
     return svg_page(width, height, elements)
 
 
-def _part(title: str, source: Source, top: int) -> tuple[list[str], int, int]:
-    """Return the elements of a part that begins at a height, and where it ends on the right and below."""
+def drawn_part(title: str, source: Source) -> DrawnPart:
+    """Return a program as a picture shows it.
+
+    Args:
+        title: what stands above it.
+        source: the program.
+    """
     rows = list(_rows(source))
     places: dict[int, tuple[int, int]] = {}  # by the index of a statement, its first and last row
     for row, (index, _, _) in enumerate(rows):
         places[index] = places.get(index, (row, row))[0], row
-    bars = list(_bars(source, places))
-    columns = 1 + max((column for column, _, _ in bars), default=0)
+    bars = [(column, begin, end, column < len(source.sizes)) for column, begin, end in _bars(source, places)]
+    texts = [(text, kind) for _, text, kind in rows]
+    return DrawnPart(title, _memory(source), texts, bars, 330 if source.passing else 190)
+
+
+def _draw(part: DrawnPart, top: int) -> tuple[list[str], int, int]:
+    """Return the elements of a part that begins at a height, and where it ends on the right and below."""
+    columns = 1 + max((column for column, _, _, _ in part.bars), default=0)
     first, right = top + _TOP, _MARGIN + _TEXT + 24
     elements = [
-        _text(_MARGIN, top + 24, title, 13),
-        _text(right, top + 24, _memory(source), 13),
-        *(_call(first + _ROW * row, text, colour) for row, (_, text, colour) in enumerate(rows)),
+        _text(_MARGIN, top + 24, part.title, 13),
+        *([_text(right, top + 24, part.memory, 13)] if part.memory else []),
+        *(_call(first + _ROW * row, text, _COLOURS.get(kind, "")) for row, (text, kind) in enumerate(part.rows)),
         *(
             f'<rect x="{right + _BAR * column}" y="{first + _ROW * begin + 2}" width="{_BAR - 3}" '
-            f'height="{_ROW * (end - begin + 1) - 4}" rx="3" fill="{_colour(source, column)}"/>'
-            for column, begin, end in bars
+            f'height="{_ROW * (end - begin + 1) - 4}" rx="3" fill="{_BUFFER if buffer else _NEW}"/>'
+            for column, begin, end, buffer in part.bars
         ),
     ]
-    width = max(right + _BAR * columns, right + (330 if source.passing else 190)) + _MARGIN
-    return elements, width, first + _ROW * len(rows) + _MARGIN
+    width = max(right + _BAR * columns, right + part.width) + _MARGIN
+    return elements, width, first + _ROW * len(part.rows) + _MARGIN
 
 
 def _rows(source: Source) -> Iterator[tuple[int, str, str]]:
-    """Yield for each call the index of its statement, a text, and a colour."""
+    """Yield for each call the index of its statement, a text, and a key of the colours."""
     for index, statement in enumerate(source.statements):
         if isinstance(statement, Blocks):
             calls = [part for part in statement.parts if part.kind is not Kind.VIEW]
-            yield from ((index, _label(part), _COLOURS["chain"]) for part in calls)
+            yield from ((index, _label(part), "chain") for part in calls)
         elif statement.kind is not Kind.VIEW and statement.function not in _SILENT:
             whole = statement.kind is Kind.EFFECT
-            yield index, _label(statement), _COLOURS["whole" if whole else "call"]
+            yield index, _label(statement), "whole" if whole else "call"
 
 
 def _label(statement: Statement) -> str:
@@ -87,6 +101,8 @@ def _label(statement: Statement) -> str:
 def _name(function: Any) -> str:
     owner: Any = getattr(function, "__self__", None)  # add.reduce is a method of add
     name = getattr(function, "__name__", type(function).__name__)
+    if where := getattr(owner, "where", ""):
+        return f"{name} {where}"  # it sends to another worker, or takes what it answers
     return f"{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
 
 
@@ -103,10 +119,6 @@ def _bars(source: Source, places: dict[int, tuple[int, int]]) -> Iterator[tuple[
                 used = max(last[storage] for storage in value.storages)
                 known = [places[each][1] for each in range(index, used + 1) if each in places]
                 yield column, places[index][0], max(known, default=end)
-
-
-def _colour(source: Source, column: int) -> str:
-    return "#7BA7CC" if column < len(source.sizes) else "#C9DCEB"
 
 
 def _memory(source: Source) -> str:

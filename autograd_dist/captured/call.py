@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...capture.extend import GivenUp
+from ...capture.extend import Description, GivenUp
+from ...core.errors import RpcError
 from ...core.extend import Array
 from ...core.futures import Future
 from ...rpc.extend import UNSET_RPC_TIMEOUT
@@ -53,6 +54,7 @@ class CapturedCall:
         self.arrived: Sequence[Array | None] = ()
         self._results: Sequence[Array] = ()
         self._what = ""
+        self._described: Description | None = None
 
     def __del__(self) -> None:
         if self.peer is not None:
@@ -73,6 +75,11 @@ class CapturedCall:
         assert self.peer is not None
         return self.peer
 
+    @property
+    def where(self) -> str:
+        """Name of the callee, for readers."""
+        return repr(self.callee.info.name)
+
     # -- a part of a plan
 
     def fits(self) -> bool:
@@ -87,6 +94,18 @@ class CapturedCall:
             f"hop to {self.callee.info.name!r}: {self.name} is plan {self.number} there, {there:,} bytes of results, {back:,} "
             "bytes of gradients back"
         )
+
+    def description(self) -> Description:
+        """Return what the callee has recorded. It is asked once."""
+        if self._described is None:
+            try:
+                asked = self._agent.caller.request(
+                    self.callee, GradientMethod.DESCRIBE, pack([self.number], ()), self._agent.rpc_timeout, self._what
+                )
+                self._described = Description.of_json(asked.wait()[0])
+            except RpcError as error:
+                return Description([f"not known: {error}"])
+        return self._described
 
     # -- replays
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import MethodType
 from typing import Any
 
-from ...capture.extend import Compiled, GivenUp, Leaving, Plan, mapped, tensors_of
+from ...capture.extend import Compiled, Description, GivenUp, Leaving, Plan, mapped, tensors_of
 from ...core.errors import RpcError
 from ...core.extend import Array, GraphTask, Tensor, gradient_edge, watchers
 from ..graph import SendNode
@@ -56,6 +56,11 @@ class CalleePart:
     ) -> None:
         self._find, self._function = find, function
         self._compiled, self._arguments, self._marked, self._reason = compiled, arguments, marked, reason
+
+    @property
+    def description(self) -> Description:
+        """Description of what was recorded."""
+        return Description([f"eager: {self._reason}"]) if self._reason else self._compiled.description()
 
     def forward(self, tensors: Sequence[Tensor], replay: CalleeReplay, place: int, alone: bool) -> Sequence[Array]:
         """Replay the forward, and return the results.

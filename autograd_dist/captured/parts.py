@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ...capture.extend import GivenUp, mapped, tensors_of
+from ...capture.extend import Description, GivenUp, mapped, tensors_of
 from ...core.errors import RpcError
 from ...core.extend import Tensor, watchers
 from ...core.futures import Future
@@ -52,6 +52,7 @@ class CapturedParts:
         agent.server.serve(GradientMethod.FORWARD, self._serve_forward)
         agent.server.serve(GradientMethod.BACKWARD, self._serve_backward)
         agent.server.serve(GradientMethod.FAILURE, self._serve_failure)
+        agent.server.serve(GradientMethod.DESCRIBE, self._serve_describe)
         agent.control.on(GradientTopic.FORGET, self._on_forget)
         agent.losses.on_lost.append(self._on_lost)
         agent.on_close.append(self._on_close)
@@ -158,6 +159,13 @@ class CapturedParts:
     def _serve_failure(self, call: ServerCall) -> None:
         (replay,), _ = unpack(call.open())
         raise self._kept(call, int(replay), self._table.take)
+
+    def _serve_describe(self, call: ServerCall) -> None:
+        (number,), _ = unpack(call.open())
+        with self._lock:
+            part = self._table.find(key_of(call.peer), int(number))
+        found = Description([UNKNOWN_PART]) if part is None else part.description
+        call.reply((found.as_json(), (), {}))
 
     def _kept(self, call: ServerCall, replay: int, find: Callable[[Any, int], Any]) -> Any:
         with self._lock:

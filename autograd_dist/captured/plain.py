@@ -57,6 +57,11 @@ class PlainCall:
         """
         self._results, self._form = results, form
 
+    @property
+    def where(self) -> str:
+        """Name of the callee, for readers."""
+        return repr(self.peer.info.name)
+
     # -- a part of a plan
 
     def fits(self) -> bool:
@@ -68,6 +73,9 @@ class PlainCall:
         """A line for readers."""
         size = sum(each.nbytes for each in self._results)
         return f"call of {self.name} on {self.peer.info.name!r}: number {self.number} there, {size:,} bytes of results"
+
+    def description(self) -> None:
+        """Return nothing: no other worker records this."""
 
     # -- replays
 

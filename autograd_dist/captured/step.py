@@ -61,6 +61,9 @@ class CapturedStep:
         step = f"; the optimizer steps at {where} with backward" if where else ""
         return f"distributed step: {len(self.calls) + len(self.messages)} round trips{step}"
 
+    def description(self) -> None:
+        """Return nothing: no other worker records this."""
+
     # -- replays
 
     def step(
@@ -117,6 +120,11 @@ class GradientMessage:
         self.peer, self._places = calls[0].callee, [each.place for each in calls]
         self._arrived = [each for call in calls for each in call.arrived]
         self._what = f"the backward of a captured step with {self.peer.info.name!r}"
+
+    @property
+    def where(self) -> str:
+        """Name of the callee, for readers."""
+        return repr(self.peer.info.name)
 
     def send(self, replay: Replay, *gradients: Array | None) -> Future[Any]:
         """Send the gradients, for a backward pass there; return the future of the answer."""
