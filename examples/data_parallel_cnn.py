@@ -7,7 +7,7 @@
     telegrad run -n 2 --restart all examples/data_parallel_cnn.py --resume    does so by itself, whichever process dies
 
 ``DistributedDataParallel`` gives every process the gradient of the whole batch, so that the networks stay equal to the bit,
-which is checked at the end. Every 50 steps all save a checkpoint together, beside training.
+which is checked at the end. Every 20 steps all save a checkpoint together, beside training.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 
 BATCH = 64  # of all processes together
-SAVE_EVERY = 50  # steps
+SAVE_EVERY = 20  # steps
 
 
 def part_of_the_digits() -> tuple[tg.data.DataLoader, tg.data.DistributedSampler]:

@@ -39,13 +39,15 @@ def test_over_the_agent(tmp_path, program, count):
 @pytest.mark.processes
 @pytest.mark.slow
 @NEEDS_MPI
-@pytest.mark.parametrize("program, count", [("collectives", 3), ("data_parallel", 4)])
+@pytest.mark.parametrize(
+    "program, count", [("collectives", 3), pytest.param("data_parallel", 4, marks=pytest.mark.soak)]
+)
 def test_over_mpi(program, count):
     assert over_mpi(count, PROGRAMS / f"{program}.py", "mpi").count("all right") == count
 
 
 @pytest.mark.processes
-@pytest.mark.long
+@pytest.mark.soak
 def test_eight_ranks(tmp_path):
     """Over MPI, which has its own algorithms, three show as much."""
     assert over_the_agent(tmp_path, 8, PROGRAMS / "collectives.py", "rpc").count("all right") == 8

@@ -27,7 +27,8 @@ def play_all(agent, games):
     return [Played(np.stack(o), np.array(a), np.array(e), lengths) for o, a, e, lengths in done]
 
 
-@pytest.mark.parametrize("seed", [pytest.param(2, marks=pytest.mark.long), pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [2, 1])
 def test_the_pole_stays_up_for_400_steps(seed):
     agent = cartpole.Agent(OBSERVERS, Options(STEPS, 0.01, seed, True, Path()))
     games, lengths = [Game(seed + number) for number in range(OBSERVERS)], []

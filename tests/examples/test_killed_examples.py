@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.slow]
             ["3:actor_critic.Player.step:5", "1:actor_critic.NetworkOwner.forward:50"],
             30,
             "last 30 episodes:",
-            marks=pytest.mark.long,
+            marks=pytest.mark.soak,
         ),
         pytest.param(
             2,
@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.slow]
             ["1:local_sgd.distance:130"],
             80,
             "accuracy on the held-out fifth:",
-            marks=pytest.mark.long,
+            marks=pytest.mark.soak,
         ),
     ],
 )

@@ -6,5 +6,5 @@ GATE = threading.Event()
 
 
 def hold():
-    GATE.wait(20)
+    GATE.wait(60)
     return 1

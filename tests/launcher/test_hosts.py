@@ -134,7 +134,7 @@ WAITS = (
 )
 
 
-@pytest.mark.parametrize("host", [pytest.param(0, marks=pytest.mark.long), 1])
+@pytest.mark.parametrize("host", [pytest.param(0, marks=pytest.mark.soak), 1])
 def test_a_host_whose_power_was_cut_comes_back_and_the_training_ends_with_the_same_weights(hosts, tmp_path, host):
     def run(folder, cut):
         folder.mkdir()

@@ -157,10 +157,22 @@ def break_socket(session):
     stream.end(ConnectionResetError("broken by a test"))
 
 
+def read_by(until, thread, work, reading):
+    """Start work that waits for its release until it reads the socket itself: at times the loop has the turn."""
+    for _ in range(100):
+        released.clear()
+        waiting = thread(work)
+        until(lambda: reading._sleeper._asleep or reading.followers)
+        if reading._sleeper._asleep:
+            return waiting
+        released.set()
+        waiting.join(30)
+    raise AssertionError("the loop has read each time")
+
+
 def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until, no_collector):
     """The error of the socket was raised in the frames of a user who waited for an answer."""
     kept, failures = [], []
-    released.clear()
 
     def wait():
         value = Value()
@@ -178,12 +190,11 @@ def test_a_broken_socket_keeps_nothing_of_the_thread_that_read_it(thread, until,
         with a.use():
             rpc.rpc_sync("b", abs, (1,))
         session = a.peers.at(1).link.dialed
-        waiting = thread(wait_in_vain)
-        until(lambda: session.reading._sleeper._asleep)
+        waiting = read_by(until, thread, wait_in_vain, session.reading)
         break_socket(b.peers.at(0).link.accepted[0])
         waiting.join(30)
         released.set()
-        until(lambda: kept[0]() is None)
+        until(lambda: not any(each() for each in kept))
         assert "broke during the call" in failures[0]
         poller, stream = session._lane.poller, session._stream
         stream.watch_input(True)  # as a thread that leaves the reading late

@@ -9,7 +9,13 @@ PARTS = ("sent_again", "odd_shapes", "thousands", "one_of_many_is_kept", "interr
 
 @pytest.mark.parametrize(
     ("lane", "refused"),
-    [("unix", "nothing"), ("tcp", "nothing"), ("tls", "nothing"), ("unix", "memfd"), ("unix", "memory")],
+    [
+        ("unix", "nothing"),
+        pytest.param("tcp", "nothing", marks=pytest.mark.soak),
+        ("tls", "nothing"),
+        ("unix", "memfd"),
+        ("unix", "memory"),
+    ],
 )
 def test_large_payloads_arrive_and_leave_nothing_behind(job, tmp_path, lane, refused):
     jobs = authority("job.test")

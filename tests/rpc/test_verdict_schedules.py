@@ -231,7 +231,7 @@ def check(world):
         assert world.connected(one, other), f"{stayed} stayed, and {one} and {other} cannot reach each other"
 
 
-SCHEDULES = 500
+SCHEDULES = 200
 
 
 @pytest.mark.slow

@@ -170,12 +170,11 @@ async def ended(reader):
 
 
 @pytest.mark.long
-def test_a_short_run(run_python):
+@pytest.mark.parametrize("faults", [["kill-parent"], pytest.param(["reset", "descriptors"], marks=pytest.mark.soak)])
+def test_a_short_run(run_python, faults):
     """Connections break, descriptors run out, a worker with a forked child is killed: all ends as it should."""
-    command = ["-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "3"]
-    for fault in ("reset", "descriptors", "kill-parent"):
-        command += ["--fault", fault]
-    run_python(*command, timeout=300)
+    options = [each for fault in faults for each in ("--fault", fault)]
+    run_python("-m", "telegrad.testing.chaos", "--rounds", "1", "--workers", "3", *options, timeout=300)
 
 
 def test_bad_input(run_python):

@@ -170,7 +170,7 @@ def test_a_worker_that_is_reached_at_an_address_not_its_own_is_refused():
 @pytest.mark.processes
 def test_the_attack_in_short():
     """``python -m telegrad.tools.strangers``, small: see there for what it checks."""
-    sizes = ["--messages", "20000", "--connections", "40", "--hold", "0.5", "--megabytes", "32"]
+    sizes = ["--messages", "4000", "--connections", "20", "--hold", "0.3", "--megabytes", "16"]
     assert main([*sizes, "--no-timing"]) == 0
 
 

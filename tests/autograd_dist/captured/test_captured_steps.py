@@ -497,9 +497,9 @@ def test_parts_are_forgotten_with_the_step(workers, until):
     job = Job(by_method)
     step = trained(job)
     parts = workers[1].part(CapturedParts)
-    assert len(parts._table) == 1
+    until(lambda: len(parts._table) == 1)  # those of the plans that it replaced are forgotten by messages
     del step
     gc.collect()
     until(lambda: len(parts._table) == 0)
-    gc.collect()
-    until(lambda: len(parts._compiled) == 0)
+    # What is compiled is in cycles, and a thread may still be in the call that forgot it.
+    until(lambda: gc.collect() >= 0 and len(parts._compiled) == 0)

@@ -174,7 +174,7 @@ def test_four_three_six_two_workers_without_a_restart(start, gates, pieces):
     assert not pieces or ends[0][1] == digest
 
 
-@pytest.mark.parametrize("victim", [0, 2, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("victim", [0, *(pytest.param(each, marks=pytest.mark.soak) for each in (1, 2))])
 def test_a_killed_worker_is_replaced_and_the_weights_are_bit_equal(start, gates, victim):
     workers = [start(rank, pieces=6) for rank in range(3)]
     all_begin(*workers)
