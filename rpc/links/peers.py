@@ -76,10 +76,13 @@ class Peers:
         """Return a worker that left the group before this one joined. A reference that this one is given may name it.
 
         Raises:
-            KeyError: there was none of this number.
+            UnknownWorkerError: there was none of this number, or it joins and this worker has not heard of it yet.
         """
         if not self.heard_of(number):
-            raise KeyError(number)
+            raise UnknownWorkerError(
+                f"{self.me.name!r} has not heard of the worker with number {number}: it is joining, or was lost before it had "
+                f"joined; try again when it is in rpc.get_worker_infos()"
+            )
         peer = self._peer(WorkerRecord(number=number, name=f"number {number}"))
         peer.mark_gone(GONE_BEFORE)
         return self.by_number.setdefault(number, peer)
@@ -157,7 +160,11 @@ class Peers:
         return self.find(self.me.rank)
 
     def at(self, number: int) -> Peer:
-        """Return the worker of a number, such as one in a message or a reference."""
+        """Return the worker of a number, such as one in a message or a reference.
+
+        Raises:
+            UnknownWorkerError: this worker has not heard of it.
+        """
         return self.by_number[number]
 
     def member(self, record: WorkerRecord) -> Peer | None:
