@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from ..core.extend import Generator, Tensor, Watcher, is_grad_enabled
+from .catching import catches
 from .crossings import Crossing, RemotePart
 from .errors import Unrecordable
 from .gradients import Gradients, assign_gradient, clear_gradient
@@ -22,6 +23,8 @@ from .names import Names
 from .program import Operation, Program
 from .trees import form, keys_of, numbered, tensors_of
 from .values import mapped
+
+PACKAGE = __name__.rpartition("capture.")[0]  # with the point
 
 
 class Recorder(Watcher):
@@ -97,6 +100,18 @@ class Recorder(Watcher):
             self.generators.append(generator)
         if not self.depth:
             self.stop("random numbers are drawn outside of an operation")
+
+    def check_uncaught(self, frame: FrameType | None) -> None:
+        """Raise if the function would catch an error of a call that runs: a replay raises such errors from the function itself.
+
+        Args:
+            frame: of the code that calls.
+
+        Raises:
+            Unrecordable: it would.
+        """
+        if catches(frame, self._code, PACKAGE):
+            raise Unrecordable("it calls another worker in a try statement; put that around the compiled function")
 
     def stop(self, reason: str) -> None:
         """End the recording; the call goes on."""

@@ -145,6 +145,9 @@ class CapturedParts:
             call.reply(pack([0], returned))
             return
         done = optimizer.step_with([kept.found.get(id(each)) for each in optimizer.parameters])
+        if done.known():
+            call.reply(pack([0], returned))
+            return
         call.reply_with(done.then(partial(self._stepped, key_of(call.peer), replay, returned)), is_future=True)
 
     def _stepped(self, caller: Any, replay: int, returned: Sequence[Any], done: Future[None]) -> Any:

@@ -88,6 +88,7 @@ class StepCrossing:
             return place in PASSED
         if (end := begin(self, frame.f_locals)) is None:
             return False
+        self._recorder.check_uncaught(frame.f_back)
         self._running.append((frame, end))
         return True
 

@@ -88,12 +88,15 @@ class CapturedStep:
             for name, mine in optimizers.items()
             if mine is not None or name in failed
         }
-        wait_for_outcomes(steps.values())
-        results_of(steps, "the step")
+        if failed != {""} or any(not each.known() for each in steps.values()):
+            wait_for_outcomes(steps.values())
+            results_of(steps, "the step")
 
     def _own_step(self, optimizer: LocalOptimizer, gradients: Sequence[Array | None]) -> Future[None]:
         agent = self._agent
         done = agent.threads.new_context().run(optimizer.step_with, gradients)
+        if done.known():
+            return done
         return agent.caller.waits.with_deadline(
             done, agent.rpc_timeout, f"the optimizer's step on worker {agent.name!r}"
         )

@@ -283,3 +283,30 @@ def test_numbers_are_forgotten_with_the_step(workers, until):
     gc.collect()
     until(lambda: len(table) == 0)
     assert np.isfinite(trainer.train(trainer.step, 1)[0])
+
+
+def caught(server):
+    try:
+        return server.rpc_sync().pull()
+    except WorkerLostError:
+        return None
+
+
+def passed_on(server):
+    with warnings.catch_warnings():
+        return [each + 1 for each in server.rpc_sync().pull()]
+
+
+@pytest.mark.parametrize(("call", "told"), [(caught, 1), (passed_on, 0)])
+def test_a_step_that_catches_errors_of_its_call_runs_eagerly(workers, call, told):
+    server = rpc.remote("b", Server, (SGD, {"lr": 0.1}))
+
+    @tg.compile
+    def step(x):
+        return x * call(server)[1]
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        for _ in range(3):
+            step(tg.ones(2))
+    assert len([each for each in found if "in a try statement" in str(each.message)]) == told
