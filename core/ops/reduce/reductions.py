@@ -16,7 +16,7 @@ from ...tensors import Tensor
 from ...types import Array, Dims
 from ..elementwise import operators
 from ..elementwise.conversion import to
-from ..table.array_functions import multiply_reduce, pairwise_sum, stretched_dims
+from ..table.array_functions import multiply_reduce, pairwise_sum, stretched_dims, whole_sum
 from ..table.dims import all_dims, kept_shape, one_dim
 from ..table.nodes import keep, keep_result, record, records
 from ..table.operation import operation, published
@@ -64,7 +64,7 @@ def sum(
         input = to(input, dtype)
     x = input._array
     if dim is None and not keepdim:
-        result = Tensor(_add(x, None) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False, dtype))
+        result = Tensor(whole_sum(x) if x.itemsize >= 4 and x.dtype.kind == "f" else total(x, None, False, dtype))
         if input._requires_grad and is_grad_enabled():
             record(_SUM, result, (input,), (), x.shape, (1,) * x.ndim)
         return result
@@ -115,7 +115,7 @@ def mean(
         input = to(input, dtype)
     x = needs_inexact("mean", input)
     if dim is None and not keepdim and x.itemsize >= 4 and x.size:
-        result = Tensor(_add(x, None) / x.dtype.type(x.size))
+        result = Tensor(whole_sum(x) / x.dtype.type(x.size))
         if input._requires_grad and is_grad_enabled():
             record(_MEAN, result, (input,), (), x.shape, (1,) * x.ndim, x.size)
         return result

@@ -69,6 +69,7 @@ minimum_reduce: Any = np.minimum.reduce
 
 FEW = 1024  # elements, below which one slow function costs less than several quick ones
 SHORT = 128  # row
+_MANY, _MOST = 1 << 15, 1 << 20  # elements of whole_sum(); memory takes its time beyond that
 _SHORT_ROW = 32  # of row_maxima()
 _ROWS = 1 << 14  # of column_sums(), for which there are ones
 BLOCK = 512  # with 128, sums over a few hundred rows took twice as long
@@ -117,6 +118,19 @@ def pairwise_sum(x: Any, dims: Any, keepdims: bool = False) -> Any:
         rest = np.expand_dims(add_reduce(rows[whole:], 0), axis)
         parts = np.concatenate([parts, rest], axis)
     return pairwise_sum(parts, dims, keepdims)
+
+
+def whole_sum(x: Any) -> Any:
+    """Return the sum of all elements, in the dtype of ``x``.
+
+    Of many float32 numbers a product with ones takes half the time of NumPy's sum, and adds up as few one after the other.
+
+    Args:
+        x: any shape, not of 16 bits or less.
+    """
+    if not _MANY <= x.size <= _MOST or x.size % SHORT or x.dtype != np.float32 or not x.flags.c_contiguous:
+        return _add(x, None)
+    return _add(np.matmul(x.reshape(-1, SHORT), _filled(SHORT, x.dtype, 1.0)), None)
 
 
 def row_sums(x: Array, factor: float = 1.0) -> Array:
