@@ -9,11 +9,9 @@ from typing import Any, TypeAlias
 
 from ...core.futures import Future, complete_once
 
-RANGE_PIECE_BYTES = (
-    64 << 20
-)  # of fewer bytes, the owner's threads would wait more often for an interpreter that computes
+RANGE_PIECE_BYTES = 16 << 20  # with smaller ones, threads wait more often for an interpreter that computes
 SMALL_BYTES = 64 << 10  # a piece of more is sent by a thread that may wait for room
-AT_A_TIME = 2  # while one is sent, the next is asked for
+AT_A_TIME = 4  # while one is sent, the next ones are asked for
 
 Ask: TypeAlias = Callable[[int, int], "Future[Any]"]
 Accept: TypeAlias = Callable[[int, int, Any], object]

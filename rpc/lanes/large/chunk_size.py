@@ -7,7 +7,7 @@ computes. But a frame that is withdrawn is cut only after the chunk that leaves.
 from __future__ import annotations
 
 LEAST_CHUNK_BYTES = 4 << 20
-MOST_CHUNK_BYTES = 65 << 20  # a large piece of a buffer, with the front of its frame
+MOST_CHUNK_BYTES = 64 << 20
 CHUNK_SECONDS = 0.1
 
 
