@@ -29,7 +29,7 @@ COMPUTING = ("core", "data", "distributions", "func", "nn", "optim")  # called b
 USED = {"cloudpickle", "cryptography", "google", "grpc", "ml_dtypes", "mpi4py", "numpy", "safetensors"}
 
 _open: set[CodeType] = set()
-_finalizing = {finalize.__call__.__code__}
+_finalizing = finalize.__call__.__code__
 
 
 def opens(function: F) -> F:
@@ -81,7 +81,18 @@ def computes(frame: FrameType) -> bool:
 
 def is_finalizer(frame: FrameType) -> bool:
     """Return whether a frame is that of a finalizer, which Python calls when it frees an object."""
-    return frame.f_code.co_name == "__del__" or frame.f_code in _finalizing
+    code = frame.f_code
+    return code.co_name == "__del__" or code is _finalizing
+
+
+def in_finalizer(frame: FrameType | None) -> bool:
+    """Return whether one of the frames from ``frame`` outwards is that of a finalizer."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__del__" or code is _finalizing:  # ``is_finalizer``, without a call
+            return True
+        frame = frame.f_back
+    return False
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
-from .protection import computes, is_finalizer, protects, protects_module
+from .protection import computes, in_finalizer, is_finalizer, protects, protects_module
 
 
 def raised_by_handler(error: BaseException) -> bool:
@@ -35,7 +35,10 @@ def broke_protected(error: BaseException) -> bool:
 
 def interrupts_protected() -> bool:
     """Return whether a signal handler or a finalizer runs in this thread that has interrupted protected code."""
-    return _is_nested(frame := sys._getframe(1)) and next(_interrupting(frame), None) is not None
+    frame = sys._getframe(1)
+    if not (_in_main_thread() or in_finalizer(frame)):  # usually: an answer that is computed calls other workers
+        return False
+    return _is_nested(frame) and next(_interrupting(frame), None) is not None
 
 
 def check_may_wait() -> None:
@@ -45,6 +48,8 @@ def check_may_wait() -> None:
         RuntimeError: this is one; the message names it.
     """
     frame: FrameType | None = sys._getframe(1)
+    if not (_in_main_thread() or in_finalizer(frame)):
+        return
     others = False  # as in ``_is_nested``, without a call: a thread asks before it sleeps
     while frame is not None:
         if not protects_module(frame.f_globals.get("__name__") or ""):
@@ -66,13 +71,18 @@ def refuse_in_handler() -> NoReturn:
     _refuse(number, None if frame is None else frame.f_code)
 
 
+def _in_main_thread() -> bool:
+    """Return whether this is the thread in which Python calls the handlers of signals."""
+    return threading.get_ident() == threading.main_thread().ident
+
+
 def _interrupting(frame: FrameType | None) -> Iterator[tuple[int, FrameType]]:
     return ((number, each) for number, each in _running(frame) if _is_protected(each.f_back))
 
 
 def _running(frame: FrameType | None) -> Iterator[tuple[int, FrameType]]:
     """Iterate over the handlers and finalizers that run, from a frame outwards, with the numbers of the signals."""
-    handlers = _handlers() if threading.get_ident() == threading.main_thread().ident else {}
+    handlers = _handlers() if _in_main_thread() else {}
     while frame is not None:
         if (number := handlers.get(frame.f_code)) is not None:
             yield number, frame
