@@ -22,6 +22,8 @@ class State(Enum):
     RELEASED = "released"  # nothing uses the fork any more, and the owner has not answered
     DELETED = "deleted"  # the record is gone
 
+    __hash__ = object.__hash__  # that of enumerations is written in Python
+
 
 class ForkEvent(Enum):
     """Event that changes the state of a fork."""
@@ -30,6 +32,8 @@ class ForkEvent(Enum):
     REJECT = "reject"  # the owner has no such value, and never will
     OWNER_LOST = "owner lost"
     RELEASE = "release"  # the RRef was dropped, and no child is pending
+
+    __hash__ = object.__hash__
 
 
 class ForkAction(Enum):

@@ -20,6 +20,8 @@ class PromiseState(Enum):
     BROKEN = "broken"  # there will be no value, and the request fails with the reason
     OVER = "over"  # the request was cancelled
 
+    __hash__ = object.__hash__  # that of enumerations is written in Python
+
 
 class PromiseEvent(Enum):
     """Event that changes the state of a promise."""
@@ -30,6 +32,8 @@ class PromiseEvent(Enum):
     ERROR = "error"  # an answer has come that says why there is none, or the worker that is asked is lost
     UNKNOWN = "unknown"  # the callee has answered the call before, does not know it, or is lost
     CANCEL = "cancel"  # the value is not needed any more
+
+    __hash__ = object.__hash__
 
 
 class PromiseAction(Enum):
