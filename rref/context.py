@@ -169,16 +169,17 @@ class RRefContext:
                 case _:
                     self._tell(instruction)
         for to, its in messages.items():
-            self._post(to.number, p.encode_messages(its))
+            hurried = any(type(message) is not p.Acknowledge for message in its)  # else it only ends a fork's life
+            self._post(to.number, p.encode_messages(its), hurried)
         if not all(map(frees_quietly, freed)):
             self.agent.threads.run_later(partial(self._clear, freed))
 
-    def _post(self, number: int, messages: bytes) -> None:
+    def _post(self, number: int, messages: bytes, hurried: bool) -> None:
         """Send control messages to a worker: to one that joins, when this worker has heard of it."""
         if self.agent.peers.heard_of(number):
-            self.agent.control.post(self.agent.peers.at(number), ReferenceTopic.OWNERSHIP, messages)
+            self.agent.control.post(self.agent.peers.at(number), ReferenceTopic.OWNERSHIP, messages, hurried)
         else:
-            self.agent.timers.after(HEAR_SECONDS, self._post, number, messages)
+            self.agent.timers.after(HEAR_SECONDS, self._post, number, messages, hurried)
 
     def _tell(self, instruction: p.Confirmed | p.ForkFailed | p.NeverCreated | p.NeverMade) -> None:
         match instruction:

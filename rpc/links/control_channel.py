@@ -4,6 +4,9 @@ It drives the control queues: it sends the messages that are due, delivers those
 messages never wait behind user functions. They travel on any session to the peer and are delivered in the thread that
 reads (or the loop's, see ``received``). They are repeated until acknowledged. The only other retries of an agent are those of
 its links (``link.py``).
+
+In a busy time each frame costs a write and wakes the peer's reader. So a message that no thread waits for, and an
+acknowledgement soon after another, leave some milliseconds later, with what else there is for the peer.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from .link import LinkState
 from .peer import Peer
 
 if TYPE_CHECKING:
-    from ..threads.timers import Alarm, Timers
+    from ..threads.timers import Alarm, Batch, Timers
     from ..wire.frames import Parts
 
 logger = logging.getLogger("telegrad.rpc")
@@ -48,6 +51,8 @@ class ControlChannel:
         self._send = send
         self._handlers: dict[int, ControlHandler] = {}
         self._alarms: dict[Peer, Alarm] = {}  # when messages to each peer are repeated, unless they are acknowledged
+        self._late: Batch[Peer] = timers.together(self._send_late)  # to which something is to leave in a moment
+        self._hurries = False  # the agent ends: nothing waits any more
         self._drained: Future[None] | None = None
         self._handling = _Handling()
         self._used: dict[Peer, None] = {}  # an ordered set: the peers with which messages were exchanged
@@ -65,13 +70,14 @@ class ControlChannel:
 
         self.on(topic, first)
 
-    def post(self, peer: Peer, topic: int, payload: bytes) -> None:
+    def post(self, peer: Peer, topic: int, payload: bytes, hurried: bool = True) -> None:
         """Send a message to ``peer``; it arrives exactly once, unless the peer is lost.
 
         Args:
             peer: the receiver.
             topic: number of the handler there.
             payload: what the handler gets.
+            hurried: False for a message that no thread waits for; it leaves with the next, or some milliseconds later.
         """
         role = thread_role
         outer, role.inside = role.inside, True
@@ -79,6 +85,9 @@ class ControlChannel:
             self._used[peer] = None
             with peer.lock:
                 peer.control.post(payload, topic)
+                if not (hurried or self._hurries):
+                    self._late.add(peer)
+                    return
                 if (posted := self._handling.posted) is not None:
                     posted[peer] = None
                     return
@@ -127,10 +136,21 @@ class ControlChannel:
             self._handling.posted = outer
             for other in posted:
                 self.flush(other)
+        if not self._acknowledge(peer, None if self._hurries else self._timers.now()):
+            self._late.add(peer)
+
+    def _acknowledge(self, peer: Peer, now: float | None = None) -> bool:
+        """Acknowledge what has arrived; return False if there was nothing, or it waits because others were a moment ago."""
         with peer.lock:
-            acknowledgements = peer.control.take_acks()
+            acknowledgements = peer.control.take_acks(now)
         if acknowledgements:
             self._send(peer, encode_acknowledgement(acknowledgements))
+        return bool(acknowledgements)
+
+    def _send_late(self, peers: list[Peer]) -> None:
+        for peer in dict.fromkeys(peers):
+            self._acknowledge(peer)
+            self.flush(peer)
 
     def acknowledged(self, peer: Peer, frame: Any) -> list[ControlMessage]:
         """Forget the messages that a peer has received, and return them."""
@@ -142,6 +162,8 @@ class ControlChannel:
     def drain(self) -> Future[None]:
         """Return a future that completes when every posted message is acknowledged, or its receiver is gone."""
         drained = self._drained = self._drained or Future()  # another thread may wait in shutdown too
+        self._hurries = True
+        self._late.flush()
         self.flush_drained()
         return drained
 

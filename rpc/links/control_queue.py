@@ -13,6 +13,8 @@ from heapq import heapify, heappop, heappush
 from ..wire.control import ControlMessage
 from .intervals import IntervalSet
 
+ACKNOWLEDGE_SECONDS = 5e-3  # between two frames of acknowledgements, of messages that follow one another closely
+
 
 class ControlQueue:
     """Reliable delivery to and from one peer.
@@ -27,8 +29,8 @@ class ControlQueue:
     """
 
     __slots__ = (
-        "_acks", "_cap", "_due", "_fresh", "_kept", "_lost", "_next_id", "_pause", "_seen", "_uncounted", "_unfinished",
-        "received", "round_trip", "sent",
+        "_acks", "_acks_left", "_cap", "_due", "_fresh", "_kept", "_lost", "_next_id", "_pause", "_seen", "_uncounted",
+        "_unfinished", "received", "round_trip", "sent",
     )  # fmt: skip
 
     def __init__(self, resend_after: float = 1.0, resend_cap: float = 15.0, uncounted: Collection[int] = ()) -> None:
@@ -46,6 +48,7 @@ class ControlQueue:
         self._due: list[tuple[float, int]] = []
         self._seen = IntervalSet()
         self._acks: list[int] = []
+        self._acks_left = -ACKNOWLEDGE_SECONDS  # when the latest were taken
         self._lost = False
         self._unfinished = 0
         self.sent = 0
@@ -153,8 +156,16 @@ class ControlQueue:
             self.received += 1
         return first
 
-    def take_acks(self) -> list[int]:
-        """Return the ids to acknowledge, once. If they are lost on the way, the peer repeats its messages."""
+    def take_acks(self, now: float | None = None) -> list[int]:
+        """Return the ids to acknowledge, once. If they are lost on the way, the peer repeats its messages.
+
+        Args:
+            now: the time: if others were acknowledged a moment ago, none are returned, because more may come. ``None`` for all.
+        """
+        if now is not None:
+            if now - self._acks_left < ACKNOWLEDGE_SECONDS:
+                return []
+            self._acks_left = now
         acks, self._acks = self._acks, []
         return acks
 

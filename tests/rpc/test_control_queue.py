@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from telegrad.rpc.links.control_queue import ControlQueue
+from telegrad.rpc.links.control_queue import ACKNOWLEDGE_SECONDS, ControlQueue
 
 
 def test_the_round_trip_is_that_of_a_message_that_was_sent_once():
@@ -109,6 +109,19 @@ def test_a_repetition_is_acknowledged_but_not_delivered():
     assert queue.take_acks() == [3, 3, 0]
     assert queue.take_acks() == []
     assert queue.received == 2
+
+
+def test_acknowledgements_that_follow_closely_wait_for_one_another():
+    queue = ControlQueue()
+    queue.receive(0)
+    assert queue.take_acks(7.0) == [0]
+    queue.receive(1)
+    assert queue.take_acks(7.001) == []
+    queue.receive(2)
+    assert queue.take_acks(7.002) == []
+    assert queue.take_acks(7.0 + 2 * ACKNOWLEDGE_SECONDS) == [1, 2]
+    queue.receive(3)
+    assert queue.take_acks() == [3]
 
 
 def test_uncounted_topics_are_delivered_as_well_but_not_counted():

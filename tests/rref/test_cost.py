@@ -5,9 +5,11 @@ from telegrad import rpc
 from telegrad.rpc.lanes.inproc import InProcessSession
 from telegrad.rpc.threads.pool import ThreadPool
 from telegrad.rpc.wire.header import FrameKind
+from telegrad.rref.numbers import ReferenceTopic
 from telegrad.testing import count, in_process_cluster
 
 STEPS = 50
+TOPIC = ReferenceTopic.OWNERSHIP
 MOST_PYTHON_CALLS = 250  # in the thread that calls, which in process also receives for the other side
 
 
@@ -82,6 +84,22 @@ def test_confirmations_that_come_after_the_drops_make_one_message_too(workers, s
     assert sent.count(FrameKind.CONTROL) == 2 == sent.count(FrameKind.ACKNOWLEDGE)
     for agent in workers:
         assert not any(agent.debug_info()["references"].values())
+
+
+def test_control_messages_that_no_thread_waits_for_are_one_frame(workers, sent, until):
+    a, peer = workers[0], workers[0].peers.find("b")
+    rpc.rpc_sync("b", int)  # there is a session
+    sent.clear()
+    for _ in range(STEPS):
+        a.control.post(peer, TOPIC, b"", hurried=False)
+    assert not sent
+    a.timers.run_waiting()
+    assert sent == [FrameKind.CONTROL, FrameKind.ACKNOWLEDGE]
+    a.control.post(peer, TOPIC, b"", hurried=False)
+    a.control.post(peer, TOPIC, b"")
+    assert sent.count(FrameKind.CONTROL) == 2  # both are in the second
+    tick(workers)
+    assert a.control.open() == 0 and sent.count(FrameKind.CONTROL) == sent.count(FrameKind.ACKNOWLEDGE) == 2
 
 
 def test_a_call_of_a_method_is_two_frames_and_leaves_nothing_to_tell(workers, sent, until):
