@@ -24,6 +24,7 @@ from ..nn.extend import clip_norm, clip_values
 from .crossings import MAKER, MAKERS
 from .errors import Unrecordable
 from .leaving import only_leaves
+from .lines import is_outermost
 from .looks import READERS
 from .recorder import Recorder
 from .state import State
@@ -241,7 +242,9 @@ class Calls:
             self._recorder.looked(tensor, reader, frame.f_code.co_name, value)
 
     def _only_leaves(self, caller: FrameType | None) -> bool:
-        return caller is not None and caller.f_code is self._code and only_leaves(caller)
+        if caller is None or caller.f_code is not self._code:
+            return False
+        return is_outermost(caller) and only_leaves(caller)  # what a recursive call returns is used by the outer one
 
     def _backward(self, given: dict[str, Any]) -> None:
         if _unusual(given):

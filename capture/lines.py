@@ -1,10 +1,10 @@
-"""``user_line`` and ``line_in``: the line of the user's program that a call came from."""
+"""The lines of the user's program that a call came from."""
 
 from __future__ import annotations
 
 import os
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 
 PACKAGE = __name__.rpartition(".capture")[0]
 
@@ -28,3 +28,11 @@ def line_in(code: CodeType | None) -> int | None:
             return frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def is_outermost(frame: FrameType) -> bool:
+    """Return whether a call of a function is in no other call of it."""
+    outer = frame.f_back
+    while outer is not None and outer.f_code is not frame.f_code:
+        outer = outer.f_back
+    return outer is None

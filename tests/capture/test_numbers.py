@@ -162,6 +162,17 @@ def test_numbers_that_are_used_are_a_reason(sides, function):
     assert "elements" in sides.reasons()[0] or "key" in sides.reasons()[0]
 
 
+def test_a_number_of_a_recursive_call_may_be_used(sides):
+    def deeper(x, depth=1):
+        if not depth:
+            return x.sum().item()
+        return deeper(x * 2, depth - 1) + 1
+
+    # The first calls have the same elements, so that only the code tells them from calls that always return this number.
+    sides.run(lambda: (deeper, list, lambda call: [tg.tensor(array(3, seed=call // 4))]), 8)
+    assert sides.replays() > 0
+
+
 def test_a_plan_that_reads_numbers_is_neither_saved_nor_exported(tmp_path):
     run = tg.compile(_returned)
     for call in range(3):
