@@ -28,7 +28,7 @@ from .recomputing import recomputed
 from .recorded import Recorded
 from .sizes import refuse_shape
 from .tracer import condition_of
-from .values import Backward, Kind, Outer, Statement, Storage, Value, Wrapped, values_in
+from .values import Backward, Kind, Outer, Statement, Storage, Value, Wrapped, mapped, values_in
 
 # The edge of a tensor that requires grad in a replay: of an operation's input, whose gradient is taken from the
 # operation's node, and of a result, before it gets the node of the replay.
@@ -113,6 +113,7 @@ class Source:
         self.sizes, self.passing = self._memory.sizes, self._memory.passing
         self._static: set[int] = set()  # values that are the same object in each replay
         self._named: dict[int, str] = {}
+        self._made: dict[int, str] = {}  # tensors that are in the results more than once
         self.halves = bool(backwards)
         self._together: dict[int, dict[int, Value]] = {}  # small values whose names are dropped behind a statement
         self._ending = self._find_ends({value.number for value in values_in((results, self._gradients))})
@@ -135,6 +136,7 @@ class Source:
             if number in used:
                 lines.append(f"    v{number} = {self._tensor(outer)}._array")
         lines += [f"    {line}" for line in self._part(0, self._half)]
+        lines += [f"    {line}" for line in self._made_before()]
         results = self._expression(self._results)
         for place, backward in enumerate(self._backwards):
             lines.append(f"    def backward{place}({', '.join(map(self.name, backward.given))}):")
@@ -348,14 +350,31 @@ class Source:
             self.constants[name] = value
         return name
 
+    def _made_before(self) -> list[str]:
+        """Return lines that make the tensors that are in the results more than once."""
+        seen: set[int] = set()
+        lines: list[str] = []
+
+        def see(each: Any) -> Any:
+            if type(each) is Wrapped and id(each) in seen and id(each) not in self._made:
+                name = f"r{len(lines)}"
+                lines.append(f"{name} = {self._expression(each)}")
+                self._made[id(each)] = name
+            seen.add(id(each))
+            return each
+
+        mapped(self._results, see)
+        return lines
+
     def _expression(self, tree: Any) -> str:
         kind = type(tree)
         if kind is Value:
             return self.name(tree)
         if kind is Wrapped:
-            if not tree.requires_grad:
-                return f"Tensor({self.name(tree.value)})"
-            return f"Tensor({self.name(tree.value)}, True, {self.constant(PENDING)})"
+            if id(tree) in self._made:
+                return self._made[id(tree)]
+            more = f", True, {self.constant(PENDING)}" if tree.requires_grad else ""
+            return f"Tensor({self.name(tree.value)}{more})"
         if kind is Outer:
             return self._tensor(tree)
         if kind in _LITERALS:
