@@ -14,6 +14,7 @@ from .calls import Calls
 from .errors import Unrecordable
 from .looks import LOOK
 from .memory import check_second_half
+from .modules import body_of
 from .onnx_graph import Exported
 from .parts import Outside, Part, parts_of
 from .plan import Plan
@@ -128,7 +129,7 @@ def record(
         recording = Recording(None, None, str(error))
         recording.names = error.names
         return recording, function(*args, **kwargs)
-    code = getattr(function, "__code__", None)
+    code = getattr(body_of(function), "__code__", None)
     try:
         recorder = Recorder(tensors, program, code)
     except Unrecordable as error:
@@ -191,7 +192,12 @@ def _plan(
     result = numbered(result, recorder.numbers)
     _check_shapes(program)
     inputs = list({id(each): each for backward in backwards for each in backward.inputs}.values())
-    results = mapped(result, lambda each: _returned(program, each))
+    tensors_returned: dict[int, Any] = {}  # a tensor that is returned under two names is one in a replay, too
+
+    def returned_as(each: Any) -> Any:
+        return tensors_returned.setdefault(id(each), _returned(program, each))
+
+    results = mapped(result, returned_as)
     parts = list[Part]()
     if recorder.looks:
         parts = _parts(recorder, program, half, tensors, (results, [each.gradients for each in backwards]), fast)

@@ -16,6 +16,7 @@ from typing import Any
 
 from .division import Division, Segment, declared, name_of
 from .errors import Unrecordable
+from .modules import body_of, instead_of
 from .written import Written
 
 _REFUSED = frozenset(["locals", "eval", "exec", "vars", "dir", "super", "__class__", "_getframe"])
@@ -33,7 +34,7 @@ class Segments:
     """A function in segments.
 
     Args:
-        function: the function.
+        function: the function, or a module.
         owner: compiles segments: a ``Compiled``.
 
     Attributes:
@@ -44,6 +45,7 @@ class Segments:
 
     def __init__(self, function: Callable[..., Any], owner: Any) -> None:
         self.function, self._original, self.owner = function, function, owner
+        self._body = body_of(function)
         self.used: list[Any] = []
         self._known: dict[Any, Any] = {}
         self._lines: set[int] = set()
@@ -69,8 +71,8 @@ class Segments:
 
     @property
     def code(self) -> Any:
-        """The code of the function, if it is one of Python."""
-        return getattr(self._original, "__code__", None)
+        """The code of the function, or of a module's ``forward``, if it is one of Python."""
+        return getattr(self._body, "__code__", None)
 
     def lines_that_store(self) -> list[int]:
         """Return the lines in which the function itself changes objects: attributes, items, variables around it."""
@@ -100,7 +102,7 @@ class Segments:
 
     def _source(self) -> Written:
         # lock held
-        self._written = self._written or _written(self._original)
+        self._written = self._written or _written(self._body)
         return self._written
 
     def _write(self, written: Written) -> None:
@@ -110,7 +112,8 @@ class Segments:
         tree.body = division.block(tree.body, set(division.arguments))
         self.used = [self._segment(each) for each in division.found]
         more = {name_of(place): each for place, each in enumerate(self.used)}
-        self.function = written.made(tree, more) if more else self._original
+        made = written.made(tree, more)
+        self.function = instead_of(self._body, made, self._original) if more else self._original
 
     def _segment(self, segment: Segment) -> Any:
         found = self._known.get(segment.key)

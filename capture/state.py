@@ -235,7 +235,7 @@ class _Search:
         methods = (types.FunctionType, staticmethod, classmethod, property)
         # The library calls forward(), and Python __call__(), which no code of the user names.
         library = any(_is_ours(base.__module__) for base in each.__mro__)
-        making = () if called or library else _MAKING
+        making = () if called else _MAKING
         done = {
             name
             for name, value in vars(each).items()

@@ -89,6 +89,11 @@ def _global_hooks() -> ModuleHooks:
     return global_hooks[0]
 
 
+def has_hooks(module: Module) -> bool:
+    """Return whether a call of a module runs anything but its ``forward``."""
+    return module._hooks is not None or bool(global_hooks)
+
+
 def call_with_hooks(module: Module, own: ModuleHooks | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a module with the hooks of all modules and then its own.
 

@@ -123,6 +123,24 @@ def test_kinds_of_results(sides, function, shape):
     assert sides.replays() == 4 and not sides.reasons()
 
 
+def test_a_tensor_under_two_names_is_one():
+    weight = tg.tensor(array(3), requires_grad=True)
+
+    @tg.compile
+    def run(x):
+        y, z = (weight * x).tanh(), x.exp()
+        return {"y": y, "all": [y, z, z.detach()]}, z
+
+    for call in range(4):
+        found, other = run(tg.tensor(array(3, seed=call)))
+        y, z, detached = found["all"]
+        assert found["y"] is y and other is z and detached is not z
+        weight.grad = None
+        (y + found["y"]).sum().backward()
+        assert weight.grad.shape == (3,)
+    assert run.plans()[0].replays == 2
+
+
 def test_gradients_that_are_removed(sides):
     def make():
         weight = tg.tensor(array(3), requires_grad=True)

@@ -265,6 +265,40 @@ def test_python_goes_its_way_between_the_segments(sides, make):
     assert _replays(sides) > 0 or make in (_keeps_a_list, _captured, _tries)
 
 
+class Logged(nn.Module):
+    """A module that keeps a number of each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.log = nn.Linear(4, 5), nn.Linear(5, 3), []
+
+    def forward(self, x):
+        hidden = self.first(x).tanh() * 2
+        self.log.append(hidden.sum().item())
+        return self.second(hidden).exp() * 2 + 1
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_the_forward_of_a_module_is_divided(sides, gradients):
+    def make():
+        module = Logged().requires_grad_(gradients)
+        return module, lambda: [*module.state_dict().values(), list(module.log)], lambda call: _batch(call)[:1]
+
+    sides.run(make, CALLS)
+    assert _replays(sides) >= CALLS - 9
+
+
+def test_hooks_that_come_later_are_called_for_a_divided_module():
+    module = Logged()
+    compiled = tg.compile(module)
+    for call in range(CALLS):
+        with pytest.warns(UserWarning) if call == 1 else tg.no_grad():
+            before = compiled(*_batch(call)[:1])
+    module.register_forward_hook(lambda module, args, result: result + 1)
+    after = compiled(*_batch(CALLS - 1)[:1])
+    assert after.tolist() == (before + 1).tolist() and len(module.log) == CALLS + 1
+
+
 def test_gradients_of_several_segments_are_added_up_as_eagerly(sides):
     def make():
         weight = tg.tensor(array(50, seed=1), requires_grad=True)
