@@ -3,59 +3,30 @@
 from __future__ import annotations
 
 import functools
-import os
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.extend import Tensor, interceptors_entered
-from .branches import MISSED, Tree, each_of, joined
-from .description import Description, DrawnPart
+from .branches import MISSED, each_of
 from .division import Segment
-from .errors import DISTURBED, GivenUp, Unrecordable
+from .entries import Entry
+from .errors import GivenUp, Unrecordable
+from .explained import Explained
 from .keys import key_of
-from .looks import is_rounded, varies
 from .loops import can_loop
-from .picture import drawn_part, picture
 from .plan import Plan
 from .recording import Recording, record
-from .report import plan_lines, report
-from .segments import Segments, worth
+from .report import report
+from .segments import Segments
 from .variations import plain_arguments, varying
 
-_TRIES = 4  # recordings that found the same objects; if no two of them are the same, it is left at eager calls
-_RECORDINGS = 16  # recordings without a plan
-_PLANS = 8  # plans of one key, which differ in what the function reads
-_DROPPED = 64  # plans of one tree; as many that were dropped show that a tree does not help
 _ALIKE = 16  # keys without a plan: what differs between them is an argument that is another one in each call
 _KEYS = 64  # keys of one function, the least recently used are dropped
 
 
-class Entry:
-    """Calls with one key, and what is known of them.
-
-    Attributes:
-        plans: programs for them, which differ in what the function reads beside its arguments.
-        recordings: those without a program; the next recording is compared with them.
-        tries: recordings since the last program.
-        given_up: replays in which another worker could not take part, since the last in which it could.
-        called: whether there was a call; the first may make what later ones find, as modules with lazy parameters do.
-        reason: why calls with this key run eagerly; ``None`` if they do not.
-        given: the arguments that are no tensors, by the names of parameters.
-    """
-
-    def __init__(self) -> None:
-        self.plans: list[Plan | Tree] = []
-        self.recordings: list[Recording] = []
-        self.tries = self.given_up = 0
-        self.called = False
-        self.reason: str | None = None
-        self.given: Any = None
-
-
-class Compiled:
+class Compiled(Explained):
     """A function that records what its calls do, and replays it: the result of ``compile``.
 
     Args:
@@ -81,7 +52,6 @@ class Compiled:
         self._function, self._explain, self._fast = function, explain, fast
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._lock = threading.Lock()  # held while the table is read or changed, never while a function runs
-        self._recording = threading.local()
         self._said: set[str] = set()
         self._segment = segment
         self._segments = whole or Segments(function, self)
@@ -157,10 +127,7 @@ class Compiled:
     def _refuse(self, entry: Entry, plan: Any, refusal: GivenUp) -> None:
         """Drop a plan in which another worker could not take part; after some, all such calls run eagerly."""
         with self._lock:
-            entry.plans = [each for each in entry.plans if each is not plan]
-            entry.given_up += 1
-            if refusal.final or entry.given_up >= _TRIES:
-                entry.reason = str(refusal)
+            entry.refuse(plan, refusal)
         if entry.reason is not None:
             self._tell(f"runs eagerly: {entry.reason}")
 
@@ -171,60 +138,6 @@ class Compiled:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
-
-    def explain(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return a text about the plans: what was recorded, what was not and why, chains, and the memory that they take.
-
-        Args:
-            path: a file to write, with the ending ".svg": a picture of the plan that was used last, in all its parts, and of
-                the workers that it calls.
-
-        Raises:
-            ValueError: there is no plan to draw.
-        """
-        entries = self._known()
-        if path is not None:
-            plans = self.plans()
-            if not plans:
-                raise ValueError(f"{self._name}() has no plan to draw; call it three times first")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(picture(self._drawn()))
-        parts = [each.explain() for each in self._segments.used] if self._segment is None else []
-        return "\n".join([report(self._name, entries, bool(parts)), *parts])
-
-    def description(self) -> Description:
-        """Return the plan that was used last, for workers that call this; without a plan, the reason."""
-        plans = self.plans()
-        if not plans:
-            reasons = [each.reason for each in self._known() if each.reason]
-            return Description([f"eager: {reasons[-1]}" if reasons else "no plan yet"])
-        return Description(plan_lines(plans[-1]), self._drawn())
-
-    def _drawn(self) -> list[DrawnPart]:
-        """Return the parts of the plan that was used last; of a divided function, those of each segment."""
-        segments = [each for each in self._segments.used if each.plans()] if self._segment is None else []
-        if segments:
-            return [part for each in segments for part in each._drawn()]
-        plan = self.plans()[-1]
-        title = "calls" if self._segment is None else self._name.partition(", ")[2]
-        parts = [drawn_part(*each) for each in zip([title, *map(str, plan.looks)], plan.sources)]
-        for remote in plan.remote:
-            if (found := remote.description()) is not None:
-                parts += [DrawnPart(remote.text, ""), *(found.parts or [DrawnPart(line, "") for line in found.lines])]
-        return parts
-
-    def plans(self) -> list[Plan]:
-        """Return the plans, for ``Plan.save``: those of each kind of arguments, the kind that was used last at the end."""
-        parts = [plan for each in self._segments.used for plan in each.plans()] if self._segment is None else []
-        return [plan for entry in self._known() for plan in reversed(each_of(entry.plans))] + parts
-
-    def _known(self) -> list[Entry]:
-        with self._lock:
-            return list(self._entries.values())
-
-    @property
-    def _name(self) -> str:
-        return getattr(self._function, "__name__", type(self._function).__name__)
 
     def _entry(self, key: Any) -> Entry:
         with self._lock:
@@ -249,7 +162,7 @@ class Compiled:
             self._function, self._name, tensors, args, kwargs, bool(others), self._fast, entry.called, whole
         )
         with self._lock:
-            self._learn(entry, recording, tensors)
+            entry.learn(recording, tensors, self._segment, self._shared)
         if entry.reason is not None:
             in_part = self._leave_out(recording)
             if entry.reason:
@@ -288,70 +201,8 @@ class Compiled:
         self._tell(f"runs eagerly in part: the arguments {', '.join(names)} are others from call to call")
         return True
 
-    def _learn(self, entry: Entry, recording: Recording, tensors: list[Any]) -> None:
-        # lock held
-        entry.tries += 1
-        same = [other for other in entry.recordings if recording.same(other)] if recording.reason is None else []
-        if recording.reason is not None:
-            again = self._shared and recording.reason.startswith(DISTURBED) and entry.tries < _RECORDINGS
-            entry.reason = recording.reason if entry.called and not again else None
-        elif same and recording.plan is not None and self._segment is not None and not worth(self._segment, recording):
-            entry.reason = ""
-        elif same and recording.plan is not None:
-            self._add(entry, recording.plan, tensors)
-            if entry.reason is not None:
-                recording.lines = [each.at for each in recording.plan.looks[-1:] if each.at is not None]
-            entry.recordings = [other for other in entry.recordings if other not in same]
-            entry.tries = 0
-        elif same:  # recorded at the same time in several threads
-            entry.tries -= 1
-        else:
-            # Others that found the same objects should have done the same.
-            alike = [other for other in entry.recordings if other.state is not None and other.state.same()]
-            places = [recording.parting(other) for other in alike]
-            looks = [None if place is None else recording.look(place, other) for place, other in zip(places, alike)]
-            branches = [each for each in looks if each is not None and not is_rounded(each[-1])]
-            if len(alike) - len(branches) + 1 >= _TRIES or (branches and entry.tries >= _RECORDINGS):
-                look, different = looks[-1], f"each call did something else: {recording.difference(places[-1])}"
-                entry.reason = different if look is None else varies(*look[1:3])
-                recording.lines = recording.at(places[-1])
-            elif entry.tries >= (_RECORDINGS if self._segment is None else _TRIES):
-                entry.reason = "what it reads beside its arguments changes from call to call"
-                recording.names = [
-                    name for each in entry.recordings[-1:] if each.state for name in each.state.changed()
-                ]
-            else:
-                entry.recordings.append(recording)
-        entry.called = True
-        if entry.reason is not None:
-            entry.recordings = []
-            entry.plans = [
-                each for each in entry.plans if isinstance(each, Plan)
-            ]  # no longer replays that are given up
-
-    def _add(self, entry: Entry, plan: Plan, tensors: list[Any]) -> None:
-        # lock held
-        entry.plans = [each for each in entry.plans if isinstance(each, Tree) or all(p.fits() for p in each.remote)]
-        fitting = [each for each in entry.plans if each.fits(tensors)]
-        if plan.looks:
-            former, tree = joined([each for each in fitting if isinstance(each, Tree)], plan, tensors)
-            entry.plans = [tree, *[each for each in entry.plans if each is not former]][:_PLANS]
-            if tree.dropped >= _DROPPED:
-                entry.reason = varies(plan.looks[-1].name, plan.looks[-1].line)
-        elif not any(isinstance(each, Plan) for each in fitting):  # another thread may have been faster
-            entry.plans = [plan, *entry.plans][:_PLANS]
-
     def _compiled(self, function: Callable[..., Any], segment: Segment) -> Compiled:
         return Compiled(function, self._explain, self._fast, segment, self._segments)
-
-    def _tell(self, text: str) -> None:
-        """Warn that calls run eagerly, or a part of them."""
-        self._segments.owner._say(f"{self._segments.owner._name}() {text}")
-
-    def _say(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            warnings.warn(text, stacklevel=4)
 
 
 def compile(function: Any = None, /, *, fast_math: bool = False, explain: bool = False) -> Any:  # noqa: A001

@@ -4,7 +4,7 @@ import pytest
 import telegrad as tg
 from helpers.compiled import array, bits
 from telegrad import nn, optim
-from telegrad.capture import branches, compiled
+from telegrad.capture import branches, entries
 
 FEW = 3  # different arguments, so that each way is taken again
 
@@ -268,7 +268,7 @@ def test_the_least_recently_used_plans_of_a_tree_are_dropped(monkeypatch):
 
 def test_values_that_are_others_in_most_calls_are_a_reason(sides, monkeypatch):
     monkeypatch.setattr(branches, "_PATHS", 3)
-    monkeypatch.setattr(compiled, "_DROPPED", 4)
+    monkeypatch.setattr(entries, "_DROPPED", 4)
     sides.run(lambda: (lambda x: x * int(x[0]), list, lambda call: [tg.full((2,), call // 2)]), 30)
     assert "int() reads elements, which are others from call to call" in sides.reasons()[0]
     assert not sides.compiled.plans()

@@ -1,0 +1,93 @@
+"""``Explained``: the part of ``Compiled`` that tells what was recorded."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from .branches import each_of
+from .description import Description, DrawnPart
+from .division import Segment
+from .entries import Entry
+from .picture import drawn_part, picture
+from .plan import Plan
+from .report import plan_lines, report
+from .segments import Segments
+
+
+class Explained:
+    """Base of ``Compiled``: its plans, a text and a picture of them, and warnings."""
+
+    _function: Callable[..., Any]
+    _entries: OrderedDict[Any, Entry]
+    _lock: threading.Lock
+    _segment: Segment | None
+    _segments: Segments
+    _said: set[str]
+
+    def explain(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return a text about the plans: what was recorded, what was not and why, chains, and the memory that they take.
+
+        Args:
+            path: a file to write, with the ending ".svg": a picture of the plan that was used last, in all its parts, and of
+                the workers that it calls.
+
+        Raises:
+            ValueError: there is no plan to draw.
+        """
+        entries = self._known()
+        if path is not None:
+            plans = self.plans()
+            if not plans:
+                raise ValueError(f"{self._name}() has no plan to draw; call it three times first")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(picture(self._drawn()))
+        parts = [each.explain() for each in self._segments.used] if self._segment is None else []
+        return "\n".join([report(self._name, entries, bool(parts)), *parts])
+
+    def description(self) -> Description:
+        """Return the plan that was used last, for workers that call this; without a plan, the reason."""
+        plans = self.plans()
+        if not plans:
+            reasons = [each.reason for each in self._known() if each.reason]
+            return Description([f"eager: {reasons[-1]}" if reasons else "no plan yet"])
+        return Description(plan_lines(plans[-1]), self._drawn())
+
+    def _drawn(self) -> list[DrawnPart]:
+        """Return the parts of the plan that was used last; of a divided function, those of each segment."""
+        segments = [each for each in self._segments.used if each.plans()] if self._segment is None else []
+        if segments:
+            return [part for each in segments for part in each._drawn()]
+        plan = self.plans()[-1]
+        title = "calls" if self._segment is None else self._name.partition(", ")[2]
+        parts = [drawn_part(*each) for each in zip([title, *map(str, plan.looks)], plan.sources)]
+        for remote in plan.remote:
+            if (found := remote.description()) is not None:
+                parts += [DrawnPart(remote.text, ""), *(found.parts or [DrawnPart(line, "") for line in found.lines])]
+        return parts
+
+    def plans(self) -> list[Plan]:
+        """Return the plans, for ``Plan.save``: those of each kind of arguments, the kind that was used last at the end."""
+        parts = [plan for each in self._segments.used for plan in each.plans()] if self._segment is None else []
+        return [plan for entry in self._known() for plan in reversed(each_of(entry.plans))] + parts
+
+    def _known(self) -> list[Entry]:
+        with self._lock:
+            return list(self._entries.values())
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._function, "__name__", type(self._function).__name__)
+
+    def _tell(self, text: str) -> None:
+        """Warn that calls run eagerly, or a part of them."""
+        self._segments.owner._say(f"{self._segments.owner._name}() {text}")
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            warnings.warn(text, stacklevel=4)
