@@ -48,4 +48,5 @@ CASES = (
     Case("compiled: LSTM 32x20x64", captured(recurrence), 0.7),
     Case("compiled: transformer layer 16x32x64", captured(transformer), 0.7),
     Case("compiled: Adam, 1,000,000 parameters", captured(adam), 0.6),
+    Case("fast_math: Adam, 1,000,000 parameters", captured(adam, fast_math=True), 0.6),
 )

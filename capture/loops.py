@@ -24,9 +24,9 @@ from .values import Kind, Statement, Storage, Value
 _LEAVES = 28  # operands of a loop; NumPy takes 32 arrays
 _OPERATIONS = 128  # of a loop; a long one takes seconds to compile
 _LEAST, _LARGE = 4, 1 << 14  # operations of a loop on small arrays; bytes from which two are enough
-_FLAGS = {"contract", "reassoc", "arcp", "nsz"}  # LLVM's names of what it may do
+FLAGS = {"contract", "reassoc", "arcp", "nsz"}  # LLVM's names of what it may do
 _DTYPES = (np.dtype("float32"), np.dtype("float64"), np.dtype("bool"))
-_SYMBOLS: dict[Any, str] = {
+SYMBOLS: dict[Any, str] = {
     np.add: "{} + {}",
     np.subtract: "{} - {}",
     np.multiply: "{} * {}",
@@ -210,7 +210,7 @@ def _known(statement: Statement) -> bool:
     value = statement.result
     if statement.kind is not Kind.CALL or not statement.into or value is None or statement.kwargs:
         return False
-    if function not in _SYMBOLS and function not in _COMPARISONS:
+    if function not in SYMBOLS and function not in _COMPARISONS:
         return False
     if len(statement.args) != (2 if function is cast else function.nin) or value.dtype not in _DTYPES:
         return False
@@ -244,7 +244,7 @@ def _source(operations: Sequence[Statement], leaves: Sequence[Value]) -> str:
         operands = each.args[:1] if each.function is cast else each.args
         comparison = each.function in _COMPARISONS
         dtype = _compared(operands) if comparison else value.dtype
-        form = (_COMPARISONS if comparison else _SYMBOLS)[each.function]
+        form = (_COMPARISONS if comparison else SYMBOLS)[each.function]
         if form.startswith("one"):
             form = form.replace("one", _converted("1.0", dtype), 1)
         given = [_converted(names[each.number] if type(each) is Value else _number(each), dtype) for each in operands]
@@ -285,5 +285,5 @@ def _compiled(source: str, dtypes: tuple[str, ...]) -> Callable[..., Any]:
     *given, result = [getattr(numba, "boolean" if each == "bool" else each) for each in dtypes]
     # The ufunc of NumPy's that numba makes: numba's own around it is slower, and NumPy's warnings name its module.
     vectorize: Any = numba.vectorize
-    kernel: Callable[..., Any] = vectorize([result(*given)], fastmath=_FLAGS)(names["chain"]).ufunc
+    kernel: Callable[..., Any] = vectorize([result(*given)], fastmath=FLAGS)(names["chain"]).ufunc
     return kernel

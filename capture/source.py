@@ -27,6 +27,7 @@ from .memory import escaping, plan_memory
 from .recomputing import recomputed
 from .recorded import Recorded
 from .sizes import refuse_shape
+from .step_loops import with_step_loops
 from .tracer import condition_of
 from .values import Backward, Kind, Outer, Statement, Storage, Value, Wrapped, mapped, values_in
 
@@ -103,7 +104,7 @@ class Source:
         self.passes: Sequence[Sequence[Statement]] = [statements[start:stop] for start, stop in pairwise(cuts[1:])]
         statements = deferred(statements, cuts, self._kept)
         if fast:
-            statements, cuts = looped(statements, cuts, self._kept)
+            statements, cuts = looped(with_step_loops(statements), cuts, self._kept)
         self.statements, self._cuts = statements, _ = fused(statements, cuts, self._kept)
         self._half = half = self._cuts[1]
         self.constants: dict[str, Any] = {"Tensor": Tensor, "asarray": np.asarray, "empty": np.empty}

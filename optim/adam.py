@@ -12,13 +12,12 @@ from .arithmetic import (
     buffer,
     check_betas,
     decayed_descent,
-    in_blocks,
     next_step,
     not_differentiable,
     scalar,
-    with_spare,
 )
 from .optimizer import Group, Optimizer, Params, State
+from .running import run
 from .together import elementwise
 
 
@@ -85,8 +84,7 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             buffers.append(buffer(state, "max_exp_avg_sq", value))
         numbers = _numbers(group, step, value)
-        for spare, block in with_spare(in_blocks(value, grad, *buffers)):
-            _update(group, numbers, spare, *block)
+        run(_update, (group, numbers), value, grad, *buffers)
 
 
 def _numbers(group: Group, step: int, value: Array) -> list[Array]:

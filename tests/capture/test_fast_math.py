@@ -10,7 +10,7 @@ import pytest
 import telegrad as tg
 from helpers.compiled import array
 from telegrad import nn
-from telegrad.capture import loops
+from telegrad.capture import loops, step_loops
 from telegrad.tools.compiled_programs.program import Program
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
@@ -117,3 +117,39 @@ def test_a_saved_plan_has_no_loops_and_needs_no_numba(monkeypatch):
         file.seek(0)
         monkeypatch.setitem(sys.modules, "numba", None)
         assert tg.load_plan(file)(x).equal(net(x))
+
+
+def _adam(kind, options):
+    tg.manual_seed(0)
+    weights = [nn.Parameter(tg.randn(*shape)) for shape in ((200, 200), (7,))] + [nn.Parameter(tg.randn(190, 200).t())]
+    for each in weights:
+        each.grad = tg.randn(*each.shape)
+    return weights, kind(weights, **options)
+
+
+@needs_numba
+def test_steps_of_adam_run_in_loops():
+    before = step_loops._compiled.cache_info()
+    (expected, eager), (given, other) = (_adam(tg.optim.AdamW, {"amsgrad": True, "maximize": True}) for _ in range(2))
+    step = tg.compile(other.step, fast_math=True)
+    for call in range(5):
+        eager.step()
+        step()
+        for each in (eager, other):
+            each.param_groups[0]["lr"] = 0.01 / (call + 1)
+        for one, two in zip(expected, given):
+            np.testing.assert_allclose(two.detach().numpy(), one.detach().numpy(), rtol=1e-5, atol=1e-6)
+    for name, value in eager.state[expected[0]].items():
+        np.testing.assert_allclose(np.asarray(other.state[given[0]][name]), np.asarray(value), rtol=1e-5)
+    after = step_loops._compiled.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (
+        1,
+        2,
+    )  # of the other two one is small, one transposed
+
+
+@pytest.mark.parametrize(
+    "update", [lambda spare, x: np.exp(x, x), lambda spare, x: x.sum(), lambda spare, x: x * [1, 2]]
+)
+def test_other_arithmetic_of_steps_is_left_to_numpy(update):
+    assert not step_loops._run(update, (), [np.ones(100_000, np.float32)])
