@@ -1,4 +1,4 @@
-"""How the arithmetic of an optimizer runs: block by block, by NumPy's calls, or as a layer above runs it in its place."""
+"""``run``: the arithmetic of an optimizer, block by block by NumPy's calls, or as a layer above runs it in its place."""
 
 from __future__ import annotations
 
