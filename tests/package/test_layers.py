@@ -98,6 +98,7 @@ PUBLIC_MODULES = {
     "core.spill_file",
     "core.extend",
     "nn.extend",
+    "optim.extend",
     "core.shared_memory",
     "core.sparse",
     "rpc.certificates",
