@@ -177,7 +177,7 @@ class MeshCall:
 
     Attributes:
         agent: the agent.
-        recorded: whether profiles record it: its events leave with its last answer, so it has one.
+        recorded: whether profiles record it, so that one answer has all results and events.
         request: the request for which its own part runs.
         sink: takes the results at the caller, as they come.
     """
@@ -232,7 +232,7 @@ class MeshCall:
         if instructions:
             # A copy, because other threads may use the context at the same time.
             self.context.copy().run(self._carry_out, instructions)
-        elif not self._calls.hurrying and self.hurries:
+        if not self._calls.hurrying and self.hurries:
             self._calls.hurry_later()
 
     @property
@@ -471,6 +471,11 @@ class MeshCall:
         """Give the parent what is here, if it waits and lacks anything."""
         if self.hurries:
             self.feed(self.relay.hurry)
+
+    def hurry_from_now(self) -> None:
+        """Give the parent what is here, as it comes, also if profiles record the call: it will soon give up."""
+        self.recorded = False
+        self.hurry()
 
     def asked(self, parent: Any, held: int) -> None:
         """Take a request of a parent for results."""

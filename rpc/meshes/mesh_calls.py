@@ -256,7 +256,7 @@ class MeshCalls:
         made = MeshCall(self, head, relay, call, parts, request.deadline, context or contextvars.copy_context())
         made.request = request
         if made.recorded and request.deadline:  # before the parent gives up
-            self.agent.timers.after(HURRY_SHARE * request.left, made.feed, made.relay.hurry)
+            self.agent.timers.after(HURRY_SHARE * request.left, made.hurry_from_now)
         return made
 
     def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:

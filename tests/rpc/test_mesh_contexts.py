@@ -1,5 +1,6 @@
 """Warnings and profiles of calls on a mesh over several hops, and the cancel of one that waits for values."""
 
+import contextlib
 import re
 import warnings
 
@@ -8,7 +9,7 @@ import telegrad as tg
 from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.core.errors import RpcCancelledError
+from telegrad.core.errors import RpcCancelledError, RpcTimeoutError
 from telegrad.profiler import profile
 from telegrad.rpc.meshes import mesh_calls, tree
 from telegrad.rpc.meshes.warned_result import WarnedResult, open_warnings, pack_warnings
@@ -111,6 +112,14 @@ def test_a_profile_has_the_operations_of_every_worker_and_the_hops_to_them(close
     assert sorted(products) == list(range(1, 7))
     hops = {re.findall(r"\((w\d -> w\d)\)(?!.*mesh#)", event.name)[0] for event in events if event.name.endswith(")")}
     assert hops == {"w0 -> w1", "w1 -> w2", "w2 -> w3", "w1 -> w4", "w4 -> w5", "w4 -> w6"}
+
+
+@pytest.mark.parametrize("recording", [profile, contextlib.nullcontext])
+def test_a_timeout_costs_the_results_that_are_missing_only(closed_gate, recording):
+    with in_process_cluster(*NAMES) as agents, agents[0].use(), recording():
+        values = rpc.mesh(NAMES[1:]).call(multiply, (tg.ones(2),), timeout=1.5)
+        GATE.set()
+    assert {name: type(error) for name, error in values.errors().items()} == {"w6": RpcTimeoutError}
 
 
 def make_later():
