@@ -151,15 +151,15 @@ def replays(step):
     return sum(plan.replays for plan in step.plans())
 
 
-def check_same(make, least=STEPS - 2):
+def check_same(make, steps=STEPS):
     eager, other = make(), make()
     step = compiled(other)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        assert other.train(step) == eager.train(eager.step)
+        assert other.train(step, steps) == eager.train(eager.step, steps)
     for one, two in zip(eager.values(), other.values()):
         np.testing.assert_array_equal(one, two)
-    assert replays(step) >= least
+    assert replays(step) >= steps - 2
     return other, step
 
 
@@ -168,7 +168,6 @@ def check_same(make, least=STEPS - 2):
     [
         *[(chain, "bcde", kind) for kind in KINDS],
         (two, "bc", "Adam"),
-        (diamond, "bcde", "SGD"),
         (diamond, "bcbc", "Adam"),
         (three_of_one, "b", "Adam"),
         (chain_of_one, "b", "SGD"),
@@ -181,7 +180,7 @@ def test_the_bits_are_those_of_eager_steps(workers, call, owners, kind):
 
 @pytest.mark.parametrize("call", [all_at_once, in_between, functions])
 def test_other_orders_of_calls(workers, call):
-    check_same(lambda: Model(call, owners="bc"))
+    check_same(lambda: Model(call, owners="bc"), 8)
 
 
 def test_four_side_by_side_are_added_in_one_of_the_orders_of_eager_steps(workers):
@@ -286,9 +285,9 @@ def test_a_call_after_backward(workers):
 # -- what goes wrong
 
 
-@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("place", [0, 2])
 def test_a_callee_changes(workers, place):
-    models = [Model(chain), Model(chain)]
+    models = [Model(chain, owners="bcd") for _ in range(2)]
     eager, other = models
     step = compiled(other)
     losses = []
@@ -300,13 +299,12 @@ def test_a_callee_changes(workers, place):
     assert replays(step) >= 4
 
 
-@pytest.mark.parametrize("place", [1, 3])
-def test_a_part_is_known_no_more(workers, place):
-    eager, other = Model(chain), Model(chain)
+def test_a_part_is_known_no_more(workers):
+    eager, other = [Model(chain, owners="bcd") for _ in range(2)]
     step = compiled(other)
     expected = eager.train(eager.step, 8)
     losses = other.train(step, 4)
-    workers[place].part(CapturedParts)._table.clear()
+    workers[3].part(CapturedParts)._table.clear()
     assert losses + other.train(step, 4) == expected
     assert replays(step) == 2  # of the new plan
     for one, two in zip(eager.values(), other.values()):
@@ -380,11 +378,11 @@ class Failing(SGD):
         return super().step()
 
 
-@pytest.mark.parametrize(("broken", "kind"), [("c", ArithmeticError), ("bd", RpcError), ("ab", RpcError)])
+@pytest.mark.parametrize(("broken", "kind"), [("c", ArithmeticError), ("bc", RpcError), ("ac", RpcError)])
 def test_errors_of_optimizers_are_those_of_eager_steps(workers, broken, kind):
     found = []
     for make in (lambda model: model.step, compiled):
-        model = Model(chain, Failing)
+        model = Model(chain, Failing, "bc")
         step = make(model)
         model.train(step, 4)
         Failing.broken = frozenset(broken)
