@@ -1,9 +1,14 @@
 """Texts for a terminal: names and lines of programs, made harmless; rows as aligned columns; places, sizes and times."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ...base.printable import printable
-from ...rpc.observing import ObservedFrame
+
+if TYPE_CHECKING:  # rpc loads much, which telegrad ps does without
+    from ...rpc.observing import ObservedFrame
 
 LARGEST = 1e21
 

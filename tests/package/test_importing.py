@@ -60,7 +60,9 @@ UNUSED_BY_LAUNCHERS = [
 
 
 def test_a_launcher_of_one_machine_imports_nothing_for_several(run):
-    loaded = run("import sys, telegrad.launcher.cli; print(*sys.modules)")
+    loaded = run(
+        "import sys, telegrad.launcher.cli; from telegrad.launcher.watching import kill, logs, ps; print(*sys.modules)"
+    )
     assert "typer" in loaded and not set(UNUSED_BY_LAUNCHERS) & set(loaded)
 
 
