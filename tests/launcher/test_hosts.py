@@ -96,6 +96,7 @@ def test_workers_of_two_hosts_talk_and_the_wire_shows_nothing(endpoint, hosts, t
         assert secret.encode() not in wire, secret
 
 
+@pytest.mark.soak
 def test_a_cable_is_pulled_and_put_back(hosts, tmp_path):
     go = tmp_path / "go"
     first, last = (hosts.launch(host, TALK + GO_ON, GO=str(go)) for host in (0, 1))
@@ -108,6 +109,7 @@ def test_a_cable_is_pulled_and_put_back(hosts, tmp_path):
     ended(last, 0)
 
 
+@pytest.mark.soak
 def test_the_end_of_a_host_is_told_by_the_other(hosts):
     first, last = (hosts.launch(host, TALK + WAIT) for host in (0, 1))
     read_until(first, 1, "answered")
@@ -117,7 +119,7 @@ def test_the_end_of_a_host_is_told_by_the_other(hosts):
     assert last.wait(30) == -signal.SIGKILL
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_the_demo_learns_across_hosts(tmp_path):
     options = ["--roles", "ps,trainer=2", "-m"]
     demo = {"name": "telegrad.examples.parameter_server", "args": ["--epochs", "1"]}
