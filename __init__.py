@@ -158,6 +158,7 @@ if not TYPE_CHECKING:  # to type checkers a module with __getattr__ has every na
         **dict.fromkeys(_LAYERS, ".nn.functional"),
         **dict.fromkeys(_NATIVE, ".nn.functional.native"),
         **{name: f".{name}" for name in (*_PACKAGES, *_ALIASES)},
+        "fft": ".core",  # its module has a function of that name
         "get_num_threads": ".core.blas_threads",
         "set_num_threads": ".core.blas_threads",
         "log_to": ".core.recording",

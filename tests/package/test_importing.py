@@ -43,6 +43,10 @@ def test_tensors_import_nothing_heavy_but_numpy(run):
     assert "numpy" in loaded and not set(HEAVY) & set(loaded)
 
 
+def test_fft_is_a_module_also_if_it_is_the_first_name_that_is_used(run):
+    assert run("import telegrad as tg; print(tg.fft.__name__)") == ["telegrad.core.fft"]
+
+
 def test_what_trains_locally_needs_no_network(run):
     assert "grpc" not in run("import sys, telegrad as tg; tg.nn, tg.optim, tg.data; print(*sys.modules)")
 
