@@ -10,9 +10,12 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.futures import Future, thread_role
+
+if TYPE_CHECKING:
+    from .worker import Worker
 
 FIRST_LOOK_SECONDS = 0.01
 LONGEST_LOOK_SECONDS = 1.0
@@ -73,10 +76,11 @@ class BlockingThread:
             self._theirs.release()
 
 
-async def blocking(function: Callable[..., T], *args: Any) -> T:
+async def blocking(worker: Worker, function: Callable[..., T], *args: Any) -> T:
     """Return what a function returns that may block, in the context of this coroutine.
 
     Args:
+        worker: the worker; its end ends the thread.
         function: the function.
         args: its arguments.
     """
@@ -90,6 +94,7 @@ async def blocking(function: Callable[..., T], *args: Any) -> T:
             done.set_exception(error)
 
     thread = BlockingThread(run)
+    worker.threads[thread] = None
     pause = FIRST_LOOK_SECONDS
     try:
         while thread.go_on():
@@ -97,4 +102,5 @@ async def blocking(function: Callable[..., T], *args: Any) -> T:
             pause = min(2 * pause, LONGEST_LOOK_SECONDS)
     finally:
         thread.end()
+        del worker.threads[thread]
     return done.value()

@@ -104,13 +104,13 @@ async def train(worker: Worker) -> None:
     if rank == worker.place:
         return
     random = worker.random
-    trained = await blocking(Trained, rank, random.random())
+    trained = await blocking(worker, Trained, rank, random.random())
     for _ in range(STEPS):
         if random.random() < FORGETS:
-            await blocking(rpc_sync, rank, forget_parts)
+            await blocking(worker, rpc_sync, rank, forget_parts)
         x = Tensor(np.array([random.random() for _ in range(SIZE)]))
         before = trained.replays
-        loss, same = await blocking(trained.step, x)
+        loss, same = await blocking(worker, trained.step, x)
         counts["compiled steps"] += 1
         counts["replays"] += trained.replays > before
         if loss.tobytes() != same.tobytes():

@@ -147,6 +147,7 @@ class Faults:
             return False
         worker.state = State.DEAD
         self._simulation.network.kill(worker)
+        worker.end_threads()
         self._simulation.reach.look()
         if (restarts := self._simulation.restarts) is not None:
             restarts.begin(worker.place, self._rng.random() * LONGEST_RESTART_SECONDS)

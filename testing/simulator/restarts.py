@@ -91,6 +91,7 @@ class Restarts:
         self.pending -= 1
         worker.state = State.DEAD
         self._simulation.network.kill(worker)
+        worker.end_threads()
         self._simulation.reach.look()
         self.begin(worker.place, self._rng.random() * seconds)
 

@@ -264,6 +264,7 @@ class Simulation:
         while self.queue.standstill <= MOST_EVENTS_AT_ONCE and self.queue.step():
             pass
         for worker in self.workers:
+            worker.end_threads()
             worker.forget()
 
     def _logged(self, record: logging.LogRecord) -> None:

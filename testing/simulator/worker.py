@@ -37,6 +37,7 @@ class Worker(Process):
         joined: it is in the job.
         leaves: it leaves, and another worker is to take its place.
         replaced: it was lost or has left, and another worker may have its place.
+        threads: those of its code that blocks, in order.
 
     Args:
         simulation: the simulation.
@@ -61,6 +62,7 @@ class Worker(Process):
         self.label = self.name if place is None else f"{self.name}, number {rank}"
         self.joined = place is None
         self.leaves = self.replaced = False
+        self.threads: dict[Any, None] = {}
         self.random = random.Random(f"{simulation.seed}/worker {rank}")
         queue = simulation.queue
         self.scheduler = Scheduler(random.Random(f"{simulation.seed}/threads {rank}"))
@@ -138,6 +140,11 @@ class Worker(Process):
         if not self.agent.closed:
             await self.agent.control.drain()
         self.agent.close()
+
+    def end_threads(self) -> None:
+        """End its code that blocks: its process has ended."""
+        for thread in list(self.threads):
+            thread.end()
 
     def forget(self) -> None:
         """Remove this worker from those that ``current_worker`` finds."""

@@ -1,7 +1,10 @@
 """Compiled steps in the simulator: bits of one process or an error by name, under faults; and mistakes are found."""
 
+import threading
+
 import pytest
 from telegrad.capture.extend import Leaving
+from telegrad.core.extend import interceptors_entered
 from telegrad.rpc import rpc_sync
 from telegrad.testing.simulator import FaultPlan, Simulation, Workload
 from telegrad.testing.simulator.blocking import blocking
@@ -23,6 +26,14 @@ def test_compiled_steps_under_faults(seed, restarts):
     result = run(seed, restarts)
     assert not result.violations, "\n".join([*result.violations, *result.last])
     assert result.work["replays"] > 10, result.work
+
+
+def test_threads_of_killed_workers_end():
+    plan = FaultPlan(pauses={"kill": 0.5}, mortality=1.0)
+    for seed in range(3):
+        run(seed, restarts=True, events=400, plan=plan)
+        assert not interceptors_entered
+        assert not [each for each in threading.enumerate() if "_main" in each.name]
 
 
 @pytest.mark.slow
@@ -47,9 +58,9 @@ class Blocking(Workload):
 
     async def main(self, worker):
         if worker.rank == 0:
-            self.counts[await blocking(rpc_sync, 1, int, ("5",))] += 1
+            self.counts[await blocking(worker, rpc_sync, 1, int, ("5",))] += 1
             try:
-                await blocking(rpc_sync, 1, int, ("five",))
+                await blocking(worker, rpc_sync, 1, int, ("five",))
             except ValueError as error:
                 self.errors.append(error)
 
