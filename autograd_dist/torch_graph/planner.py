@@ -3,9 +3,9 @@
 Our engine runs a part when all its gradients have come. So two tensors are outputs of one part only if neither's gradient can
 need that part: no tensor below the later one arrived after the earlier one was sent. A part ends at a tensor that was sent
 before, whose own part then runs once with the sum of the gradients. It is not cut there if what is below the tensor is reached
-past it, too: PyTorch's engine would count the way through the tensor twice. Nor is it cut there if the tensor has hooks, which
-the engine would call where the part ends, and again where the next one begins. Then what is below runs twice, and the gradients
-add up, which is right because they are linear.
+past it, too, be it a leaf or another cut: PyTorch's engine would count the way through the tensor twice. Nor is it cut there if
+the tensor has hooks, which the engine would call where the part ends, and again where the next one begins. Then what is below
+runs twice, and the gradients add up, which is right because they are linear.
 """
 
 from __future__ import annotations
@@ -92,10 +92,19 @@ class Planner:
         ports = {edge: self._ports[edge] for edge in self._below}
         cuts = {edge for edge, port in ports.items() if port.order < group[0].order and not port.hooked}
         found = walk(outputs, cuts)
-        while twice := {end for end in found.ends if end in cuts and not self._below[end].isdisjoint(found.ends)}:
+        while twice := self._counted_twice(found.ends.keys() & cuts, found):
             cuts -= twice
             found = walk(outputs, cuts)
         self._give_part(group, found, {edge: self._ports[edge] for edge in cuts})
+
+    def _counted_twice(self, met: set[TorchEdge], found: Walked) -> set[TorchEdge]:
+        """Return those of the cuts that were met below which another end lies, also one that was sent later."""
+        return {
+            cut
+            for cut in met
+            if not self._below[cut].isdisjoint(found.ends)
+            or (len(met) > 1 and not walk([cut], met - {cut}).ends.keys().isdisjoint(met - {cut}))
+        }
 
     def _give_part(self, group: list[Port], found: Walked, cut_ports: dict[TorchEdge, Port]) -> None:
         inputs: dict[TorchEdge, Edge] = {}

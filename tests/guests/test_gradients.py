@@ -114,6 +114,14 @@ def depths(call):
     return x.sum()
 
 
+def lower_one_later(call):
+    """What is below a tensor is sent after it, and both are used on."""
+    below = torch.tanh(Weights.kept["w1"] @ torch.eye(4))
+    above = torch.exp(below)
+    y, z = call(square, above), call(square, below)
+    return (y + z).sum() * 0.01 + (torch.sin(below) * torch.cos(above)).sum()
+
+
 def many_outputs(call):
     x = Weights.kept["w1"].sin()
     both = call(two, x)
@@ -180,8 +188,8 @@ def chain(call):
 
 
 PROGRAMS = [
-    sent_and_used, cut, depths, many_outputs, changed_in_place, leaves_and_relays, chain, hooked, changed_after_it_was_sent,
-    views_of_one_node, gradient_of_a_gradient, nested_objects,
+    sent_and_used, cut, depths, lower_one_later, many_outputs, changed_in_place, leaves_and_relays, chain, hooked,
+    changed_after_it_was_sent, views_of_one_node, gradient_of_a_gradient, nested_objects,
 ]  # fmt: skip
 
 
