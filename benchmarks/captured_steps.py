@@ -1,12 +1,15 @@
 """Benchmark of compiled steps that call a worker: ``python -m telegrad.benchmarks.captured_steps --peer torch=PYTHON``.
 
-One step of distributed autograd: two layers here, two at another worker, backward, a step of SGD. It is made eagerly, compiled,
-and with PyTorch's RPC, in turns, on one thread each. Times are medians of a step; ratios are medians of turns.
+Steps of distributed autograd: two layers here, two at another worker or at each of four in a chain, backward, a step of SGD.
+And steps of a parameter server's trainer: gradients go there, parameters come back. Each is made eagerly, compiled, and with
+PyTorch's RPC, in turns, on one thread each. Times are medians of a step; ratios are medians of turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import itertools
 import os
 import socket
 import subprocess
@@ -25,6 +28,7 @@ from .contenders import ONE_THREAD
 from .environments import find_peers
 
 SCRIPT = Path(__file__).with_name("captured_steps_torch.py")
+FORMS = {"1 hop": 1, "4 hops": 4, "parameter server": 0}  # and how many workers have layers
 SIZES = (16, 128)
 ROWS = 32
 
@@ -41,22 +45,69 @@ class Layers(tg.nn.Module):
         return self.layers(x)
 
 
-def make_step(size: int) -> Callable[[Any, Any], Any]:
-    """Return a step of a model of two workers.
+class Server:
+    """A parameter server of two layers.
+
+    Args:
+        parameters: of the layers.
+    """
+
+    def __init__(self, parameters: list[Any]) -> None:
+        self._parameters = parameters
+
+    def step(self, *gradients: Any) -> list[Any]:
+        """Make a step of SGD with the gradients of all parameters, and return these."""
+        for parameter, gradient in zip(self._parameters, gradients):
+            parameter.sub_(gradient, alpha=0.01)
+        return self._parameters
+
+
+def make_step(size: int, hops: int) -> Callable[[Any, Any], Any]:
+    """Return a step of a model of several workers.
+
+    Args:
+        size: features of each layer.
+        hops: how many workers have layers, each of which gets the results of the one before.
+    """
+    if not hops:
+        return make_trainer(size)
+    remotes = [tg.RemoteModule(f"worker{rank}", Layers, args=(size,)) for rank in range(1, hops + 1)]
+    first, last = tg.nn.Linear(size, size), tg.nn.Linear(size, 1)
+    parameters = [rpc.RRef(each) for layer in (first, last) for each in layer.parameters()]
+    parameters += [each for remote in remotes for each in remote.remote_parameters()]
+    optimizer = tg.DistributedOptimizer(tg.optim.SGD, parameters, lr=0.01)
+
+    def step(x: Any, y: Any) -> Any:
+        with tg.autograd_dist.context() as context:
+            x = first(x).tanh()
+            for remote in remotes:
+                x = remote(x)
+            loss = (last(x) - y).square().mean()
+            tg.autograd_dist.backward(context, [loss])
+            optimizer.step(context)
+        return loss.detach()
+
+    return step
+
+
+def make_trainer(size: int) -> Callable[[Any, Any], Any]:
+    """Return a step of a trainer whose parameters a server has, too.
 
     Args:
         size: features of each layer.
     """
-    remote = tg.RemoteModule("worker1", Layers, args=(size,))
-    first, last = tg.nn.Linear(size, size), tg.nn.Linear(size, 1)
-    own = [rpc.RRef(each) for layer in (first, last) for each in layer.parameters()]
-    optimizer = tg.DistributedOptimizer(tg.optim.SGD, remote.remote_parameters() + own, lr=0.01)
+    model = tg.nn.Sequential(tg.nn.Linear(size, size), tg.nn.Tanh(), tg.nn.Linear(size, 1))
+    own = list(model.parameters())
+    server = rpc.remote("worker1", Server, args=([each.detach().clone() for each in own],))
 
     def step(x: Any, y: Any) -> Any:
-        with tg.autograd_dist.context() as context:
-            loss = (last(remote(first(x).tanh())) - y).square().mean()
-            tg.autograd_dist.backward(context, [loss])
-            optimizer.step(context)
+        loss = (model(x) - y).square().mean()
+        loss.backward()
+        fresh = server.rpc_sync().step(*[each.grad for each in own])
+        with tg.no_grad():
+            for parameter, value in zip(own, fresh):
+                parameter.copy_(value)
+                parameter.grad = None
         return loss.detach()
 
     return step
@@ -73,19 +124,20 @@ def time_of(step: Callable[[Any, Any], Any], batch: Sequence[Any], steps: int) -
 
 
 class Torch:
-    """The same with PyTorch, in two processes.
+    """The same with PyTorch, in processes of its own.
 
     Args:
         python: interpreter that has PyTorch.
         size: features of each layer.
+        hops: how many workers have layers.
     """
 
-    def __init__(self, python: str, size: int) -> None:
+    def __init__(self, python: str, size: int, hops: int) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        command = [python, str(SCRIPT)]
-        more = [str(port), str(size), str(ROWS)]
-        self._other = subprocess.Popen([*command, "1", *more])
+        command = [python, "-W", "ignore", str(SCRIPT)]
+        more = [str(port), str(size), str(ROWS), str(hops)]
+        self._others = [subprocess.Popen([*command, str(rank), *more]) for rank in range(1, max(hops, 1) + 1)]
         self._first = subprocess.Popen([*command, "0", *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.time_of(5)
 
@@ -98,13 +150,15 @@ class Torch:
     def close(self) -> None:
         """End its processes."""
         self._first.communicate(timeout=60)
-        self._other.wait(60)
+        for other in self._others:
+            other.wait(60)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the figures, and return the exit status."""
     own = argparse.ArgumentParser(prog="python -m telegrad.benchmarks.captured_steps", description=__doc__)
     own.add_argument("--peer", action="append", default=[], metavar="torch=PYTHON", help="interpreter that has PyTorch")
+    own.add_argument("--form", action="append", choices=FORMS, help="form of the step (default: all)")
     own.add_argument("--rounds", type=int, default=11, help="turns of each (default %(default)s)")
     own.add_argument("--steps", type=int, default=50, help="steps of a turn (default %(default)s)")
     options = own.parse_args(arguments)
@@ -117,27 +171,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         return subprocess.run(again, env={**os.environ, **ONE_THREAD}).returncode
     python = find_peers(options.peer).get("torch")
-    with local_cluster(2):
-        for size in SIZES:
-            torch = Torch(python, size) if python else None
-            try:
-                compare(size, torch, options.rounds, options.steps)
-            finally:
-                if torch is not None:
-                    torch.close()
+    for form, size in itertools.product(options.form or FORMS, SIZES):
+        torch = Torch(python, size, FORMS[form]) if python else None
+        try:
+            with local_cluster(max(FORMS[form], 1) + 1):
+                compare(form, size, torch, options.rounds, options.steps)
+                gc.collect()  # a step and its plan are a cycle, which has references
+        finally:
+            if torch is not None:
+                torch.close()
     return 0
 
 
-def compare(size: int, torch: Torch | None, rounds: int, steps: int) -> None:
+def compare(form: str, size: int, torch: Torch | None, rounds: int, steps: int) -> None:
     """Measure the ways in turns, and print their times and ratios.
 
     Args:
+        form: of the step.
         size: features of each layer.
         torch: PyTorch, if it is there.
         rounds: turns of each way.
         steps: steps of a turn.
     """
-    eager, compiled = make_step(size), tg.compile(make_step(size))
+    eager, compiled = make_step(size, FORMS[form]), tg.compile(make_step(size, FORMS[form]))
     batch = tg.randn(ROWS, size), tg.randn(ROWS, 1)
     time_of(eager, batch, 5), time_of(compiled, batch, 5)
     ways: dict[str, Callable[[], float]] = {
@@ -147,7 +203,7 @@ def compare(size: int, torch: Torch | None, rounds: int, steps: int) -> None:
     if torch is not None:
         ways["PyTorch"] = lambda: torch.time_of(steps)
     turns = [{name: way() for name, way in ways.items()} for _ in range(rounds)]
-    print(f"{size} features, {ROWS} rows")
+    print(f"{form}, {size} features, {ROWS} rows", flush=True)
     for name in ways:
         ratio = median(turn["compiled"] / turn[name] for turn in turns)
         print(f"  {name:10} {median(turn[name] for turn in turns) * 1e6:8.0f} us   compiled / it {ratio:5.2f}")
