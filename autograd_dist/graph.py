@@ -36,14 +36,18 @@ class SendNode(Node):
         edges: for each tensor, the node that made it and the number of the node's output.
         message_id: id of the message.
         receiver: number of the message's receiver.
+
+    Attributes:
+        call_id: call of the message; the latest one if it was repeated.
     """
 
-    __slots__ = ("message_id", "receiver")
+    __slots__ = ("call_id", "message_id", "receiver")
 
     def __init__(self, edges: tuple[Edge | None, ...], message_id: int, receiver: int) -> None:
         super().__init__(edges, len(edges))
         self.message_id = message_id
         self.receiver = receiver
+        self.call_id = 0
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Return the gradient of each tensor."""
@@ -142,16 +146,17 @@ class ContextGraph:
         """Return the number of a message that is sent now, among all that are sent and arrive on this worker."""
         return next(self._orders)
 
-    def add_send(self, node: SendNode) -> None:
-        """Expect gradients for a message."""
+    def add_send(self, node: SendNode, call_id: int = 0) -> None:
+        """Expect gradients for a message of a call, or for one of another call that repeats it and has the same node."""
         with self._lock:
             self._sends[node.message_id] = node
+            node.call_id = call_id
 
-    def forget_send(self, message_id: int) -> None:
-        """Expect no gradients for a message, because it did not arrive."""
+    def forget_send(self, node: SendNode, call_id: int) -> None:
+        """Expect no gradients for a message of a call, because it did not arrive, unless another call has repeated it."""
         with self._lock:
-            former = self._sends.pop(message_id, None)
-        del former  # here, so that its graph is freed without the lock
+            if node.call_id == call_id:
+                self._sends.pop(node.message_id, None)
 
     def send_node(self, message_id: int) -> SendNode | None:
         """Return the send node of a message; ``None`` if there is none."""
@@ -163,11 +168,14 @@ class ContextGraph:
         with self._lock:
             return list(self._sends.values())
 
-    def add_receive(self, node: ReceiveNode) -> None:
-        """Keep the receive node of a message that arrived."""
+    def add_receive(self, node: ReceiveNode) -> ReceiveNode:
+        """Keep the receive node of a message that arrived, and return it; the former one if a message of its id came before.
+
+        That one is a request which this message repeats. Its sender does not know which of the two is served.
+        """
         node.order = self.next_order()
         with self._lock:
-            self._receives[node.message_id] = node
+            return self._receives.setdefault(node.message_id, node)
 
     def receive_node(self, message_id: int) -> ReceiveNode | None:
         """Return the receive node of a message; ``None`` if there is none."""

@@ -6,7 +6,7 @@ import struct
 from functools import partial
 
 from ..core.extend import is_grad_enabled
-from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing, ServerCall
+from ..rpc.extend import REPEATED, FrameKind, Incoming, Interceptor, Outgoing, ServerCall
 from .anomaly import enter_mode, pack_mode
 from .contexts import Context, Contexts
 from .current_context import current_context
@@ -37,30 +37,41 @@ class AutogradInterceptor(Interceptor):
         assert context is not None  # see ``needs``
         if message.method == GradientMethod.PROPAGATE or not self.contexts.reach(context, message.to):
             return
-        message_id = self._record(context, message)
-        message.keep(GRADIENT_EXTRA, (context, message_id))
+        node = self._record(context, message)
+        message.keep(GRADIENT_EXTRA, (context, node))
         more = b""
         if message.kind == FrameKind.REQUEST:
             part = 0 if context.recorded is None else context.recorded.sending(message)
             more = pack_mode() + (PART.pack(part) if part else b"") + self.contexts.news.riding(message.to)
-        message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, message_id) + more)
+        message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, 0 if node is None else node.message_id) + more)
 
-    def _record(self, context: Context, message: Outgoing) -> int:
+    def _record(self, context: Context, message: Outgoing) -> SendNode | None:
+        """Keep a send node for a message; that of the request which it repeats, because either of the two may be served."""
+        repeated = message.attached.notes.get(REPEATED)
+        if repeated is not None and GRADIENT_EXTRA in repeated:
+            node: SendNode | None = repeated[GRADIENT_EXTRA][1]
+        else:
+            node = self._make_node(context, message)
+        if node is not None:
+            context.graph.add_send(node, message.call_id)
+        return node
+
+    def _make_node(self, context: Context, message: Outgoing) -> SendNode | None:
         tensors, graph = message.attached.tensors if is_grad_enabled() else (), context.graph
         edges = tuple([edge for each in tensors if each._requires_grad and (edge := edge_of(graph, each)) is not None])
         if not edges:
-            return 0
+            return None
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))
-        context.graph.add_send(node := SendNode(edges, message_id, message.to))
+        node = SendNode(edges, message_id, message.to)
         if context.recorded is not None:
             context.recorded.sent(node)
-        return message_id
+        return node
 
     def not_delivered(self, message: Outgoing) -> None:
         """Expect no gradients for a message that was not delivered."""
-        context, message_id = message.attached.notes.get(GRADIENT_EXTRA, (None, 0))
-        if context is not None:
-            context.graph.forget_send(message_id)
+        context, node = message.attached.notes.get(GRADIENT_EXTRA, (None, None))
+        if node is not None:
+            context.graph.forget_send(node, message.call_id)
 
     def entering(self, message: Incoming) -> None:
         """Enter the context of a request, for requests that are made for it before it is opened."""
@@ -103,8 +114,7 @@ class AutogradInterceptor(Interceptor):
 def _connect(message: Incoming, context: Context, message_id: int) -> None:
     """Make the tensors that require grad outputs of a receive node. They are new leaves, which nothing else refers to."""
     marked = [index for index, flag in enumerate(message.attached.requires_grad) if flag]
-    node = ReceiveNode(context.id, message_id, message.session.number, len(marked))
-    context.graph.add_receive(node)
+    node = context.graph.add_receive(ReceiveNode(context.id, message_id, message.session.number, len(marked)))
     for slot, index in enumerate(marked):
         message.attached.tensors[index]._edge = (node, slot)
 

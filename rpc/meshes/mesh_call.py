@@ -16,7 +16,7 @@ from ..call_states import ANSWERED_CALL
 from ..calls.serving import ServerCall
 from ..functions.calling import text_of
 from ..wire.bundle import NONE, Bundle, Content, join
-from ..wire.messages import Method
+from ..wire.messages import REPEATED, Method
 from .heads import RequestHead, decode_answer
 from .relaying import (
     COMPLETE,
@@ -206,6 +206,7 @@ class MeshCall:
         self.sink: Sink | None = None
         self._given = 0  # results that the sink has
         self._hops: dict[int, Hop] = {}
+        self._repeated: dict[int, dict[int, Any]] = {}  # by child: note of the requests that repeat the first one
         self._joined: bytes | None = None  # the call, as in the messages to all children
         self._strangers: dict[int, float] = {}  # until when this worker waits to hear of a child that joins
         self._lock = threading.Lock()  # guards the machine and the requests; never held while a message is sent
@@ -296,7 +297,9 @@ class MeshCall:
             peer = agent.peers.by_number[hop.head]
             try:
                 body = self._body(peer, subtree, held, over)
-                request = self._begin(peer, body, left, hop, asked)
+                request = self._begin(peer, body, left, hop, asked, None if held else self._repeated.get(hop.head))
+                if request.attached.notes and not held:
+                    self._repeated.setdefault(hop.head, {REPEATED: request.attached.notes})
                 hop.request = None if hop.done() else request
             except Exception as error:
                 problem = error
@@ -308,10 +311,18 @@ class MeshCall:
                 self.redialed(peer.number, now)  # its session broke before the call was noted
 
     def _begin(
-        self, peer: Peer, body: Bundle, left: float, hop: Hop, asked: list[tuple[PendingCall, Peer]]
+        self,
+        peer: Peer,
+        body: Bundle,
+        left: float,
+        hop: Hop,
+        asked: list[tuple[PendingCall, Peer]],
+        notes: dict[int, Any] | None,
     ) -> PendingCall:
         """Make a request to a child, which ``_ask`` sends later. Profiles record it, with what returns from the child."""
-        begin = partial(self.agent.caller.begin, peer, Method.MESH, body, left, hop, future=hop, later=asked)
+        begin = partial(
+            self.agent.caller.begin, peer, Method.MESH, body, left, hop, notes=notes, future=hop, later=asked
+        )
         if not profiles.get():
             return begin()
         made: list[PendingCall] = []

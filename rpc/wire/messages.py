@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NOTHING: Any = ()  # instead of an empty list: most messages need none, and to make one takes time
 NONE_YET: Any = MappingProxyType({})  # instead of an empty dictionary
+REPEATED = -1  # number of a note: the notes of the first message with the same body, which may have arrived
 
 
 class Method:
