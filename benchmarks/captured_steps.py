@@ -2,7 +2,8 @@
 
 Steps of distributed autograd: two layers here, two at another worker or at each of four in a chain, backward, a step of SGD.
 And steps of a parameter server's trainer: gradients go there, parameters come back. Each is made eagerly, compiled, and with
-PyTorch's RPC, in turns, on one thread each. Times are medians of a step; ratios are medians of turns.
+PyTorch's RPC, in turns, on one thread each. Times are medians of a step; ratios are medians of turns. ``--publish`` writes the
+table of ``docs/compile_across.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,11 +27,16 @@ from telegrad.launcher import local_cluster
 
 from .contenders import ONE_THREAD
 from .environments import find_peers
+from .figures import show, show_ratio
+from .machine import machine_facts
+from .publish import ROOT, head, line, write_between_marks
 
 SCRIPT = Path(__file__).with_name("captured_steps_torch.py")
 FORMS = {"1 hop": 1, "4 hops": 4, "parameter server": 0}  # and how many workers have layers
 SIZES = (16, 128)
 ROWS = 32
+WAYS = ("compiled", "eager", "PyTorch")
+PAGE = ROOT / "docs" / "compile_across.md"
 
 
 class Layers(tg.nn.Module):
@@ -159,6 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own = argparse.ArgumentParser(prog="python -m telegrad.benchmarks.captured_steps", description=__doc__)
     own.add_argument("--peer", action="append", default=[], metavar="torch=PYTHON", help="interpreter that has PyTorch")
     own.add_argument("--form", action="append", choices=FORMS, help="form of the step (default: all)")
+    own.add_argument("--publish", action="store_true", help=f"write the table of {PAGE.name}")
     own.add_argument("--rounds", type=int, default=11, help="turns of each (default %(default)s)")
     own.add_argument("--steps", type=int, default=50, help="steps of a turn (default %(default)s)")
     options = own.parse_args(arguments)
@@ -171,20 +178,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         return subprocess.run(again, env={**os.environ, **ONE_THREAD}).returncode
     python = find_peers(options.peer).get("torch")
+    rows: list[tuple[str, ...]] = []
     for form, size in itertools.product(options.form or FORMS, SIZES):
         torch = Torch(python, size, FORMS[form]) if python else None
         try:
             with local_cluster(max(FORMS[form], 1) + 1):
-                compare(form, size, torch, options.rounds, options.steps)
+                rows.append(compare(form, size, torch, options.rounds, options.steps))
                 gc.collect()  # a step and its plan are a cycle, which has references
         finally:
             if torch is not None:
                 torch.close()
+    if options.publish:
+        write_between_marks(PAGE, table(rows))
     return 0
 
 
-def compare(form: str, size: int, torch: Torch | None, rounds: int, steps: int) -> None:
-    """Measure the ways in turns, and print their times and ratios.
+def table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Return the table of the page, in Markdown, with facts of the machine."""
+    yield from head("", *(name for way in WAYS for name in ([way] if way == WAYS[0] else [way, "ratio"])))
+    for row in rows:
+        yield line(*row)
+    yield ""
+    facts = {**machine_facts(), "load at the end": f"{os.getloadavg()[0]:.0f}"}
+    yield "; ".join(f"{name}: {value}" for name, value in facts.items()) + "."
+
+
+def compare(form: str, size: int, torch: Torch | None, rounds: int, steps: int) -> tuple[str, ...]:
+    """Measure the ways in turns, print their times and ratios, and return them as cells of a table.
 
     Args:
         form: of the step.
@@ -196,17 +216,18 @@ def compare(form: str, size: int, torch: Torch | None, rounds: int, steps: int) 
     eager, compiled = make_step(size, FORMS[form]), tg.compile(make_step(size, FORMS[form]))
     batch = tg.randn(ROWS, size), tg.randn(ROWS, 1)
     time_of(eager, batch, 5), time_of(compiled, batch, 5)
-    ways: dict[str, Callable[[], float]] = {
-        "compiled": lambda: time_of(compiled, batch, steps),
-        "eager": lambda: time_of(eager, batch, steps),
-    }
+    ways = {WAYS[0]: lambda: time_of(compiled, batch, steps), WAYS[1]: lambda: time_of(eager, batch, steps)}
     if torch is not None:
-        ways["PyTorch"] = lambda: torch.time_of(steps)
+        ways[WAYS[2]] = lambda: torch.time_of(steps)
     turns = [{name: way() for name, way in ways.items()} for _ in range(rounds)]
-    print(f"{form}, {size} features, {ROWS} rows", flush=True)
+    cells = [f"{form}, {size} features"]
+    print(cells[0], flush=True)
     for name in ways:
-        ratio = median(turn["compiled"] / turn[name] for turn in turns)
-        print(f"  {name:10} {median(turn[name] for turn in turns) * 1e6:8.0f} us   compiled / it {ratio:5.2f}")
+        ratio = show_ratio(median(turn[WAYS[0]] / turn[name] for turn in turns))
+        time = show([turn[name] for turn in turns], "s")
+        print(f"  {name:10} {time:>8}   compiled / it {ratio}")
+        cells += [time] if name == WAYS[0] else [time, ratio]
+    return tuple(cells)
 
 
 if __name__ == "__main__":
