@@ -85,7 +85,7 @@ class Player:
         parameters = actor.rpc_sync().parameter_rrefs() + critic.rpc_sync().parameter_rrefs()
         self.optimizer = tg.DistributedOptimizer(ClippedAdam, parameters, lr=options.lr)
         self.game = Game(options.seed + number)
-        self.learn_once = tg.compile(self.learn) if options.captured else self.learn
+        self.compiled = tg.compile(self.learn) if options.captured else None
 
     def choose(self, observed: NDArray[np.float32]) -> int:
         """Return a random action by the chances that the copy of the actor gives."""
@@ -96,7 +96,7 @@ class Player:
         """Play some steps and learn from them; return the lengths of the episodes that ended."""
         self.copy.load_state_dict(self.actor.rpc_sync().state())
         played = self.game.play(PLAYED, self.choose)
-        self.learn_once(played)
+        (self.compiled or self.learn)(played)
         return played.lengths
 
     def learn(self, played: Played) -> None:

@@ -32,7 +32,7 @@ class Trainer:
         self.parameters = list(self.head.parameters())
         self.optimizer = tg.optim.SGD(self.parameters, lr=options.lr, momentum=options.momentum)
         self.server, self.options, self.index = server, options, index
-        self.learn_once = tg.compile(self.learn) if options.captured else self.learn
+        self.compiled = tg.compile(self.learn) if options.captured else None
 
     def train(self, board: tg.RRef) -> History:
         """Train for all epochs, and return the history."""
@@ -62,7 +62,7 @@ class Trainer:
 
     def async_step(self, levels: tg.Tensor, labels: tg.Tensor, optimizer: tg.DistributedOptimizer) -> tuple[float, int]:
         """Take one step with this trainer's own gradient, independently of the others."""
-        loss, right = self.learn_once(levels, labels, optimizer)
+        loss, right = (self.compiled or self.learn)(levels, labels, optimizer)
         return loss.item(), int(right)
 
     def learn(

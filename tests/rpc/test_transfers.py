@@ -11,6 +11,7 @@ from telegrad.rpc.call_states import ADMITTED
 from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.grpc_bulk import GRPC_CHUNK_BYTES, MOST_CHUNKS_WAITING, GrpcBulkPipe
 from telegrad.rpc.lanes.large import transfer
+from telegrad.rpc.lanes.large.chunk_size import ChunkSize
 from telegrad.rpc.lanes.large.incoming import TransferAssembly
 from telegrad.rpc.lanes.large.transfer import UNIT_HEAD, Kind, Transfer
 
@@ -56,7 +57,7 @@ def assembled(data):
 def test_a_frame_is_put_together_however_it_was_cut(seed):
     draw = random.Random(seed)
     parts = [draw.randbytes(draw.choice((1, CHUNK - 1, CHUNK, 3 * CHUNK + 5))) for _ in range(draw.randrange(1, 9))]
-    target, sent = Taken(), Transfer(parts, (), None, CHUNK)
+    target, sent = Taken(), Transfer(parts, (), None, ChunkSize(CHUNK, CHUNK))
     while not sent.write(target):
         pass
     assert assembled(target.data * 2) == [b"".join(parts)] * 2
@@ -65,20 +66,20 @@ def test_a_frame_is_put_together_however_it_was_cut(seed):
 def test_a_frame_that_had_to_wait_says_how_much_time_is_left_now(monkeypatch):
     for late, head in ((-1.0, bytes(HEAD_BYTES)), (1000.0, b"h" * HEAD_BYTES)):
         monkeypatch.setattr(transfer, "LATE_SECONDS", late)
-        target, sent = Taken(), Transfer([b"h" * HEAD_BYTES, b"rest" * CHUNK], (), Handle(), CHUNK)
+        target, sent = Taken(), Transfer([b"h" * HEAD_BYTES, b"rest" * CHUNK], (), Handle(), ChunkSize(CHUNK, CHUNK))
         while not sent.write(target):
             pass
         assert assembled(target.data) == [head + b"rest" * CHUNK]
 
 
 def test_a_transfer_that_has_not_begun_leaves_nothing():
-    target, sent = Taken(), Transfer([bytes(3 * CHUNK)], (), None, CHUNK)
+    target, sent = Taken(), Transfer([bytes(3 * CHUNK)], (), None, ChunkSize(CHUNK, CHUNK))
     assert sent.withdraw() and not sent.withdraw()
     assert sent.write(target) and not target.data
 
 
 def test_the_receiver_drops_a_transfer_that_was_cut():
-    target, sent = Taken(), Transfer([bytes(3 * CHUNK)], (), None, CHUNK)
+    target, sent = Taken(), Transfer([bytes(3 * CHUNK)], (), None, ChunkSize(CHUNK, CHUNK))
     for _ in range(2):
         assert not sent.write(target)
     assert sent.withdraw()
@@ -92,7 +93,7 @@ def test_the_receiver_drops_a_transfer_that_was_cut():
 
 def test_a_unit_of_which_nothing_has_left_can_be_withdrawn():
     for room, left in ((0, b""), (2 * UNIT_HEAD.size + CHUNK, UNIT_HEAD.pack(Kind.CUT, 0))):
-        target, sent = Taken(room), Transfer([b"x" * (CHUNK + 1)], (), None, CHUNK)
+        target, sent = Taken(room), Transfer([b"x" * (CHUNK + 1)], (), None, ChunkSize(CHUNK, CHUNK))
         with pytest.raises(BlockingIOError):
             while not sent.write(target):
                 pass
@@ -105,7 +106,7 @@ def test_a_unit_of_which_nothing_has_left_can_be_withdrawn():
 
 
 def test_a_transfer_whose_last_chunk_has_left_cannot_be_withdrawn():
-    target, sent = Taken(), Transfer([bytes(CHUNK + 1)], (), None, CHUNK)
+    target, sent = Taken(), Transfer([bytes(CHUNK + 1)], (), None, ChunkSize(CHUNK, CHUNK))
     for _ in range(2):
         sent.write(target)
     assert not sent.withdraw()
@@ -125,7 +126,7 @@ def test_a_transfer_is_withdrawn_in_one_step():
                 uses.append(1)
                 sent._undo_unit(-1)
 
-    uses, sent = [], Transfer([bytes(CHUNK)], (), None, CHUNK)
+    uses, sent = [], Transfer([bytes(CHUNK)], (), None, ChunkSize(CHUNK, CHUNK))
     sent._begin_unit()
     sent._lock = Handed()
     assert not sent.withdraw() and uses and not sent.withdrawn
