@@ -115,7 +115,7 @@ def depths(call):
 
 
 def lower_one_later(call):
-    """What is below a tensor is sent after it, and both are used on."""
+    """A tensor is sent after one that is made from it, and both are used on."""
     below = torch.tanh(Weights.kept["w1"] @ torch.eye(4))
     above = torch.exp(below)
     y, z = call(square, above), call(square, below)
