@@ -216,7 +216,10 @@ def compare(form: str, size: int, torch: Torch | None, rounds: int, steps: int) 
     eager, compiled = make_step(size, FORMS[form]), tg.compile(make_step(size, FORMS[form]))
     batch = tg.randn(ROWS, size), tg.randn(ROWS, 1)
     time_of(eager, batch, 5), time_of(compiled, batch, 5)
-    ways = {WAYS[0]: lambda: time_of(compiled, batch, steps), WAYS[1]: lambda: time_of(eager, batch, steps)}
+    ways: dict[str, Callable[[], float]] = {
+        WAYS[0]: lambda: time_of(compiled, batch, steps),
+        WAYS[1]: lambda: time_of(eager, batch, steps),
+    }
     if torch is not None:
         ways[WAYS[2]] = lambda: torch.time_of(steps)
     turns = [{name: way() for name, way in ways.items()} for _ in range(rounds)]
