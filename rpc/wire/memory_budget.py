@@ -63,7 +63,7 @@ class MemoryBudget:
         """
         if sum(array.nbytes for array in arrays) < COUNTED_BYTES:
             return
-        for group in groups(arrays):
+        for group in sorted(groups(arrays), key=lambda group: min(span.which for span in group)):  # in their order
             size = max(span.end for span in group) - group[0].begin
             if size >= COUNTED_BYTES and not self._has_room([arrays[span.which] for span in group], size):
                 self._move(arrays, group, size)
