@@ -10,7 +10,6 @@ from ...capture.extend import Description, GivenUp
 from ...core.errors import RpcError
 from ...core.extend import Array
 from ...core.futures import Future
-from ...rpc.extend import UNSET_RPC_TIMEOUT
 from ..numbers import GradientMethod, GradientTopic
 from .messages import pack, refused, unpack
 from .requests import Replay, StepRequests
@@ -112,7 +111,7 @@ class CapturedCall:
     def send(self, replay: Replay, *arrays: Array) -> Future[Any]:
         """Send the arguments; return the future of the answer."""
         words = self.number, replay.number, self.place, self._requests.oldest_replay(), int(self.alone)
-        seconds = self._agent.rpc_timeout if self._timeout == UNSET_RPC_TIMEOUT else self._timeout
+        seconds = self._requests.seconds(self._timeout)
         return self._requests.ask(self.callee, GradientMethod.FORWARD, pack(words, arrays), seconds, self._what)
 
     def take(self, answer: Future[Any]) -> Arrays:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import RpcError
 from ...core.extend import Array
 from ...core.futures import Future
-from ...rpc.extend import UNSET_RPC_TIMEOUT
 from ..numbers import GradientMethod
 from .call import Arrays, forget
 from .messages import pack, refused, unpack
@@ -86,18 +85,13 @@ class PlainCall:
         return self._ask(arrays), arrays
 
     def _ask(self, arrays: Sequence[Array]) -> Future[Any]:
-        return self._requests.ask(
-            self.peer, GradientMethod.PLAIN, pack([self.number], arrays), self._seconds, self._what
-        )
-
-    @property
-    def _seconds(self) -> float:
-        return self._agent.rpc_timeout if self._timeout == UNSET_RPC_TIMEOUT else self._timeout
+        seconds = self._requests.seconds(self._timeout)
+        return self._requests.ask(self.peer, GradientMethod.PLAIN, pack([self.number], arrays), seconds, self._what)
 
     def _define(self) -> None:
-        asked = self._requests.ask(
-            self.peer, GradientMethod.DEFINE, (str(self.number), self._definition, {}), self._seconds, self._what
-        )
+        body: tuple[Any, ...] = str(self.number), self._definition, {}
+        seconds = self._requests.seconds(self._timeout)
+        asked = self._requests.ask(self.peer, GradientMethod.DEFINE, body, seconds, self._what)
         self._requests.wait(asked)
         self._defined = True
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import RpcError
 from ...core.extend import Array, Tensor
 from ...core.futures import Future
+from ...rpc.extend import UNSET_RPC_TIMEOUT
 from .messages import laid_out
 
 if TYPE_CHECKING:
@@ -57,6 +58,14 @@ class StepRequests:
         with suppress(RuntimeError, StopIteration):
             return next(iter(self._parts.replays))
         return 0
+
+    def seconds(self, timeout: float) -> float:
+        """Return the time-out of a call in seconds.
+
+        Args:
+            timeout: as in ``rpc.rpc_sync``.
+        """
+        return self.agent.rpc_timeout if timeout == UNSET_RPC_TIMEOUT else timeout
 
     def ask(self, peer: Peer, method: int, body: Any, seconds: float, what: str) -> Future[Any]:
         """Send a request; return the future of the answer.

@@ -196,10 +196,9 @@ def test_every_reader_gets_all_pieces_and_the_owner_sends_each_once(seed):
     assert world.sent.count(0) == 30 and len(world.sent) == 8 * 30
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_losses_of_readers_in_the_middle(seed):
-    world = World(seed, 20, range(1, 7))
-    dying = world.draw.sample(range(1, 7), 3)
+def lose_in_the_middle(world, readers, count):
+    """Run a world in which some readers are lost, and check that the others get all 20 pieces."""
+    dying = world.draw.sample(readers, count)
 
     def lose():
         if dying and world.draw.random() < 0.02:
@@ -209,6 +208,12 @@ def test_losses_of_readers_in_the_middle(seed):
     for worker, reader in world.readers.items():
         if worker not in world.dead:
             assert reader.over.done() and reader.over.value() is None and len(world.has[worker]) == 20
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_losses_of_readers_in_the_middle(seed):
+    world = World(seed, 20, range(1, 7))
+    lose_in_the_middle(world, range(1, 7), 3)
     assert world.sent.count(0) <= 20 * 4
 
 
@@ -223,16 +228,7 @@ def test_one_reader_of_each_machine_fetches(seed):
 @pytest.mark.parametrize("seed", range(40))
 def test_losses_and_copies_that_cannot_be_mapped(seed):
     world = World(seed, 20, range(1, 9), machines=3, fails=0.3)
-    dying = world.draw.sample(range(1, 9), 4)
-
-    def lose():
-        if dying and world.draw.random() < 0.02:
-            world.lose(dying.pop())
-
-    world.run(lose)
-    for worker, reader in world.readers.items():
-        if worker not in world.dead:
-            assert reader.over.done() and reader.over.value() is None and len(world.has[worker]) == 20
+    lose_in_the_middle(world, range(1, 9), 4)
     sources = world.sources
     assert not sources._kept or any(reader[0] in world.dead for reader in sources._kept)
 

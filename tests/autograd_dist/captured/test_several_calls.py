@@ -191,14 +191,20 @@ def test_four_side_by_side_are_added_in_one_of_the_orders_of_eager_steps(workers
     assert replays(step) >= 1
 
 
-def test_a_chain_sends_two_requests_a_hop(workers, monkeypatch):
-    model = Model(chain)
-    step = compiled(model)
-    model.train(step, 3)
+def asked(monkeypatch):
+    """Return a list that gets the name of the worker of each request from now on."""
     sent, begin = [], Caller.begin
     monkeypatch.setattr(
         Caller, "begin", lambda self, peer, *args: (sent.append(peer.info.name), begin(self, peer, *args))[1]
     )
+    return sent
+
+
+def test_a_chain_sends_two_requests_a_hop(workers, monkeypatch):
+    model = Model(chain)
+    step = compiled(model)
+    model.train(step, 3)
+    sent = asked(monkeypatch)
     model.train(step, 1)
     assert (replays(step), sent) == (2, [*"bcde", *"edcb"])
     assert "8 round trips; the optimizer steps at 'b', 'c', 'd', 'e'" in step.explain()
@@ -208,10 +214,7 @@ def test_gradients_of_one_worker_go_together(workers, monkeypatch):
     model = Model(three_of_one, owners="b")
     step = compiled(model)
     model.train(step, 3)
-    sent, begin = [], Caller.begin
-    monkeypatch.setattr(
-        Caller, "begin", lambda self, peer, *args: (sent.append(peer.info.name), begin(self, peer, *args))[1]
-    )
+    sent = asked(monkeypatch)
     model.train(step, 1)
     assert (replays(step), len(sent)) == (2, 4)
 
