@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 _CORE = ("autograd", "cuda", "fft", "futures", "linalg", "masked", "profiler", "signal", "sparse", "special")
 _ALIASES = {"allocator": "base.allocator", "errors": "base.errors"} | {name: f"core.{name}" for name in _CORE}
 # A type checker finds each by a stub of that name (profiler.pyi).
-ImportAliases(__name__, {**_ALIASES, "core.errors": "base.errors", "nn.parallel": "collective.parallel"}).install()
+ImportAliases(__name__, {**_ALIASES, "nn.parallel": "collective.parallel"}).install()
 
 # Users look for these in a package below the one that has them, mostly as in PyTorch.
 add_names(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from ..base.errors import CollectiveError
 from ..base.mpi import started_by_mpi
 from ..base.worker_reports import reporter
 from ..collective.extend import (
@@ -20,7 +21,6 @@ from ..collective.extend import (
     seconds,
     serve_groups,
 )
-from ..core.errors import CollectiveError
 from ..rpc.extend import Agent, GrpcRpcBackendOptions, Plan, Shutdown, Vacancies, plan_rendezvous, rpc_agents, shut_down
 from .late_parts import add_observer
 from .starting import meeting_places, open_agent

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from ..base.allocator import share_arenas
+from ..base.errors import RendezvousError, RpcError
 from ..base.process_title import title_worker
 from ..base.worker_reports import reporter
-from ..core.errors import RendezvousError, RpcError
 from ..core.futures import Future, in_thread, shield
 from ..rpc.extend import (
     DEFAULT_LANES,

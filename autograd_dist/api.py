@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.errors import AutogradError, ContextTypeError, RpcError, as_runtime_error
+from ..base.errors import AutogradError, ContextTypeError, RpcError, as_runtime_error
 from ..core.extend import Node, Tensor, leaf_with
 from ..core.futures import Future
 from ..core.profiler import record_function

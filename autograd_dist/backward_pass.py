@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from ..core.errors import PassStoppedError, RpcTimeoutError
+from ..base.errors import PassStoppedError, RpcTimeoutError
 from ..core.extend import Node
 from ..core.futures import Future, complete_once, wait_for_any
 from ..rpc.extend import Agent, ServerCall

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from ..core.errors import AutogradError, ContextTypeError, PassStoppedError, RpcError
+from ..base.errors import AutogradError, ContextTypeError, PassStoppedError, RpcError
 from ..proto.autograd_dist_pb2 import ContextMessages, PassStopped
 from ..rpc.extend import Agent, ObservedContext, Outgoing, Peer, ServerCall
 from .backward_pass import BackwardPass

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from ..core.errors import AutogradError
+from ..base.errors import AutogradError
 from ..core.extend import Array, Edge, Node, profiles
 from ..core.profiler import record_function
 from .parameter_trees import Parameters

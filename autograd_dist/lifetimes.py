@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from ..core.errors import IllegalEventError
+from ..base.errors import IllegalEventError
 from ..rpc.extend import IntervalSet
 from ..rpc.extend import Received as Received
 from ..rpc.extend import Send as Send

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from ..core.errors import AutogradError
+from ..base.errors import AutogradError
 from ..core.extend import Array, GraphTask, Node, Tensor
 from .graph import ContextGraph, ReceiveNode, SendNode, sender_of
 

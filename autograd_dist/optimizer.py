@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..core.errors import RpcError
+from ..base.errors import RpcError
 from ..core.futures import Future, collect_all, copy_error, wait_for_outcomes
 from ..rpc.extend import current_agent
 from ..rref import RRef, remote

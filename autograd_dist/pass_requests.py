@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..core.errors import AutogradError, RpcError, WorkerLostError
+from ..base.errors import AutogradError, RpcError, WorkerLostError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..proto.autograd_dist_pb2 import PassStopped

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..core.errors import AutogradError
+from ..base.errors import AutogradError
 from .backward_pass import BackwardPass
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..core.errors import RpcError
+from ..base.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import Agent, Peer, ServerCall

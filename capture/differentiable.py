@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..core.errors import AutogradError
+from ..base.errors import AutogradError
 from ..core.extend import Node, Tensor, gradient_edge
 
 

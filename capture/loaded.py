@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError, CheckpointError, TelegradError
+from ..base.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError, CheckpointError, TelegradError
 from ..core.extend import Tensor, is_grad_enabled
 from .plan import Plan
 from .recorded import Input

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..core.errors import CheckpointError
+from ..base.errors import CheckpointError
 from ..core.extend import Tensor, dtype_by_name
 from ..core.serialization import load
 from .allowed import OBJECTS, SIZED, functions

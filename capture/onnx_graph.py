@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import ArgumentTypeError
+from ..base.errors import ArgumentTypeError
 from ..core.extend import OPERATIONS, Array, Tensor
 from .steps import Ref, Step
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
-from ..core.errors import ArgumentTypeError
+from ..base.errors import ArgumentTypeError
 from ..core.extend import Generator, Tensor
 from ..core.serialization import save
 from .crossings import RemotePart

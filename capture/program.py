@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import AutogradError
 from ..core import set_grad_enabled
-from ..core.errors import AutogradError
 from ..core.extend import (
     BorrowedGradient,
     Edge,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ArgumentTypeError
+from ..base.errors import ArgumentTypeError
 from ..core.extend import Tensor
 from .allowed import OBJECTS, name_of
 from .recorded import Input, Recorded

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import CheckpointError
+from ..base.errors import CheckpointError
 from ..core.futures import Future, in_thread
 from ..data import DataLoader
 from .folder import INDEX, Entry

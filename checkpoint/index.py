@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..core.errors import CheckpointError
+from ..base.errors import CheckpointError
 
 FORMAT = 1
 SHARD_NAME = "worker{}.safetensors"  # with the rank of its writer: an index that names another file is not one of ours

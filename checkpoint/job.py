@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..base.errors import CheckpointError
 from ..base.process_group_place import current_place
-from ..core.errors import CheckpointError
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import fcntl
 import os
 import weakref
 
-from ..core.errors import CheckpointError
+from ..base.errors import CheckpointError
 
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
 

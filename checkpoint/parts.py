@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..base.errors import CheckpointError
 from ..core import Generator, default_generator
-from ..core.errors import CheckpointError
 from ..data import DataLoader, Sampler
 
 

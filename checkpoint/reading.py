@@ -8,8 +8,8 @@ from collections.abc import Container
 from functools import partial
 from typing import Any
 
+from ..base.errors import CheckpointError
 from ..core import Tensor
-from ..core.errors import CheckpointError
 from .folder import Entry, Folder
 from .index import Index, ShardFile
 from .job import Job

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import CheckpointError
 from ..core import Tensor
-from ..core.errors import CheckpointError
 from ..core.extend import Array
 
 SMALL = 1 << 18  # bytes of an array that is copied at once

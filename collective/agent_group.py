@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core.errors import (
+from ..base.errors import (
     AgentClosedError,
     CollectiveError,
     CollectiveTimeoutError,

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..core.errors import RpcError
+from ..base.errors import RpcError
 from ..core.futures import Future, copy_error
 from ..rpc.extend import Agent, ServerCall
 from .calls import CollectiveCall

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from ..base.errors import CollectiveError
 from ..core import device
-from ..core.errors import CollectiveError
 from .group import ProcessGroup
 from .registry import find
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.errors import AgentClosedError, CollectiveError
+from ..base.errors import AgentClosedError, CollectiveError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, Peer, ServerCall
 from .numbers import GroupMethod

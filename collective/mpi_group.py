@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import CollectiveError, CollectiveTimeoutError
 from ..base.mpi import load
-from ..core.errors import CollectiveError, CollectiveTimeoutError
 from ..core.extend import Array
 from ..core.futures import interruptible
 from .group import ProcessGroup, Work

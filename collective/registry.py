@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from ..base.errors import CollectiveError
 from ..base.process_group_place import Place, set_place
-from ..core.errors import CollectiveError
 from .group import ProcessGroup
 
 GROUP_TIMEOUT = timedelta(minutes=30)

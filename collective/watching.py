@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.errors import RpcError
+from ..base.errors import RpcError
 from ..core.futures import Future
 from ..rpc.extend import Agent
 from .calls import CollectiveCall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.errors import TelegradError
+from ..base.errors import TelegradError
 
 
 class DataLoaderError(TelegradError, RuntimeError):

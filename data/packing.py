@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import AutogradError
 from ..core import Tensor
-from ..core.errors import AutogradError
 from ..core.extend import Array, rebuild
 
 _ALIGNMENT = 64

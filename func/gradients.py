@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ..base.errors import AutogradError
 from ..core import Tensor, autograd, ones_like, zeros_like
-from ..core.errors import AutogradError
 from .arguments import chosen, with_chosen
 from .recording import record
 from .trees import checked, replaced

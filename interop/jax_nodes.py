@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ..autograd_dist.extend import Parameters, current_gatherer
-from ..core.errors import AutogradError
+from ..base.errors import AutogradError
 from ..core.extend import AccumulateGrad, Array, Edge, Node, Tensor, profiles
 from ..core.profiler import record_function
 

@@ -1,6 +1,6 @@
 """Error of a state dict that does not fit."""
 
-from ..core.errors import TelegradError
+from ..base.errors import TelegradError
 
 
 class StateDictError(TelegradError, RuntimeError):

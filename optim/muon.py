@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.errors import ArgumentValueError
+from ..base.errors import ArgumentValueError
 from ..core.extend import Array
 from .arithmetic import at_least, buffer
 from .optimizer import Group, Optimizer, Params, State

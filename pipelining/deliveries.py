@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ..core.errors import RpcError
+from ..base.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import Agent, ServerCall

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..base.errors import RpcError
 from ..core import Tensor, tensor
-from ..core.errors import RpcError
 from ..core.futures import Future, wait_all
 from ..nn import Module
 from ..nn.extend import is_module

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..base.errors import RpcError, RpcTimeoutError
 from ..core import Tensor
-from ..core.errors import RpcError, RpcTimeoutError
 from ..core.futures import Future, wait_all
 from ..nn import Module
 from ..rpc.extend import Agent

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import AutogradError
 from ..core import Tensor
-from ..core.errors import AutogradError
 from ..core.futures import wait_all
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function
 from ..rref import RRef

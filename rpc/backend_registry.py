@@ -11,7 +11,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from ..core.errors import ArgumentKindError, RpcError
+from ..base.errors import ArgumentKindError, RpcError
 from .options import DEFAULT_INIT_METHOD, DEFAULT_RPC_TIMEOUT, GrpcRpcBackendOptions, RpcBackendOptions
 
 

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ..core.errors import AuthenticationError
+from ..base.errors import AuthenticationError
 
 VALID_DAYS = 30.0  # longest time that a job may take: after that its workers cannot make connections
 SKEW_DAYS = 1 / 24  # how far another host's clock may be behind

@@ -6,7 +6,7 @@ import atexit
 import os
 from typing import TYPE_CHECKING
 
-from ..core.errors import AgentClosedError
+from ..base.errors import AgentClosedError
 from .losses import expulsion
 from .running import agent_variable, running_agents
 from .threads.forking import keep_for_ever

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.errors import ArgumentKindError, ArgumentValueError
+from ..base.errors import ArgumentKindError, ArgumentValueError
 from ..proto.rpc_pb2 import DeviceMap
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import ArgumentKindError, ArgumentValueError
+from ..base.errors import ArgumentKindError, ArgumentValueError
 from .device_maps import add_to_map
 from .security.tls import TlsFiles
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import SerializationError
+from ..base.errors import SerializationError
 from ..core.futures import raised_by_handler
 from .calls.serving import ServerCall
 from .lanes.large.scattered import ScatteredFrame

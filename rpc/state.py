@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core.errors import AgentClosedError
+from ..base.errors import AgentClosedError
 
 SHUT_DOWN = "it has shut down"
 """Reason for the end of a worker that does not come back: its program has called ``shutdown``."""

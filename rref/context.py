@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import AgentClosedError, RpcError, WorkerLostError
+from ..base.errors import AgentClosedError, RpcError, WorkerLostError
 from ..core.futures import Future, copy_outcome, free, run_callbacks
 from ..rpc.extend import Agent, Batch, Peer, Session
 from . import protocol as p

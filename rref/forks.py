@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from ..core.errors import IllegalEventError
+from ..base.errors import IllegalEventError
 from ..core.futures import Future, copy_error
 from .ids import ForkId, RRefId, WorkerKey
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..core.errors import RpcError
+from ..base.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import ServerCall, is_async_execution, label_parts, resolve_timeout

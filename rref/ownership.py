@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import AgentClosedError, IllegalEventError
+from ..base.errors import AgentClosedError, IllegalEventError
 from ..core.futures import Future
 from . import protocol as p
 from .forks import Fork, ForkAction, ForkEvent, State

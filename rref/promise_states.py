@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from ..core.errors import IllegalEventError
+from ..base.errors import IllegalEventError
 
 
 class PromiseState(Enum):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import RpcCancelledError, RpcError, SerializationError
+from ..base.errors import RpcCancelledError, RpcError, SerializationError
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import FrameKind, Incoming, Interceptor, Outgoing, ServerCall
 from .numbers import ReferenceMethod

@@ -10,7 +10,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from ..core.errors import MemoryBudgetError
+from ..base.errors import MemoryBudgetError
 from ..core.futures import Future, complete_once
 from ..rpc.extend import (
     Flag,

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic
 
-from ..core.errors import AgentClosedError, RpcError, SerializationError
+from ..base.errors import AgentClosedError, RpcError, SerializationError
 from ..core.futures import Future, in_thread
 from ..rpc.extend import (
     STREAM_AHEAD,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import SerializationError
+from ..base.errors import SerializationError
 from ..rpc.extend import Promise
 
 if TYPE_CHECKING:

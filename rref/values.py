@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..core.errors import RpcError
+from ..base.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future, complete_once, copy_error
 from ..rpc.extend import Agent, event_name, label_parts, request_body, resolve_timeout

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.errors import AuthenticationError
+from ..base.errors import AuthenticationError
 from ..core.futures import Future
 from ..proto.rpc_pb2 import WorkerRecord
 from ..rpc.extend import Lane, LaneListener, Session

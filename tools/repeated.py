@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
-from ..core.errors import AgentClosedError, RpcError
+from ..base.errors import AgentClosedError, RpcError
 from ..testing.simulator import Simulation, Worker, Workload
 from ..testing.simulator.journal import check_error
 

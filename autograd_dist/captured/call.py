@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...base.errors import RpcError
 from ...capture.extend import Description, GivenUp
-from ...core.errors import RpcError
 from ...core.extend import Array
 from ...core.futures import Future
 from ..numbers import GradientMethod, GradientTopic

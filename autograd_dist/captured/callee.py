@@ -8,8 +8,8 @@ from contextlib import suppress
 from types import MethodType
 from typing import Any
 
+from ...base.errors import RpcError
 from ...capture.extend import Compiled, Description, GivenUp, Leaving, Plan, mapped, tensors_of
-from ...core.errors import RpcError
 from ...core.extend import Array, GraphTask, Tensor, gradient_edge, watchers
 from ..graph import SendNode
 

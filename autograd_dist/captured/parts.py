@@ -10,8 +10,8 @@ from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ...base.errors import RpcError
 from ...capture.extend import Description, GivenUp, mapped, tensors_of
-from ...core.errors import RpcError
 from ...core.extend import Tensor, watchers
 from ...core.futures import Future
 from ...rpc.extend import Agent, Peer, ServerCall, is_async_execution

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.extend import Array
 from ...core.futures import Future
 from ..numbers import GradientMethod

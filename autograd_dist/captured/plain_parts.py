@@ -8,8 +8,8 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from ...base.errors import RpcError
 from ...capture.extend import mapped, tensors_of
-from ...core.errors import RpcError
 from ...core.extend import Tensor
 from ...rpc.extend import ServerCall, is_async_execution, resolve
 from .callee import Slot

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...base.errors import IllegalEventError
 from ...capture.extend import Hop, PassAcross, Recorder, RemotePart, Unrecordable, Value, form, mapped, tensors_of
-from ...core.errors import IllegalEventError
 from ...core.extend import Array, Tensor
 from ...rpc.extend import EXACTLY_ONCE_MARK, UNSET_RPC_TIMEOUT, Outgoing, Peer, current_agent, name_of, reference
 from ...rref import RemoteModule

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.extend import Array, Tensor
 from ...core.futures import Future
 from ...rpc.extend import UNSET_RPC_TIMEOUT

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
-from ...core.errors import IllegalEventError
+from ...base.errors import IllegalEventError
 
 PARTS_KEPT = 64  # of one caller, the least recently used are dropped
 REPLAYS_KEPT = 16  # of one caller that wait for their gradients, the oldest are dropped

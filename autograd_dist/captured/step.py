@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.extend import Array, profiles
 from ...core.futures import Future, wait_for_outcomes
 from ...rpc.extend import current_agent

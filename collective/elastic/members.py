@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.errors import AgentClosedError, CollectiveError, CollectiveTimeoutError, RpcError
+from ...base.errors import AgentClosedError, CollectiveError, CollectiveTimeoutError, RpcError
 from ...core.futures import Future, complete_once
 from ...rpc.extend import Agent, Peer, ServerCall
 from ..numbers import GroupMethod

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...base.errors import ArgumentValueError
 from ...core import Tensor
-from ...core.errors import ArgumentValueError
 from ...core.extend import Array
 from ...nn import Module
 from ...optim import Optimizer

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.errors import CollectiveError, LinkCutError, WorkerLostError
 from ...base.job_credentials import asked_to_leave
 from ...core import Tensor, default_generator
-from ...core.errors import CollectiveError, LinkCutError, WorkerLostError
 from ...core.futures import Future
 from ...data import ElasticSampler
 from ...nn import Module

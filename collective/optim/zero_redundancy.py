@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ...base.errors import CollectiveError
 from ...core import Tensor, enable_grad
-from ...core.errors import CollectiveError
 from ...optim import Optimizer
 from ..joining import Join, Joinable, JoinHook
 from ..packing import by_dtype, pack, unpack

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import CollectiveError
 from ...core import Tensor
-from ...core.errors import CollectiveError
 from ..arrays import describe, fill, flat
 from ..group import ProcessGroup
 

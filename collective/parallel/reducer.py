@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import AutogradError
 from ...base.words import abridged
 from ...core import Tensor
-from ...core.errors import AutogradError
 from ...core.extend import AccumulateGrad, Array, Node, divert
 from ...core.futures import Future
 from ..collectives import all_reduce

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..tensors import Tensor
 from .leaf_gradient import BorrowedGradient, grad_lock, returned
 from .node import Node

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from ...base.errors import AutogradError
 from .. import interception
-from ..errors import AutogradError
 from ..interception import Watcher, watch_everywhere, watchers
 from .forward_lines import forward_line, note_lines
 from .hooks import Hook

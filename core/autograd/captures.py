@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..tensors import Tensor
 from .edges import gradient_edge
 from .node import Node

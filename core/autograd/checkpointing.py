@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..random import default_generator
 from ..tensors import Tensor
 from .grad_mode import enable_grad, is_grad_enabled

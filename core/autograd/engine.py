@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..tensors import Tensor
 from . import hook_calls
 from .accumulate import AccumulateGrad, accumulate_grad

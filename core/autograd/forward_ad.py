@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextvars import ContextVar, Token
 from typing import Any, NamedTuple
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..tensors import Tensor
 from .forward import push_forward
 from .grad_mode import enable_grad, is_grad_enabled

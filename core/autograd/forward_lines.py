@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from .node import Node
 
 _LINES = object()

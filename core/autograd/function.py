@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..interception import NOT_TAKEN, offer
 from ..interception import active as interceptors
 from ..ops.table.rows import TENSORS

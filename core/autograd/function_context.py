@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ...base.errors import AutogradError
 from ..dtypes import is_inexact
-from ..errors import AutogradError
 from ..ops.table.in_place_history import check_writable, set_history
 from ..tensors import Tensor
 from .hooks import Hook, RemovableHandle

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..ops.shape.joining import stack
 from ..tensors import Tensor
 from .forward import push_forward

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..tensors import Tensor
 from .accumulate import accumulate_grad
 from .edges import gradient_edge

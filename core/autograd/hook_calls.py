@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import AutogradError
 from ..array_like import as_array as array_of
-from ..errors import AutogradError
 from ..tensors import Tensor
 from .accumulate import AccumulateGrad
 from .captures import Captures

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from .hooks import Hook, NodeHooks, RemovableHandle
 
 # The node that produced a tensor, and which of its outputs the tensor is (= which of its incoming gradients).

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..interception import Watcher
 from ..tensors import Tensor
 from .edges import gradient_edge

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..tensors import Tensor
 from ..types import Counter
 from .node import Edges, Node

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, ClassVar, Generic, TypeVar
 
-from ..errors import AgentClosedError, RpcCancelledError, as_runtime_error
+from ...base.errors import AgentClosedError, RpcCancelledError, as_runtime_error
 from .attempts import attempt
 from .blocking import Canceller, Driver, Waiter, block, thread_role
 from .program_clock import program_clock

@@ -1,6 +1,6 @@
 """``save`` and ``load``: checkpoints of nested Python objects with tensors."""
 
-from ..errors import CheckpointError
+from ...base.errors import CheckpointError
 from .files import load, save
 
 __all__ = ["CheckpointError", "load", "save"]

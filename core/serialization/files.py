@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-from ..errors import CheckpointError
+from ...base.errors import CheckpointError
 from ..tensors import Tensor
 from .limits import Limits
 from .safetensors_file import CHECKSUM, DamagedError, read_file, write_file

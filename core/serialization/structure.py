@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import ArgumentTypeError
 from ..dtypes import dtype_by_name
-from ..errors import ArgumentTypeError
 from ..ops.create.sparse import sparse_coo_tensor
 from ..size import Size
 from ..tensors import Tensor

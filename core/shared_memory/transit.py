@@ -17,7 +17,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from ..errors import TelegradError
+from ...base.errors import TelegradError
 from .registry import adopt_segment, known_segment
 from .segments import Segment
 

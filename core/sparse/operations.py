@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AutogradError
+from ...base.errors import AutogradError
 from ..ops.shape.joining import cat
 from ..ops.table.rows import TENSORS
 from ..tensors import Tensor

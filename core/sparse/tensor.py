@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ...base.errors import AutogradError
 from ..autograd.sparse_leaves import note_leaf
-from ..errors import AutogradError
 from ..ops.table.rows import TENSORS
 from ..size import Size
 from ..tensors import Tensor

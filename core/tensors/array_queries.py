@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.errors import ArgumentValueError
 from ..array_memory import address, storage
 from ..devices import CPU
 from ..devices import device as Device
 from ..dtypes import is_floating
-from ..errors import ArgumentValueError
 from ..size import Size
 from ..types import DType
 from .state import TensorState

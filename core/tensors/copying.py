@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...base.errors import AutogradError
 from ..array_memory import address, storage
-from ..errors import AutogradError
 from ..types import Array
 from .state import TensorState
 

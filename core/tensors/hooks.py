@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import weakref
 
+from ...base.errors import AutogradError
 from ..autograd.hooks import Hook, NodeHooks, RemovableHandle
-from ..errors import AutogradError
 from .state import TensorState
 
 

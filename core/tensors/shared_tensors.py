@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...base.errors import AutogradError
 from ..array_memory import address
-from ..errors import AutogradError
 from ..shared_memory.registry import shared_copy, shared_segment
 from ..shared_memory.segments import Segment
 from ..shared_memory.transit import reduce_segment, transit

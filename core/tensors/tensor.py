@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
+from ...base.errors import AutogradError
 from ..array_like import ArrayLike
 from ..autograd.leaf_gradient import BorrowedGradient, grad_lock
 from ..autograd.node import Edge, Node
 from ..dtypes import get_default_dtype, is_inexact
-from ..errors import AutogradError
 from ..interception import NOT_TAKEN, PlainTensors, offer, plain, takes_over
 from ..interception import active as interceptors
 from ..types import Array

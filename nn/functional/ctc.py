@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import AutogradError
+from ...base.errors import AutogradError
 from ...core.extend import Array, Row, Tensor, keep, operation, record, records, reduced
 from .reduction import chosen_reduction
 

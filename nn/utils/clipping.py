@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import AutogradError
 from ...core import no_grad
-from ...core.errors import AutogradError
 from ...core.extend import Array, Tensor, wide
 
 Tensors = Tensor | Iterable[Tensor]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import ArgumentValueError
+from ...base.errors import ArgumentValueError
 from ..wire.libraries.in_place import tensor_over
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import ArgumentTypeError, ArgumentValueError, RpcError, WorkerLostError
+from ...base.errors import ArgumentTypeError, ArgumentValueError, RpcError, WorkerLostError
 from ...core.extend import Array, Tensor
 from ...core.futures import Future, attempt, complete_once
 from ..current import current_agent

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ...core.errors import RpcError, RpcTimeoutError
+from ...base.errors import RpcError, RpcTimeoutError
 from ...core.extend import Array, Tensor
 from ...core.futures import Future
 from ..calls.landing_future import LandingFuture

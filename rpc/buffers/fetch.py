@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from ...core.errors import RpcTimeoutError
+from ...base.errors import RpcTimeoutError
 from ...core.futures import Future, attempt, complete_once
 from .fetch_plan import ORIGINAL, Holder
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.extend import Array, Tensor, memory_address
 from ...core.futures import attempt
 from ..lanes.large.landing import Landing

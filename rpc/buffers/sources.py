@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from .fetch_plan import FetchPlan, Holder
 from .machine_readers import MachineReaders
 

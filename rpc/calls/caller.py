@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
+from ...base.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
 from ...core.futures import (
     Future,
     attempt,

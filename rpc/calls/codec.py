@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from ...core.extend import Tensor
 from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.failures import describe_failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ..running import call_variable
 
 if TYPE_CHECKING:

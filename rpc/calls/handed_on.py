@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future, complete_once, copy_error
 
 CallKey = tuple[int, int]  # number of the caller, id of the call there

@@ -13,7 +13,7 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ArgumentTypeError, RpcError, SerializationError
+from ...base.errors import ArgumentTypeError, RpcError, SerializationError
 from ...core.futures import Future, attempt, collect_all, complete_once, run_callbacks
 from ..call_states import ANSWERED, ENDED, PARKED, WAITING, ServingState
 from ..links.link import LinkState

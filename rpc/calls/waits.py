@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ...base.errors import RpcError
 from ...base.words import abridged
-from ...core.errors import RpcError
 from ...core.futures import Future, wait_for_outcomes
 from ..threads.notices import LongWaits
 from ..threads.pool import ThreadPool

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 
 MOST_HEADER_BYTES = 4096
 MOST_DAP_BYTES = 16 << 20

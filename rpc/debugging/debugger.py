@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future, complete_once
 from ..observing.observer import Observer
 from ..wire.messages import Method, Topic

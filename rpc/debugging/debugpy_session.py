@@ -16,8 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from ...base.errors import RpcError
 from ...base.tcp_owners import other_owner, own_sockets
-from ...core.errors import RpcError
 from ...core.futures import Future, attempt, complete_once
 from .dap_messages import WholeMessages, dap_message, is_disconnect
 

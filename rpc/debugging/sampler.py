@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future, attempt, complete_once
 from .debugger import Debugger
 

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future, Waiter, block, complete_once
 from ..threads.ioloop import may_block
 

@@ -14,7 +14,7 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.errors import CheckpointError, RpcError
+from ...base.errors import CheckpointError, RpcError
 from ...core.futures import Future, attempt, complete_once, copy_outcome
 from ..current import current_agent
 from ..functions.calling import EXACTLY_ONCE_MARK, async_execution

@@ -7,7 +7,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ArgumentTypeError, ArgumentValueError, RpcError, RpcTimeoutError
+from ...base.errors import ArgumentTypeError, ArgumentValueError, RpcError, RpcTimeoutError
 from ...core.extend import profiles, record_call
 from ...core.futures import Future, in_thread
 from ..current import current_agent

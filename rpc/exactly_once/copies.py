@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import ArgumentTypeError
 from ...core import Tensor
-from ...core.errors import ArgumentTypeError
 
 _PLAIN_TYPES = (type(None), bool, int, float, complex)
 PLAIN_BYTES = 16  # counted for a number

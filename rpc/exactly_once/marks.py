@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ...core.errors import ArgumentTypeError
+from ...base.errors import ArgumentTypeError
 from ..functions.calling import EXACTLY_ONCE_MARK, is_async_execution
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -12,7 +12,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import AgentClosedError, RpcError, RpcTimeoutError, SerializationError, UnknownWorkerError
+from ...base.errors import AgentClosedError, RpcError, RpcTimeoutError, SerializationError, UnknownWorkerError
 from ...core.futures import Future, complete_once, copy_error
 from ..functions.calling import label_parts, text_of
 from ..group.membership import MembershipEvents

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future, complete_once
 from ..call_states import ADMITTED, NEW, QUEUED, WITHDRAWN
 from ..threads.due_work import DueWork, Work

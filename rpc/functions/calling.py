@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from ...base.errors import ArgumentTypeError
 from ...base.worker_reports import last_events
-from ...core.errors import ArgumentTypeError
 from ...core.extend import operation_name, profiles, record_call
 from ...core.futures import Future, thread_role
 from ..options import UNSET_RPC_TIMEOUT, check_timeout

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from ...core.errors import IllegalEventError
+from ...base.errors import IllegalEventError
 
 
 class GeneratorPhase(Enum):

@@ -17,7 +17,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.extend import profiles, recorded_by
 from ...core.futures import attempt, attempt_async
 from ..wire.messages import Method

@@ -11,7 +11,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING
 
-from ...core.errors import AgentClosedError, RendezvousError
+from ...base.errors import AgentClosedError, RendezvousError
 from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import GroupMessage, WorkerRecord
 from ..rendezvous.group_members import GOODBYE_SECONDS

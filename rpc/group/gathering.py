@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...base.errors import RpcError, RpcTimeoutError
 from ...base.words import abridged
-from ...core.errors import RpcError, RpcTimeoutError
 from ...core.futures import Future, complete_once, wait_all
 from ..current import current_agent
 from ..functions.calling import async_execution, call_function, resolve_timeout

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 from ...core.futures import Future, in_thread
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...base.errors import AgentClosedError, ArgumentTypeError, ArgumentValueError, RpcTimeoutError, UnknownWorkerError
 from ...base.job_credentials import asked_to_leave
-from ...core.errors import AgentClosedError, ArgumentTypeError, ArgumentValueError, RpcTimeoutError, UnknownWorkerError
 from ...core.futures import Future, complete_once
 from ..current import current_agent
 from ..links.worker_info import WorkerInfo, check_name

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from ...core.errors import IllegalEventError
+from ...base.errors import IllegalEventError
 from ..links.control_events import Received as Received
 from ..links.control_events import Send as Send
 from ..links.control_events import WorkerLost as WorkerLost

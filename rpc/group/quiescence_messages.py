@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from ...proto.rpc_pb2 import QuiescenceMessage
 
 

@@ -8,8 +8,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from ...base.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ...base.words import abridged
-from ...core.errors import AgentClosedError, RpcError, RpcTimeoutError
 from ...core.futures import Future, complete_once, interruptible, program_clock
 from ..options import check_timeout
 from ..state import SHUT_DOWN

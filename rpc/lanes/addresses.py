@@ -10,7 +10,7 @@ import logging
 import socket
 from contextlib import suppress
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 
 logger = logging.getLogger("telegrad.rpc")
 LOOPBACK = "127.0.0.1"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 from ...core.futures import interruptible
 from ..security.joiners import HANDSHAKE_SECONDS
 from ..threads.forking import remember, use_grpc

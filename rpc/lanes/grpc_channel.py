@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 from ..threads.ioloop import within
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
 
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 from ..security.handshake import SAME_SECRET, AcceptorHandshake, DialerHandshake
 from ..security.joiners import Joiners
 from ..security.proofs import NONCE_BYTES

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from ..threads.ioloop import first_of
 from .grpc_bulk import GrpcBulkPipe, Read
 from .grpc_handshake import WELCOME_KEY, translate

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 from ..call_states import WRITTEN
 from .lane import Lane, LaneListener
 from .pipe import Pipe

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from ...core.futures import raised_by_handler
 from ..threads.ioloop import call_if_open
 from .frame import BATCH_BYTES, FRAME_LENGTH

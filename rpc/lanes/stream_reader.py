@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from .frame import BULK_BYTES, FRAME_LENGTH, new_memory
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from ...core.errors import IllegalEventError
+from ...base.errors import IllegalEventError
 
 if TYPE_CHECKING:
     from ..lanes.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import LinkCutError, WorkerLostError
+from ...base.errors import LinkCutError, WorkerLostError
 from ..device_maps import NO_DEVICES, PeerDevices
 from ..wire.messages import Topic
 from .control_queue import ControlQueue

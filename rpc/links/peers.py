@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ...core.errors import ArgumentKindError, UnknownWorkerError
+from ...base.errors import ArgumentKindError, UnknownWorkerError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..device_maps import between
 from ..wire.python_versions import difference

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future
 from ..lanes.addresses import check_exposure, host_of, join_address, port_of
 from ..lanes.inproc import InProcessLane, InProcessNetwork

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from typing import NamedTuple
 
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 from .reports import Evidence, LinkFinding
 
 # Errors that prove the worker dead: nothing listens at its address, or another process does, or another incarnation.

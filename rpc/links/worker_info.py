@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...core.errors import ArgumentKindError, ArgumentTypeError, ArgumentValueError
+from ...base.errors import ArgumentKindError, ArgumentTypeError, ArgumentValueError
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 
-from ...core.errors import IllegalEventError
+from ...base.errors import IllegalEventError
 from ..links.intervals import IntervalSet
 from ..links.reports import Evidence, LinkFinding, Loss, Report
 from .events import (

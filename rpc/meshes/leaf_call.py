@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ...core.errors import RpcCancelledError
+from ...base.errors import RpcCancelledError
 from ..wire.bundle import NONE, Content
 from .relaying import ENDED, WORKING, RelayAction, RelayEvent, relay_step
 from .shared_call import SharedCall

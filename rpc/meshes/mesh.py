@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import ArgumentKindError, ArgumentValueError
+from ...base.errors import ArgumentKindError, ArgumentValueError
 from ..current import current_agent
 from ..functions.calling import label_parts, name_of, request_body, resolve_timeout
 from ..links.worker_info import WorkerInfo

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...core.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
+from ...base.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
 from ...core.extend import profiles, record_call
 from ...core.futures import Future
 from ...core.shared_memory import SharedMemoryError

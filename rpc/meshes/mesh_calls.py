@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcCancelledError, RpcError, SerializationError
+from ...base.errors import RpcCancelledError, RpcError, SerializationError
 from ...core.futures import attempt
 from ...core.shared_memory import SharedMemoryError
 from ..calls.remote_warnings import issue_warnings

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import ArgumentValueError, RpcError
 from ...core import cat
-from ...core.errors import ArgumentValueError, RpcError
 from ...core.extend import Tensor
 
 SUM, MEAN, CAT = 1, 2, 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ArgumentKindError
+from ...base.errors import ArgumentKindError
 from ..options import UNSET_RPC_TIMEOUT
 from .scattering import scattered
 

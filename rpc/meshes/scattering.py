@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...core.errors import ArgumentKindError, ArgumentValueError
+from ...base.errors import ArgumentKindError, ArgumentValueError
 
 
 class ScatteredPart:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from ...core.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError
+from ...base.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError
 
 
 def check_shape(shape: Mapping[str, int], count: int) -> dict[str, int]:

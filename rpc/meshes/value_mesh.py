@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ...core.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError, UnknownWorkerError
+from ...base.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError, UnknownWorkerError
 from ...core.futures import Future, attempt, complete_once
 from ..links.worker_info import WorkerInfo
 from ..wire.failures import rebuild_failure

@@ -8,8 +8,8 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from ...base.errors import SerializationError, TelegradError
 from ...base.job_records import FORMAT
-from ...core.errors import SerializationError, TelegradError
 from .command_client import MOST_REQUEST_BYTES, CommandClient
 from .command_messages import DEBUG, MOST_TIMEOUT, OTHERS, SELF, CommandAnswer, CommandMember, CommandRequest
 from .json_records import decode_record, encode_record

@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 
 R = TypeVar("R")
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ArgumentTypeError, RpcError
+from ...base.errors import ArgumentTypeError, RpcError
 from ...core.futures import Future, wait_for_outcomes
 from ..wire.messages import Method
 from .json_records import decode_record, encode_record

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from ...core.errors import AuthenticationError, RendezvousError
+from ...base.errors import AuthenticationError, RendezvousError
 from ...core.futures import interruptible
 from ..lanes.addresses import join_address
 from ..links.worker_records import WorkerRecords

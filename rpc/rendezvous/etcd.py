@@ -15,7 +15,7 @@ import urllib.request
 from base64 import b64decode, b64encode
 from typing import Any
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 
 ETCD_POLL_SECONDS = 0.1
 ETCD_RETRY_SECONDS = 0.2

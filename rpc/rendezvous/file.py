@@ -12,7 +12,7 @@ import stat
 import time
 from collections.abc import Iterator
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 from ..security.private_file import open_private
 
 FILE_POLL_SECONDS = 0.02

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 from .group_members import GroupMembers
 from .log import SignedLog, describe_worker, described_worker
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from ...base.errors import RendezvousError
 from ...base.words import abridged
-from ...core.errors import RendezvousError
 from .members import SHOWN
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from google.protobuf import json_format
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..security.handshake import PROTOCOL, Credentials
 from ..security.proofs import sign

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ...base import job_secrets, mpi
+from ...base.errors import RendezvousError
 from ...base.multiprocessing_children import GUARD, imports_main, is_multiprocessing_child
 from ...base.worker_reports import reporter
-from ...core.errors import RendezvousError
 from ..lanes.addresses import (
     can_listen,
     check_exposure,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...base import mpi
-from ...core.errors import RendezvousError
+from ...base.errors import RendezvousError
 from ...proto.rpc_pb2 import WorkerRecord
 from ..lanes.addresses import host_towards, join_address
 from ..security.handshake import PROTOCOL, Credentials

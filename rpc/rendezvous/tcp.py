@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from ...core.errors import AgentClosedError, AuthenticationError, RendezvousError
+from ...base.errors import AgentClosedError, AuthenticationError, RendezvousError
 from ...core.futures import Future, complete_once
 from ...proto.rpc_pb2 import JoinReply, JoinRequest, WorkerRecord
 from ..lanes.addresses import host_of

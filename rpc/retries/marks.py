@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from ...core.errors import ArgumentTypeError, ArgumentValueError
+from ...base.errors import ArgumentTypeError, ArgumentValueError
 
 F = TypeVar("F", bound=Callable[..., Any])
 IDEMPOTENT_MARK = "_telegrad_idempotent"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...core.errors import ArgumentKindError, ArgumentValueError
+from ...base.errors import ArgumentKindError, ArgumentValueError
 
 
 @dataclass(frozen=True)

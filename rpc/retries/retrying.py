@@ -11,7 +11,7 @@ import contextvars
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import (
+from ...base.errors import (
     AgentClosedError,
     ArgumentTypeError,
     RpcCancelledError,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...base import job_credentials
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 from ...proto.rpc_pb2 import Introduction, Welcome, WorkerRecord
 from .private_file import open_private
 from .proofs import MAC_BYTES, MOST_CONTENT_BYTES, AcceptorProof, DialerProof, protocol_of

@@ -22,7 +22,7 @@ import hmac
 import secrets
 import struct
 
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 
 NONCE_BYTES = 32
 MAC_BYTES = 32

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...base import job_credentials
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import contextvars
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future, thread_role
 from .coroutines import Coroutines
 from .ioloop import RefusesToBlock

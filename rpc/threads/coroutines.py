@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from ...core.errors import AgentClosedError
+from ...base.errors import AgentClosedError
 from ...core.futures import Future, complete_once
 from .ioloop import LoopThread
 

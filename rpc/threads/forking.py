@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 
 # gRPC reads these when it is imported. It must not print its errors, because users get them as errors of ours.
 AT_IMPORT = {"GRPC_ENABLE_FORK_SUPPORT": "0", "GRPC_VERBOSITY": "NONE"}

@@ -25,7 +25,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Protocol
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import interruptible, thread_role
 from .stuck import place_of
 

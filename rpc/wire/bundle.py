@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from ...core.extend import Tensor, gradient_edge
 from .header import Flag
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from .header import FRAME_HEAD, Flag, FrameKind
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 import cloudpickle
 
-from ...core.errors import RemoteError, SerializationError, original_error
+from ...base.errors import RemoteError, SerializationError, original_error
 from ...core.futures import attempt
 from .function_names import Unpickler
 from .users_code import users_frames

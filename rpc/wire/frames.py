@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from ..lanes.large.scattered import ScatteredFrame
 from .header import FRAME_HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes

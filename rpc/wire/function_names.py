@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from ...core.errors import SerializationError
+from ...base.errors import SerializationError
 from .users_code import users_error
 
 MAIN = "__main__"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import MemoryBudgetError
+from ...base.errors import MemoryBudgetError
 from ...core.extend import Tensor, memory_address, memory_owner
 from ...core.spill_file import SpillFile
 from .layout import Span, groups, span_of

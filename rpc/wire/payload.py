@@ -19,8 +19,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from ...base.errors import SerializationError
 from ...base.words import abridged
-from ...core.errors import SerializationError
 from ...core.extend import Tensor
 from ...core.futures import Future, raised_by_handler
 from .dtypes import dtype_name

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...core import errors
+from ...base import errors
 from .journal import ANSWERED, UNENDED, Attempt, CallId, Run, WrongResultError
 
 COUNTED = ("count", "echo")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...autograd_dist import DistributedOptimizer, backward, context
+from ...base.errors import AgentClosedError, RpcError
 from ...capture.extend import Compiled
-from ...core.errors import AgentClosedError, RpcError
 from ...core.extend import Tensor
 from ...optim import SGD
 from ...rpc import rpc_sync

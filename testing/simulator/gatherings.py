@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError, RpcTimeoutError
+from ...base.errors import RpcError, RpcTimeoutError
 from ...rpc.extend import call_function
 from ...rpc.group.gathering import Gathering, _offer, _withdraw
 

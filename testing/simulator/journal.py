@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...core.futures import Future
 from ...rpc import rpc_async
 from .worker import current_worker

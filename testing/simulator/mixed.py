@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ...core.errors import AgentClosedError, RpcError
+from ...base.errors import AgentClosedError, RpcError
 from ...core.extend import Tensor
 from . import calls, captured_steps, gradients, meshes, once, promises, references
 from .gatherings import gather

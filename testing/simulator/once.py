@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import CheckpointError, RpcError
+from ...base.errors import CheckpointError, RpcError
 from ...core.futures import Future, complete_once
 from ...rpc import exactly_once, rpc_async
 from ...rpc.exactly_once.applying import Applying

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...rpc import rpc_async
 from ...rref import remote, value
 from .calls import journal

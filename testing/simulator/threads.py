@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, NoReturn, cast
 
-from ...core.errors import RpcError
+from ...base.errors import RpcError
 from ...rpc.threads.ioloop import RefusesToBlock
 from .events import EventQueue, Process
 

@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Gate, there_and_back, wait_at_gate, weights
 from telegrad import autograd_dist, rpc
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 
 pytestmark = pytest.mark.usefixtures("contexts_end")
 

@@ -15,7 +15,7 @@ from telegrad.autograd_dist.graph import ContextGraph, SendNode
 from telegrad.autograd_dist.local_pass import LocalPass, PassKind
 from telegrad.autograd_dist.numbers import GradientMethod, GradientTopic
 from telegrad.autograd_dist.pass_requests import PassRequests
-from telegrad.core.errors import RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import RpcTimeoutError, WorkerLostError
 from telegrad.core.extend import GraphTask, gradient_edge
 from telegrad.core.futures import Future
 from telegrad.testing import in_process_cluster

@@ -8,8 +8,8 @@ from helpers.remote import weights
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.drawing import edges_of
 from telegrad.autograd_dist.graph_parts import GraphPart, PartNode
+from telegrad.base.errors import RpcError, WorkerLostError
 from telegrad.core.autograd.layout import rows_of
-from telegrad.core.errors import RpcError, WorkerLostError
 
 pytestmark = pytest.mark.usefixtures("contexts_end")
 SVG = "{http://www.w3.org/2000/svg}"

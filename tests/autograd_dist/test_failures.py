@@ -15,8 +15,8 @@ from telegrad.autograd_dist.contexts import contexts_of
 from telegrad.autograd_dist.local_pass import Unfed
 from telegrad.autograd_dist.numbers import GradientTopic
 from telegrad.autograd_dist.pass_requests import PassRequests
+from telegrad.base.errors import AutogradError, RpcTimeoutError, WorkerLostError
 from telegrad.core import interception
-from telegrad.core.errors import AutogradError, RpcTimeoutError, WorkerLostError
 from telegrad.proto.autograd_dist_pb2 import PassStopped
 
 pytestmark = pytest.mark.usefixtures("contexts_end")

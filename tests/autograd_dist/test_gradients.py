@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import same, there_and_back, weights
 from telegrad import autograd_dist, rpc
-from telegrad.core.errors import AutogradError, RpcError, WorkerLostError
+from telegrad.base.errors import AutogradError, RpcError, WorkerLostError
 from telegrad.core.futures import wait_all
 
 TOLERANCE = 1e-12

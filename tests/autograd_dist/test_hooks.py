@@ -4,7 +4,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import weights
 from telegrad import autograd_dist, rpc
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 pytestmark = pytest.mark.usefixtures("contexts_end")
 seen = []

@@ -20,7 +20,7 @@ from telegrad.autograd_dist.lifetimes import (
     make_id,
     split_id,
 )
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.testing.schedules import How, Mesh, replayable, seeds
 
 SCHEDULES = 600

@@ -2,7 +2,7 @@
 
 import pytest
 import telegrad as tg
-from telegrad.core.errors import AutogradError, RpcError
+from telegrad.base.errors import AutogradError, RpcError
 from telegrad.testing import in_process_cluster
 
 

@@ -9,7 +9,7 @@ import telegrad as tg
 from helpers.numbered import numbered_cluster
 from telegrad import autograd_dist, optim, rpc
 from telegrad.autograd_dist.step_queue import StepQueue
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.optim import SGD, Adam
 from telegrad.testing import in_process_cluster
 

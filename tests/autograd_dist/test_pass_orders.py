@@ -13,7 +13,7 @@ from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.autograd_dist.graph import ContextGraph, ReceiveNode, SendNode
 from telegrad.autograd_dist.numbers import GradientTopic
 from telegrad.autograd_dist.pass_messages import open_request
-from telegrad.core.errors import AutogradError, PassStoppedError
+from telegrad.base.errors import AutogradError, PassStoppedError
 from telegrad.core.extend import attach, gradient_edge
 from telegrad.core.futures import Future
 from telegrad.proto.autograd_dist_pb2 import PassStopped

@@ -12,7 +12,7 @@ from helpers.remote import Gate, SlowBackward, weights
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.contexts import contexts_of
 from telegrad.autograd_dist.passes import Passes, PassId
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 from telegrad.core.futures import Future
 
 

@@ -4,7 +4,7 @@ import pytest
 import telegrad as tg
 from helpers.compiled import bits
 from telegrad import nn
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 
 class Heads(nn.Module):

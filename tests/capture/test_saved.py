@@ -6,7 +6,7 @@ import pytest
 import telegrad as tg
 from helpers.plans import compiled, forged, mutated, saved, try_forged
 from telegrad import nn
-from telegrad.core.errors import CheckpointError, TelegradError
+from telegrad.base.errors import CheckpointError, TelegradError
 
 
 def images():

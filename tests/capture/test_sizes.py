@@ -8,10 +8,10 @@ import pytest
 import telegrad as tg
 from helpers.plans import forged, mutated, saved
 from telegrad import nn
+from telegrad.base.errors import CheckpointError
 from telegrad.capture.allowed import functions
 from telegrad.capture.sizes import check_size
 from telegrad.capture.values import Kind, Statement, Value
-from telegrad.core.errors import CheckpointError
 
 
 def _value(number, array):

@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 import pytest
+from telegrad.base.errors import CollectiveError, CollectiveTimeoutError, WorkerLostError
 from telegrad.collective import ReduceOp, agent_group, shared_memory
 from telegrad.collective.agent_group import MOST_AHEAD, SMALL_ARRAY_BYTES
 from telegrad.collective.mailbox import Mailbox
 from telegrad.collective.reduction import FUNCTIONS, combine
 from telegrad.collective.shared_memory import open_shared
-from telegrad.core.errors import CollectiveError, CollectiveTimeoutError, WorkerLostError
 
 LARGE = SMALL_ARRAY_BYTES // 8 + 3  # elements of float64
 

@@ -10,8 +10,8 @@ from helpers.hosts import NEEDS_ROOT, made_hosts
 from helpers.launched import LAUNCHER, MPIEXEC, NEEDS_MPI, ended
 from helpers.programs import PROGRAMS, run_python
 from telegrad import collective as dist
+from telegrad.base.errors import CollectiveError
 from telegrad.collective.extend import AgentGroup, registry, serve_groups
-from telegrad.core.errors import CollectiveError
 from telegrad.testing.cluster import in_process_cluster
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.errors import AutogradError, CollectiveError, CollectiveTimeoutError, WorkerLostError
+from telegrad.base.errors import AutogradError, CollectiveError, CollectiveTimeoutError, WorkerLostError
 from telegrad.nn.parallel import DistributedDataParallel, comm_hooks
 
 pytestmark = pytest.mark.parametrize("ranks", [3], indirect=True)

@@ -5,10 +5,10 @@ import threading
 
 import numpy as np
 import pytest
+from telegrad.base.errors import CollectiveError, CollectiveTimeoutError, WorkerLostError
 from telegrad.collective import ReduceOp, agent_group
 from telegrad.collective.failures import Failures
 from telegrad.collective.mailbox import Mailbox
-from telegrad.core.errors import CollectiveError, CollectiveTimeoutError, WorkerLostError
 
 SMALL, LARGE = 10, 20_000  # elements of float64
 

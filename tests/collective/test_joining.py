@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 import telegrad as tg
+from telegrad.base.errors import CollectiveError
 from telegrad.collective import Join, Joinable, JoinHook
 from telegrad.collective.optim import ZeroRedundancyOptimizer
-from telegrad.core.errors import CollectiveError
 from telegrad.nn.parallel import DistributedDataParallel
 
 pytestmark = pytest.mark.parametrize("ranks", [3], indirect=True)

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import telegrad as tg
+from telegrad.base.errors import AutogradError, CollectiveError
 from telegrad.collective.optim import (
     HierarchicalModelAverager,
     PeriodicModelAverager,
@@ -13,7 +14,6 @@ from telegrad.collective.optim import (
     average_parameters,
     clip_grad_norm_,
 )
-from telegrad.core.errors import AutogradError, CollectiveError
 from telegrad.nn.parallel import DistributedDataParallel, comm_hooks
 
 pytestmark = pytest.mark.parametrize("ranks", [3], indirect=True)

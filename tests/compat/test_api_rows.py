@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import telegrad as tg
+from telegrad.base.errors import RpcError
 from telegrad.compat import torch
-from telegrad.core.errors import RpcError
 from telegrad.launcher.environment import reserve_port
 from telegrad.testing import cluster
 

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 from telegrad.nn import functional as F
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import autograd_dist, nn  # noqa: F401
+from telegrad.base.errors import AutogradError
 from telegrad.core import interception
 from telegrad.core.autograd import anomaly
-from telegrad.core.errors import AutogradError
 
 ag = tg.autograd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 F = tg.nn.functional
 

@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 pytestmark = pytest.mark.usefixtures("no_collector")
 

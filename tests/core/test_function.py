@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import telegrad.core as tg
+from telegrad.base.errors import AutogradError
 from telegrad.core.autograd import grad, gradcheck, gradgradcheck, once_differentiable
-from telegrad.core.errors import AutogradError
 
 
 class Cube(tg.Function):

@@ -7,7 +7,7 @@ import time
 import weakref
 
 import pytest
-from telegrad.core.errors import AgentClosedError, TelegradError
+from telegrad.base.errors import AgentClosedError, TelegradError
 from telegrad.core.futures import Future, collect_all, complete_once, copy_outcome, wait_all, wait_for_any
 from telegrad.core.futures import future as future_module
 
@@ -357,7 +357,7 @@ def test_a_callback_that_raised_keeps_nothing_in_a_cycle(no_collector, before):
 
 
 def test_errors_share_one_root_and_are_what_careful_programs_catch():
-    from telegrad.core import errors
+    from telegrad.base import errors
 
     for kind, caught in {
         errors.RpcTimeoutError: TimeoutError,

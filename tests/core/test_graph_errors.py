@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn, optim
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 
 class Cube(tg.Function):

@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 import telegrad.core as tg
+from telegrad.base.errors import AutogradError
 from telegrad.core.autograd import backward, grad
-from telegrad.core.errors import AutogradError
 from telegrad.core.extend import AccumulateGrad, GraphTask, Node, attach, gradient_edge
 
 

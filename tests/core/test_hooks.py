@@ -7,8 +7,8 @@ import pickle
 
 import pytest
 import telegrad.core as tg
+from telegrad.base.errors import AutogradError
 from telegrad.core.autograd import grad
-from telegrad.core.errors import AutogradError
 from telegrad.core.extend import HookTable, gradient_edge
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import telegrad.core as tg
 from helpers.views import is_view_of
+from telegrad.base.errors import AutogradError
 from telegrad.core.autograd import grad, gradcheck, gradgradcheck
-from telegrad.core.errors import AutogradError
 
 RANDOM = np.random.default_rng(11)
 

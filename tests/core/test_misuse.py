@@ -6,7 +6,7 @@ import pickle
 import pytest
 import telegrad as tg
 from telegrad import data, distributions, nn, optim
-from telegrad.core.errors import ArgumentError
+from telegrad.base.errors import ArgumentError
 
 
 def parameters():

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.errors import ArgumentError
+from telegrad.base.errors import ArgumentError
 
 A, B = tg.ones(2, 3), tg.ones(2, 4)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 # Tests fork, whatever threads other tests have left in this process.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

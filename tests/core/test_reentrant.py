@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 CHAIN = 25_000  # recursion would end at 1000 calls of Python, or with the stack of a thread
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn
+from telegrad.base.errors import AutogradError
 from telegrad.core.autograd.packed import PACKED
-from telegrad.core.errors import AutogradError
 from telegrad.testing.ops import Make
 from telegrad.tools.ops.catalogue import CHECKS
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 from telegrad import nn, optim
+from telegrad.base.errors import TelegradError
 from telegrad.core import Tensor, randn, tensor, zeros
-from telegrad.core.errors import TelegradError
 from telegrad.core.serialization import CheckpointError, load, save
 from telegrad.core.serialization.safetensors_file import write_file
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from helpers.views import is_view_of
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 VIEWS = {
     "reshape": lambda a: a.reshape(3, 2, 4),

@@ -16,7 +16,7 @@ import shared_tensors
 import telegrad as tg
 from helpers.programs import stop_fork_server
 from telegrad import nn
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 from telegrad.core.shared_memory import SharedMemoryError
 from telegrad.core.shared_memory.registry import known_segment
 from telegrad.core.shared_memory.transit import transit

@@ -6,7 +6,7 @@ import telegrad as tg
 from helpers.golden import recorded
 from helpers.sparse import DENSE, example, random
 from telegrad import nn
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 F = nn.functional
 GOLDEN = recorded("embedding")["sparse"]

@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from helpers.sparse import example, looked_up, small_table
 from telegrad import nn
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 
 F = nn.functional
 

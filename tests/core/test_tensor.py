@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 import telegrad.core as tg
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 from telegrad.core.ops.table.registry import METHODS
 from telegrad.core.ops.table.rows import ARRAYS, TENSORS
 from telegrad.core.signatures import write

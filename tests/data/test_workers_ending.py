@@ -14,7 +14,7 @@ import loading
 import pytest
 import telegrad as tg
 from helpers.programs import is_running, worker_ids
-from telegrad.core.errors import TelegradError
+from telegrad.base.errors import TelegradError
 from telegrad.data import DataLoader, DataLoaderError, DataLoaderTimeoutError
 
 # Tests fork, whatever threads other tests have left in this process.
@@ -86,7 +86,7 @@ def test_an_error_ends_the_loop_and_the_workers_with_it(programs):
 
 
 def test_what_a_worker_cannot_send(programs):
-    with pytest.raises(tg.core.errors.AutogradError, match=r"use detach\(\) in the dataset"):
+    with pytest.raises(tg.errors.AutogradError, match=r"use detach\(\) in the dataset"):
         list(DataLoader(programs.Graph(2), None, num_workers=1, multiprocessing_context="fork"))
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         list(

@@ -6,7 +6,7 @@ import pytest
 from helpers import remote
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist import DistributedOptimizer, backward, get_gradients
-from telegrad.core.errors import AutogradError
+from telegrad.base.errors import AutogradError
 from telegrad.rref import RemoteModule, RRef, parameter_rrefs
 
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import autograd_dist, collective, profiler, rpc
+from telegrad.base.errors import AutogradError
 from telegrad.collective.extend import AgentGroup, serve_groups
 from telegrad.collective.parallel.reducer import all_reduce_hook
-from telegrad.core.errors import AutogradError
 from telegrad.nn.parallel import DistributedDataParallel
 from telegrad.pipelining import Pipeline
 from telegrad.rref import RemoteModule

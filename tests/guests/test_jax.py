@@ -13,7 +13,7 @@ import telegrad as tg
 from helpers import remote
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist import DistributedOptimizer, backward, get_gradients
-from telegrad.core.errors import AutogradError, SerializationError
+from telegrad.base.errors import AutogradError, SerializationError
 from telegrad.rref import RRef
 from telegrad.testing import in_process_cluster
 

@@ -9,7 +9,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import pair, same
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.interop import convert
 from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.extend import ArrayLibrary, MissingDeviceError, PackedArray, register_arrays

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from helpers.disks import NEEDS_ROOT, fill, small_disk
 from helpers.launched import ended, pids_in
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad.launcher.environment import reserve_port
 from telegrad.launcher.nodes.member import connect
 from telegrad.launcher.nodes.token import new_token

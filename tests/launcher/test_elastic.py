@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from helpers.launched import read_until, telegrad
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.launcher.elastic import LauncherSocket, Scaling
 from telegrad.launcher.events import Added, Begin, Exited, Start, Wake
 from telegrad.launcher.restarts.history import RestartHistory

@@ -32,7 +32,7 @@ MARK = "plain words that nobody in between may read"
 JOB = f"""
 import json, os, time
 from telegrad import rpc
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.rpc.receiver import Receiver
 from telegrad.rpc.extend import current_agent
 from telegrad.rpc.lanes import grpc_tls

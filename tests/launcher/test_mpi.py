@@ -57,7 +57,7 @@ def test_workers_of_mpiexec_need_neither_names_nor_variables(script):
 def test_processes_that_do_not_come_are_told_of(script):
     source = """
 from mpi4py import MPI
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad import rpc
 if MPI.COMM_WORLD.rank == 0:
     try:

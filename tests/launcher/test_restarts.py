@@ -149,7 +149,7 @@ print("pid", os.getpid(), os.environ["TELEGRAD_CREDENTIALS"], flush=True)
 
 MEMBER = """
 from telegrad import rpc
-from telegrad.core.errors import WorkerLostError
+from telegrad.base.errors import WorkerLostError
 def who():
     return os.getpid()
 rank = int(os.environ["RANK"])
@@ -209,7 +209,7 @@ def test_a_worker_of_a_job_of_fixed_size_takes_its_place_again_rank_0_too(job, p
 
 
 ENDS_EARLY = """
-from telegrad.core.errors import WorkerLostError
+from telegrad.base.errors import WorkerLostError
 from telegrad import rpc
 @rpc.idempotent
 def who(): return os.getpid()

@@ -5,7 +5,7 @@ import random
 import signal
 
 import pytest
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.launcher.events import Abandoned, Begin, Exited, Failed, Interrupted, Joined, Left, Signal, Start, Wake
 from telegrad.launcher.root_cause import SAME_TIME_SECONDS
 from telegrad.launcher.supervisor import SETTLE_SECONDS, UNKILLABLE_SECONDS, JobPhase, Supervisor

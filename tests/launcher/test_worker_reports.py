@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 from telegrad.base import worker_reports
+from telegrad.base.errors import WorkerLostError
 from telegrad.base.last_events import launched_last_events
 from telegrad.base.worker_reports import Reporter, lost_workers, reporter
-from telegrad.core.errors import WorkerLostError
 from telegrad.launcher.events import Failed, Joined, Left, Lost
 from telegrad.launcher.worker_files import EventsFile, ReportFile
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn
+from telegrad.base.errors import AutogradError
 from telegrad.core import autograd, manual_seed, ones, randn, tensor, zeros
-from telegrad.core.errors import AutogradError
 
 F = nn.functional
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 from telegrad import nn
+from telegrad.base.errors import AutogradError
 from telegrad.core import arange, autograd, manual_seed, no_grad, ones, randn, tensor, zeros
-from telegrad.core.errors import AutogradError
 
 F = nn.functional
 

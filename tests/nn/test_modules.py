@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 from telegrad import nn
+from telegrad.base.errors import AutogradError
 from telegrad.core import Tensor, no_grad, randn, tensor, zeros
-from telegrad.core.errors import AutogradError
 
 
 class Net(nn.Module):

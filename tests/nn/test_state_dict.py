@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from telegrad import nn
+from telegrad.base.errors import AutogradError, TelegradError
 from telegrad.core import autograd, randn, tensor, zeros
-from telegrad.core.errors import AutogradError, TelegradError
 
 
 def model():

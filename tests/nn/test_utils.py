@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from telegrad import nn
+from telegrad.base.errors import AutogradError
 from telegrad.core import autograd, manual_seed, ones, randn, tensor, zeros
-from telegrad.core.errors import AutogradError
 from telegrad.nn.utils import parametrizations, parametrize
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from helpers.steps import step_with
 from telegrad import nn, optim
+from telegrad.base.errors import AutogradError
 from telegrad.core import autograd, from_numpy, no_grad, ones, tensor, zeros
-from telegrad.core.errors import AutogradError
 from telegrad.optim import lr_scheduler
 
 EVERY = [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad]

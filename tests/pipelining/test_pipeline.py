@@ -10,7 +10,7 @@ import pytest
 import telegrad as tg
 from helpers import remote
 from helpers.numbered import numbered_cluster
-from telegrad.core.errors import AutogradError, RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import AutogradError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.pipelining import Action, Pipeline, Timeline
 from telegrad.pipelining.deliveries import Deliveries
 from telegrad.pipelining.inbox import Inbox

@@ -9,7 +9,7 @@ import pytest
 import telegrad as tg
 from helpers.trace_rules import broken_rules
 from telegrad import autograd_dist, rpc
-from telegrad.core.errors import RpcTimeoutError, SerializationError
+from telegrad.base.errors import RpcTimeoutError, SerializationError
 from telegrad.core.interception import entered
 from telegrad.profiler import merge_traces, profile, record_function
 from telegrad.rpc.extend import current_agent

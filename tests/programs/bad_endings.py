@@ -4,7 +4,7 @@ import os
 import sys
 
 from telegrad import rpc
-from telegrad.core.errors import RemoteError, WorkerLostError
+from telegrad.base.errors import RemoteError, WorkerLostError
 from telegrad.rpc.security import handshake as security
 
 what, rank = sys.argv[1], int(os.environ["RANK"])

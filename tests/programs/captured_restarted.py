@@ -9,7 +9,7 @@ import time
 
 import telegrad as tg
 from telegrad import autograd_dist, nn, optim, rpc
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 
 SECONDS = 60.0
 WEIGHT = tg.linspace(-1, 1, 16).reshape(4, 4)

@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack, closing
 
 from telegrad import rpc
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.rpc.extend import register_lane
 from telegrad.rpc.lanes.grpc import GrpcLane

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import telegrad as tg
 from telegrad import collective as dist
-from telegrad.core.errors import CollectiveError
+from telegrad.base.errors import CollectiveError
 
 SHAPES = [(), (0,), (5,), (3, 4), (70_001,)]
 DTYPES = [

@@ -6,7 +6,7 @@ import threading
 import time
 
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import AgentClosedError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.rpc.extend import current_agent
 
 scenario = sys.argv[1]

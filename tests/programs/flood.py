@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from telegrad import rpc
-from telegrad.core.errors import RpcTimeoutError
+from telegrad.base.errors import RpcTimeoutError
 
 FOLDER, THREADS = Path(sys.argv[1]), int(sys.argv[2])
 MIB = 1 << 20

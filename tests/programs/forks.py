@@ -9,7 +9,7 @@ import threading
 import time
 
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcError
+from telegrad.base.errors import AgentClosedError, RpcError
 
 how, count = sys.argv[1], int(sys.argv[2])
 stop = threading.Event()

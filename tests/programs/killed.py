@@ -9,7 +9,7 @@ import sys
 
 import telegrad as tg
 from telegrad import collective as dist
-from telegrad.core.errors import WorkerLostError
+from telegrad.base.errors import WorkerLostError
 from telegrad.nn.parallel import DistributedDataParallel
 from telegrad.pipelining import Pipeline
 

@@ -5,7 +5,7 @@ import signal
 import time
 
 from telegrad import rpc
-from telegrad.core.errors import WorkerLostError
+from telegrad.base.errors import WorkerLostError
 
 running = []
 

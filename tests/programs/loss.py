@@ -8,7 +8,7 @@ import time
 
 import telegrad as tg
 from telegrad import autograd_dist, rpc
-from telegrad.core.errors import RpcError, WorkerLostError
+from telegrad.base.errors import RpcError, WorkerLostError
 
 how = sys.argv[1]
 QUICK = 25.0 if how == "stop" else 5.0

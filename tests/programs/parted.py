@@ -10,7 +10,7 @@ import threading
 import time
 
 from telegrad import rpc
-from telegrad.core.errors import WorkerLostError
+from telegrad.base.errors import WorkerLostError
 
 scenario = sys.argv[1]
 RANK = int(os.environ["RANK"])

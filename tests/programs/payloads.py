@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
 
 MIB = 1 << 20
 lane, refused, folder = sys.argv[1:]

@@ -6,7 +6,7 @@ import threading
 
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import WorkerLostError
+from telegrad.base.errors import WorkerLostError
 
 COUNT = 1 << 20
 state = {}

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError
+from telegrad.base.errors import AgentClosedError
 
 counter = 0
 

@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.group.admissions import Admissions, Admit, Gone, JoinAsked, Known, Tell
 from telegrad.rpc.rendezvous import group_members

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import RpcError, RpcTimeoutError
+from telegrad.base.errors import RpcError, RpcTimeoutError
 from telegrad.core.futures import Future, thread_role
 from telegrad.launcher.environment import reserve_port
 from telegrad.rpc.threads.ioloop import RefusesToBlock

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 from telegrad import rpc
+from telegrad.base.errors import RpcError
 from telegrad.compat import torch
-from telegrad.core.errors import RpcError
 from telegrad.rpc import backend_registry as registry
 
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.extend import PROTOCOL, GrpcRpcBackendOptions
 
 

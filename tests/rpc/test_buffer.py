@@ -12,7 +12,7 @@ import telegrad as tg
 from helpers.lanes import grpc, in_process, tcp, unix
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.core.errors import RpcError, WorkerLostError
+from telegrad.base.errors import RpcError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rpc.buffers import pieces
 from telegrad.rpc.buffers.memory import map_memory, new_memory

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.rpc import call_states
 from telegrad.rpc.call_states import ANSWERED, CALLING, ENDED, NEW, SERVING, WAITING, ServingState
 from telegrad.rpc.calls.dispatch import PendingCall

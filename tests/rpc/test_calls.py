@@ -10,7 +10,7 @@ import weakref
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcError, UnknownWorkerError
+from telegrad.base.errors import AgentClosedError, RpcError, UnknownWorkerError
 from telegrad.core.futures import Future, collect_all
 from telegrad.rpc.extend import GrpcRpcBackendOptions, current_agent
 from telegrad.testing.cluster import in_process_cluster

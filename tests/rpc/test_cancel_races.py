@@ -7,7 +7,7 @@ import pytest
 from helpers.frames import Frames
 from helpers.interrupts import INSIDE_LOCKS, Interrupter, OpcodeInterrupter
 from telegrad import rpc
-from telegrad.core.errors import RpcCancelledError, RpcError
+from telegrad.base.errors import RpcCancelledError, RpcError
 from telegrad.core.futures import thread_role
 from telegrad.rpc.calls.serving import ServerCall
 from telegrad.rpc.lanes.reading import READER

@@ -8,7 +8,7 @@ import threading
 import pytest
 from helpers.remote import Shelf
 from telegrad import rpc
-from telegrad.core.errors import RpcCancelledError, RpcError, RpcTimeoutError
+from telegrad.base.errors import RpcCancelledError, RpcError, RpcTimeoutError
 from telegrad.core.futures import Future
 
 

@@ -6,7 +6,7 @@ import ssl
 import pytest
 from cryptography import x509
 from helpers.certificates import authority, tls_files, worker_tls
-from telegrad.core.errors import AuthenticationError
+from telegrad.base.errors import AuthenticationError
 from telegrad.rpc.certificates import Authority
 from telegrad.rpc.lanes.grpc_channel import _probe
 from telegrad.rpc.security.tls import load

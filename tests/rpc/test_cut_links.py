@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
+from telegrad.base.errors import AgentClosedError, LinkCutError, RpcError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.group.shutdown import Shutdown

@@ -5,8 +5,8 @@ import random
 import socket
 
 import pytest
+from telegrad.base.errors import RpcError
 from telegrad.base.tcp_owners import other_owner, own_sockets
-from telegrad.core.errors import RpcError
 from telegrad.rpc.debugging.dap_messages import (
     MOST_DAP_BYTES,
     MOST_HEADER_BYTES,

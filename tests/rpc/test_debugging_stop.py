@@ -1,7 +1,7 @@
 """Stop of a thread that is held: its output, the lines that it is given, and its bounds."""
 
 import pytest
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.rpc.debugging.stop import MOST_OUTPUT, MOST_TYPED, HeldPlace, Stop
 
 PLACE = HeldPlace("w", "MainThread", "train.py", 3, "step")

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from helpers.threads import until
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.rpc.debugging import debugpy_session
 from telegrad.rpc.debugging.dap_messages import dap_message
 from telegrad.rpc.debugging.debugpy_session import DebugpySession

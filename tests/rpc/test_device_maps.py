@@ -8,7 +8,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.core.errors import ArgumentKindError, ArgumentValueError, SerializationError
+from telegrad.base.errors import ArgumentKindError, ArgumentValueError, SerializationError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import device_maps
 from telegrad.rpc.extend import ArrayLibrary, GrpcRpcBackendOptions, MissingDeviceError, PackedArray, register_arrays

@@ -17,7 +17,7 @@ from helpers.threads import until
 from telegrad import rpc
 from telegrad.agents import init_process_group
 from telegrad.agents.starting import start_grpc
-from telegrad.core.errors import CollectiveError, RendezvousError, UnknownWorkerError, WorkerLostError
+from telegrad.base.errors import CollectiveError, RendezvousError, UnknownWorkerError, WorkerLostError
 from telegrad.launcher.environment import reserve_port
 from telegrad.rpc.extend import shut_down
 from telegrad.rpc.group import dynamic_group

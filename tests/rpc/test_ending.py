@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
+from telegrad.base.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
 from telegrad.rpc.calls import codec
 from telegrad.rpc.group.gathering import Contribution, Gathering, Rounds, _all_gather, _offer

@@ -2,7 +2,7 @@
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcError
+from telegrad.base.errors import AgentClosedError, RpcError
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork, Producers, current_agent
 from telegrad.rpc.links.peer import Peer
 from telegrad.testing import in_process_cluster

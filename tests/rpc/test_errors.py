@@ -11,7 +11,7 @@ import traceback
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import (
+from telegrad.base.errors import (
     RemoteError,
     RpcTimeoutError,
     SerializationError,

@@ -7,8 +7,7 @@ import pytest
 import telegrad as tg
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.checkpoint import Checkpointer
-from telegrad.core.errors import (
+from telegrad.base.errors import (
     AgentClosedError,
     ArgumentTypeError,
     CheckpointError,
@@ -16,6 +15,7 @@ from telegrad.core.errors import (
     RpcTimeoutError,
     SerializationError,
 )
+from telegrad.checkpoint import Checkpointer
 from telegrad.rpc.exactly_once.applying import Applying
 from telegrad.testing import in_process_cluster
 

@@ -10,7 +10,7 @@ import telegrad as tg
 from helpers.lanes import grpc, in_process, tcp, unix
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rpc.buffers import buffer as buffer_module
 from telegrad.rpc.buffers import fetch

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future, collect_all, thread_role, wait_all
 from telegrad.rpc.calls.replies import Reply
 from telegrad.rpc.extend import GrpcRpcBackendOptions

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.rendezvous import log
 from telegrad.rpc.rendezvous.file import FileLog

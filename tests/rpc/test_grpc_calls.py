@@ -9,7 +9,7 @@ import grpc
 import numpy as np
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.frame import SCATTERED
 from telegrad.rpc.lanes.grpc import DialedSession, GrpcLane

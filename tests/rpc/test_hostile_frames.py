@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.calls.replies import Reply
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.grpc import GrpcLane

@@ -3,7 +3,7 @@
 import pytest
 from helpers.joining import refused, start
 from telegrad import rpc
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 
 pytestmark = pytest.mark.usefixtures("outside_a_job")
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.certificates import authority, tls_files
 from helpers.interrupts import Interrupter
 from telegrad import rpc
-from telegrad.core.errors import RpcError, RpcTimeoutError
+from telegrad.base.errors import RpcError, RpcTimeoutError
 from telegrad.core.futures import thread_role
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.grpc import GrpcLane

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from helpers.certificates import authority, tls_files, worker_tls
 from telegrad.agents import make_agent
-from telegrad.core.errors import AuthenticationError
+from telegrad.base.errors import AuthenticationError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc import certificates
 from telegrad.rpc.extend import GrpcRpcBackendOptions

@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.rpc.functions.item_source import (
     Close,
     CloseGenerator,

@@ -10,7 +10,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Shelf
 from telegrad import rpc
-from telegrad.core.errors import (
+from telegrad.base.errors import (
     RpcCancelledError,
     RpcTimeoutError,
     SerializationError,
@@ -333,7 +333,7 @@ def test_a_lost_caller_closes_the_generator(workers, until, generator):
     a.close("its test ends it")
     until(lambda: not b.part(Producers).count())
     assert Shelf.kept["closed"] == [True]
-    with pytest.raises(tg.core.errors.RpcError):
+    with pytest.raises(tg.errors.RpcError):
         list(stream)
 
 

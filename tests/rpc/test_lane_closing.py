@@ -13,7 +13,7 @@ import pytest
 from helpers.programs import PROGRAMS
 from telegrad import rpc
 from telegrad.agents import make_agent
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.rpc.lanes.frame import WaitingFrame
 from telegrad.rpc.lanes.grpc import BULK, TOKEN, GrpcLane
 from telegrad.rpc.lanes.grpc_session import AcceptedSession

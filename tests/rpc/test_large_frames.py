@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.certificates import authority, worker_tls
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.core.futures import shield
 from telegrad.rpc.lanes.frame import SCATTERED, FrameHandle
 from telegrad.rpc.lanes.large import arrival, reader

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.transitions import rows_of
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.rpc.links.link import (
     LINK_TRANSITIONS,
     REDIAL_CAP_SECONDS,

@@ -7,7 +7,7 @@ import threading
 import pytest
 from helpers.remote import Shelf
 from telegrad import rpc
-from telegrad.core.errors import RpcTimeoutError, UnknownWorkerError, WorkerLostError
+from telegrad.base.errors import RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.testing import in_process_cluster
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
+from telegrad.base.errors import AgentClosedError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.extend import MembershipEvents
 from telegrad.rpc.links.reports import Loss

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import MemoryBudgetError
+from telegrad.base.errors import MemoryBudgetError
 from telegrad.core.spill_file import SpillFile
 from telegrad.core.tensors import Tensor
 from telegrad.rpc.wire.memory_budget import COUNTED_BYTES, MemoryBudget

@@ -9,7 +9,7 @@ import telegrad as tg
 from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.core.errors import RpcCancelledError, RpcTimeoutError
+from telegrad.base.errors import RpcCancelledError, RpcTimeoutError
 from telegrad.profiler import profile
 from telegrad.rpc.meshes import mesh_calls, tree
 from telegrad.rpc.meshes.warned_result import WarnedResult, open_warnings, pack_warnings

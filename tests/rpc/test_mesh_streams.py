@@ -10,7 +10,7 @@ import telegrad as tg
 from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.core.errors import ArgumentKindError, ArgumentValueError, WorkerLostError
+from telegrad.base.errors import ArgumentKindError, ArgumentValueError, WorkerLostError
 from telegrad.rpc.extend import Producers
 from telegrad.testing import in_process_cluster
 

@@ -13,7 +13,7 @@ from helpers.gates import GATE, hold
 from helpers.lanes import grpc, in_process, unix
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.core.errors import (
+from telegrad.base.errors import (
     ArgumentIndexError,
     ArgumentKindError,
     ArgumentTypeError,

@@ -13,8 +13,8 @@ import telegrad as tg
 from helpers.gates import GATE, hold
 from helpers.threads import until
 from telegrad import autograd_dist, rpc
+from telegrad.base.errors import SerializationError
 from telegrad.base.processes import ProcessStatus
-from telegrad.core.errors import SerializationError
 from telegrad.rpc.extend import GrpcRpcBackendOptions, Observer
 from telegrad.rpc.lanes.grpc import GrpcLane
 from telegrad.rpc.observing.ends import _doing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcError
+from telegrad.base.errors import AgentClosedError, RpcError
 from telegrad.testing.cluster import in_process_cluster
 
 

@@ -4,7 +4,7 @@ import sys
 import threading
 
 import pytest
-from telegrad.core.errors import UnknownWorkerError
+from telegrad.base.errors import UnknownWorkerError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.links.peers import Peers
 from telegrad.rpc.links.worker_info import WorkerInfo

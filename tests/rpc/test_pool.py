@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from helpers.interrupts import INSIDE_LOCKS, OpcodeInterrupter
 from helpers.threads import until as wait_until
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.core.futures import Future, thread_role
 from telegrad.rpc.threads.pool import ThreadPool
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from telegrad import rpc
-from telegrad.core.errors import RemoteError, SerializationError
+from telegrad.base.errors import RemoteError, SerializationError
 from telegrad.rpc import agent as agents
 from telegrad.rpc.wire.python_versions import difference, own_version
 from telegrad.testing.cluster import in_process_cluster
@@ -94,7 +94,7 @@ def test_equal_and_unknown_versions_do_not_differ():
 PROGRAM = """
 import operator, sys
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 
 rank = int(sys.argv[1])
 rpc.init_rpc(f"worker{rank}", rank=rank, world_size=2, rpc_backend_options=rpc.GrpcRpcBackendOptions(init_method=sys.argv[2]))

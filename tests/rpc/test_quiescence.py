@@ -5,7 +5,7 @@ import random
 from collections import deque
 
 import pytest
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.rpc.group import quiescence as q
 from telegrad.rpc.group.quiescence import Quiescence
 from telegrad.rpc.group.quiescence_messages import AskCounts, Counts, CountsReport, Go, Ready

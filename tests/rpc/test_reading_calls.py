@@ -8,7 +8,7 @@ import time
 import pytest
 from helpers.interrupts import first_signal, interrupt
 from telegrad import rpc
-from telegrad.core.errors import RpcTimeoutError
+from telegrad.base.errors import RpcTimeoutError
 from telegrad.testing.cluster import in_process_cluster
 
 asked = threading.Event()  # workers of these tests are in this process

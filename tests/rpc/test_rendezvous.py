@@ -16,7 +16,7 @@ from helpers.joining import refused, start
 from helpers.remote import Gate, wait_at_gate
 from telegrad import rpc
 from telegrad.agents import make_agent
-from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError
+from telegrad.base.errors import AuthenticationError, RendezvousError, RpcError
 from telegrad.launcher.environment import job_environment
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.lanes.grpc import FRAMES, GrpcLane

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from helpers.launched import LAUNCHER
 from helpers.programs import run_python
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad.launcher.environment import reserve_port
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.rendezvous.etcd import EtcdLog

@@ -9,7 +9,7 @@ import threading
 import pytest
 from google.protobuf import json_format
 from helpers.disks import NEEDS_ROOT, fill, small_disk
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.rendezvous import log as rendezvous_log
 from telegrad.rpc.rendezvous.file import FileLog

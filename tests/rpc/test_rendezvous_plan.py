@@ -1,7 +1,7 @@
 """Arguments of init_rpc about the rendezvous are checked before anybody waits."""
 
 import pytest
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.rendezvous.meeting import plan_rendezvous
 from telegrad.rpc.rendezvous.members import MemberList

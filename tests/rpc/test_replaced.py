@@ -8,8 +8,8 @@ import telegrad as tg
 from helpers.threads import until
 from telegrad import rpc
 from telegrad.agents.starting import start_grpc
+from telegrad.base.errors import RendezvousError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.base.job_credentials import GIVEN_UP
-from telegrad.core.errors import RendezvousError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.launcher.credentials import CredentialFolders
 from telegrad.rpc.extend import Gathering, shut_down
 from telegrad.rpc.group.gathering import TICKET_BITS

@@ -10,7 +10,7 @@ import pytest
 from helpers.threads import until
 from telegrad import rpc
 from telegrad.agents.starting import start_grpc
-from telegrad.core.errors import (
+from telegrad.base.errors import (
     AgentClosedError,
     ArgumentError,
     ArgumentTypeError,

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 import telegrad as tg
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.lanes.large.scattered import FramePiece, Notices, ScatteredFrame, decode_table, encode_table
 from telegrad.rpc.wire.frames import decode, encode
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing

@@ -8,7 +8,7 @@ import socket
 import stat
 
 import pytest
-from telegrad.core.errors import AuthenticationError, RendezvousError
+from telegrad.base.errors import AuthenticationError, RendezvousError
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.lanes.addresses import check_exposure, host_towards, usual_address
 from telegrad.rpc.links.refusals import LOG_SECONDS, Refusals

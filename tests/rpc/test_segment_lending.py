@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.core.shared_memory import create_segment
 from telegrad.rpc.lanes.large.allowance import Allowance
 from telegrad.rpc.lanes.large.borrower import Borrower

@@ -8,8 +8,8 @@ from telegrad import collective as dist
 from telegrad import rpc
 from telegrad.agents.process_groups import add_group_parts
 from telegrad.agents.starting import meeting_places, open_agent, start_grpc
+from telegrad.base.errors import AgentClosedError, RendezvousError
 from telegrad.base.job_secrets import remembered, secret_of
-from telegrad.core.errors import AgentClosedError, RendezvousError
 from telegrad.rpc.extend import plan_rendezvous
 
 pytestmark = pytest.mark.usefixtures("outside_a_job")

@@ -11,7 +11,7 @@ import pytest
 from helpers.interrupts import OpcodeInterrupter, first_signal, free, interrupt_once
 from helpers.interrupts import handle as handle_signal
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcCancelledError, RpcError
+from telegrad.base.errors import AgentClosedError, RpcCancelledError, RpcError
 from telegrad.core.futures import Waiter, broke_protected, raised_by_handler, shield
 from telegrad.rpc import receiver
 from telegrad.rpc.lanes.frame import HEAD_BYTES

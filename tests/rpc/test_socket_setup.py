@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from telegrad import rpc
 from telegrad.agents import make_agent
-from telegrad.core.errors import RpcError
+from telegrad.base.errors import RpcError
 from telegrad.rpc.extend import make_lanes
 from telegrad.rpc.lanes import socket_setup, sockets
 from telegrad.rpc.lanes.grpc import GrpcLane

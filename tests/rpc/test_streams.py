@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 from helpers.lines import stop
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.call_states import ADMITTED, WRITTEN
 from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle, WaitingFrame
 from telegrad.rpc.lanes.poller import Poller

@@ -10,7 +10,7 @@ from helpers.programs import PROGRAMS
 from helpers.threads import until
 from programs.stuck.jobs import STUCK
 from telegrad import rpc
-from telegrad.core.errors import RendezvousError
+from telegrad.base.errors import RendezvousError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.threads import notices
 from telegrad.testing import in_process_cluster

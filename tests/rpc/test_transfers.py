@@ -6,7 +6,7 @@ from collections import deque
 from types import SimpleNamespace
 
 import pytest
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.call_states import ADMITTED
 from telegrad.rpc.lanes.frame import HEAD_BYTES, FrameHandle
 from telegrad.rpc.lanes.grpc_bulk import GRPC_CHUNK_BYTES, MOST_CHUNKS_WAITING, GrpcBulkPipe

@@ -7,7 +7,7 @@ import threading
 import pytest
 from helpers.remote import Shelf
 from telegrad import rpc
-from telegrad.core.errors import LinkCutError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import LinkCutError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.futures import wait_all
 from telegrad.testing.cluster import cluster
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import AgentClosedError, RpcTimeoutError, WorkerLostError
 from telegrad.rpc.extend import GrpcRpcBackendOptions, InProcessLane, InProcessNetwork
 from telegrad.rpc.lanes import grpc_dialing
 from telegrad.rpc.lanes.grpc import GrpcLane

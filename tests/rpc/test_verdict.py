@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 from helpers.verdicts import DEAD, SILENT, TIMEOUT, Job, machine_of_three
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.rpc.links.reports import Evidence, LinkFinding, Report, decode_report, encode_report
 from telegrad.rpc.losses.events import (
     CloseAgent,

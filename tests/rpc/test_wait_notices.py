@@ -8,8 +8,8 @@ import threading
 import pytest
 from helpers.loops import ManualLoop
 from telegrad import rpc
+from telegrad.base.errors import RpcTimeoutError
 from telegrad.base.words import abridged
-from telegrad.core.errors import RpcTimeoutError
 from telegrad.rpc.calls import caller, waits
 from telegrad.rpc.group import gathering
 from telegrad.rpc.observing.observer import Observer

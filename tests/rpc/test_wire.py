@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.lanes.grpc_bulk import GRPC_CHUNK_BYTES
 
 ARRAYS = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.device_maps import NO_DEVICES
 from telegrad.rpc.wire.frames import decode, encode

@@ -16,7 +16,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.wire.function_names import main_module_name, main_script, reference, resolve
 
 gate = types.SimpleNamespace(reached=threading.Event(), open=threading.Event())

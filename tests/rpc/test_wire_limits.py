@@ -8,7 +8,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
-from telegrad.core.errors import SerializationError
+from telegrad.base.errors import SerializationError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.wire import frames, tables
 

@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from telegrad import rpc
 from telegrad.agents import make_agent
-from telegrad.core.errors import RpcError, WorkerLostError
+from telegrad.base.errors import RpcError, WorkerLostError
 from telegrad.rpc.extend import InProcessLane, InProcessNetwork
 from telegrad.rref import protocol as p
 from telegrad.rref.context import RRefContext

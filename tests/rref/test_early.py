@@ -5,7 +5,7 @@ import threading
 import pytest
 from helpers.remote import Counter, Shelf, here, local
 from telegrad import rpc
-from telegrad.core.errors import RpcError, RpcTimeoutError
+from telegrad.base.errors import RpcError, RpcTimeoutError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.wire.header import FRAME_HEAD, FrameKind
 from telegrad.rref import protocol as p

@@ -2,7 +2,7 @@
 
 import pytest
 from helpers.ownership_table import Table
-from telegrad.core.errors import AgentClosedError, IllegalEventError
+from telegrad.base.errors import AgentClosedError, IllegalEventError
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import BLOCK, GlobalId, WorkerKey
 from telegrad.rref.ownership import Ownership

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.transitions import rows_of
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 from telegrad.rref.promise_states import PROMISE_TRANSITIONS, PromiseEvent, PromiseMachine, PromiseState
 
 PROTOCOL = Path(__file__).resolve().parents[2] / "rref" / "PROTOCOL.md"

@@ -6,7 +6,7 @@ import signal
 import pytest
 from helpers.remote import Counter, Shelf, keep
 from telegrad import rpc
-from telegrad.core.errors import RpcTimeoutError
+from telegrad.base.errors import RpcTimeoutError
 from telegrad.core.futures import Future
 
 

@@ -6,7 +6,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, same, wait_and_make
 from telegrad import rpc
-from telegrad.core.errors import RpcCancelledError, SerializationError, WorkerLostError
+from telegrad.base.errors import RpcCancelledError, SerializationError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rref.numbers import ReferenceMethod
 

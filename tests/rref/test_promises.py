@@ -4,7 +4,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, same, wait_and_make
 from telegrad import rpc
-from telegrad.core.errors import RpcCancelledError, RpcError, RpcTimeoutError, SerializationError, WorkerLostError
+from telegrad.base.errors import RpcCancelledError, RpcError, RpcTimeoutError, SerializationError, WorkerLostError
 from telegrad.rpc.threads.pool import ThreadPool
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")

@@ -9,7 +9,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, Shelf, same, wait_and_make
 from telegrad import rpc
-from telegrad.core.errors import RpcTimeoutError
+from telegrad.base.errors import RpcTimeoutError
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import autograd_dist, rpc
-from telegrad.core.errors import UnknownWorkerError
+from telegrad.base.errors import UnknownWorkerError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rref.remote_module import LOCAL_METHODS, parse_remote_device
 

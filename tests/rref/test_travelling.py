@@ -7,7 +7,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, Holder, forget, here, keep, kept_value, local, make, pass_back, pass_on, same
 from telegrad import rpc
-from telegrad.core.errors import AgentClosedError
+from telegrad.base.errors import AgentClosedError
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")
 

@@ -8,7 +8,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, Shelf, here, local, same, wait_and_make
 from telegrad import rpc
-from telegrad.core.errors import RpcError, RpcTimeoutError
+from telegrad.base.errors import RpcError, RpcTimeoutError
 from telegrad.core.futures import Future
 from telegrad.rpc.calls import caller
 from telegrad.rpc.extend import GrpcRpcBackendOptions

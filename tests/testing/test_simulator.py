@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.termination import Over, Termination
-from telegrad.core.errors import RpcError, WorkerLostError
+from telegrad.base.errors import RpcError, WorkerLostError
 from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.calls.dispatch import CallTable

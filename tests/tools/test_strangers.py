@@ -18,7 +18,7 @@ import pytest
 from helpers.programs import PROGRAMS
 from telegrad import rpc
 from telegrad.agents import make_agent
-from telegrad.core.errors import AuthenticationError, RendezvousError, RpcError, SerializationError
+from telegrad.base.errors import AuthenticationError, RendezvousError, RpcError, SerializationError
 from telegrad.launcher.environment import job_environment, reserve_port
 from telegrad.proto.rpc_pb2 import WorkerRecord
 from telegrad.rpc.extend import GrpcRpcBackendOptions

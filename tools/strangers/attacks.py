@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from ...core.errors import AuthenticationError
+from ...base.errors import AuthenticationError
 from ...proto.rpc_pb2 import WorkerRecord
 from ...rpc.lanes.grpc_handshake import CHALLENGE, HELLO_KEY, PROOF_KEY, introduce
 from ...rpc.lanes.grpc_options import options_for

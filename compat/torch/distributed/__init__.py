@@ -3,8 +3,8 @@
 import importlib
 from typing import Any
 
+from ....base.errors import CollectiveError, RendezvousError
 from ....collective import is_available as is_available
-from ....core.errors import CollectiveError, RendezvousError
 from .backends import Backend as Backend
 from .backends import is_backend_available as is_backend_available
 from .backends import is_gloo_available as is_gloo_available

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import TelegradError
+from ....base.errors import TelegradError
 from ...tensors import Tensor
 from ...types import Array
 from ..table.operation import published

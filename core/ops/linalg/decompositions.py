@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from ...errors import AutogradError
+from ....base.errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array, DType
 from ..shape.diagonal import diag_embed, tril, triu

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ...errors import AutogradError
+from ....base.errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array
 from ..table.nodes import records

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import AutogradError
+from ....base.errors import AutogradError
 from ...shapes import to_shape
 from ...tensors import Tensor
 from ..table.operation import operation

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ....base.errors import AutogradError
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import get_default_dtype, is_inexact, to_float
-from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array
 from ..elementwise.conversion import to

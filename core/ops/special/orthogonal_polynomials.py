@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentValueError
+from ....base.errors import ArgumentValueError
 from ...tensors import Tensor
 from ...types import Array
 from ..table.factories import Binary, binary, zero_gradient

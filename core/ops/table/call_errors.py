@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentDivisionError, ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError
+from ....base.errors import (
+    ArgumentDivisionError,
+    ArgumentError,
+    ArgumentIndexError,
+    ArgumentTypeError,
+    ArgumentValueError,
+)
 from ...tensors import Tensor
 from .numpy_errors import reason as reason_of
 

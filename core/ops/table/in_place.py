@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ....base.errors import ArgumentTypeError, ArgumentValueError, AutogradError
 from ...autograd.grad_mode import is_grad_enabled
 from ...dtypes import can_cast
-from ...errors import ArgumentTypeError, ArgumentValueError, AutogradError
 from ...interception import NOT_TAKEN, active, offer
 from ...tensors import Tensor
 from ...types import DType

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ....base.errors import AutogradError
 from ...autograd.edges import gradient_edge
 from ...autograd.node import Edge
-from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array, DType
 from .linear_map import LinearMap

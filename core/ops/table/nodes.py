@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from ....base.errors import AutogradError
 from ...autograd.edges import gradient_edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.node import Edges, Node
 from ...autograd.packed import PACKED
-from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Array, Counter, DType
 from .rows import ARRAYS, TENSORS, Row

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ....base.errors import ArgumentTypeError
 from ...array_like import ArrayLike, as_array
 from ...dtypes import get_default_dtype, is_inexact, result_type
-from ...errors import ArgumentTypeError
 from ...tensors import Tensor
 from ...types import DType
 

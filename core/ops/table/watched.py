@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from ....base.errors import AutogradError
 from ...autograd.node import Edges
 from ...autograd.saved_hooks import tensors_in
-from ...errors import AutogradError
 from ...tensors import Tensor
 from ...types import Counter, DType
 from .nodes import OpNode, Saved

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ....base.errors import ArgumentTypeError
 from ...array_memory import address, typed_storage
 from ...devices import device
-from ...errors import ArgumentTypeError
 from ...size import Size
 from ...tensors import Tensor
 from ...types import Array

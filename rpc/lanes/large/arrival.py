@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ....core.errors import SerializationError
+from ....base.errors import SerializationError
 from ..frame import SCATTERED, new_memory
 from .landing import FindLanding, no_landing
 from .scattered import NO_SEGMENT, FramePiece, ScatteredFrame

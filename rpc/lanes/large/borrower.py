@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core.errors import SerializationError
+from ....base.errors import SerializationError
 from ....core.shared_memory import Segment, fork_count, open_segment
 
 if TYPE_CHECKING:

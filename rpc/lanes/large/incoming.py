@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ....core.errors import SerializationError
+from ....base.errors import SerializationError
 from ..frame import SCATTERED
 from .transfer import UNIT_HEAD, Kind
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
-from ....core.errors import SerializationError
+from ....base.errors import SerializationError
 
 NO_SEGMENT = 0
 PIECE_WORDS = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.errors import ArgumentTypeError
+from ....base.errors import ArgumentTypeError
 from ....core.extend import Tensor, changed
 from .array_library import LibraryTensor, PackedArray
 from .registry import library_of

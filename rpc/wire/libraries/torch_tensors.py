@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn.parameter import UninitializedTensorMixin
 
-from ....core.errors import AutogradError
+from ....base.errors import AutogradError
 from ....core.extend import bfloat16
 from ...device_maps import device_name
 from .array_library import ArrayLibrary, MissingDeviceError, PackedArray

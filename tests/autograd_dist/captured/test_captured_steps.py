@@ -9,7 +9,7 @@ import pytest
 import telegrad as tg
 from telegrad import autograd_dist, nn, optim, rpc
 from telegrad.autograd_dist.captured.parts import CalleePart, CapturedParts
-from telegrad.core.errors import ArgumentTypeError, RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import ArgumentTypeError, RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.optim import SGD, Adam
 from telegrad.rpc.calls import codec
 from telegrad.rpc.calls.caller import Caller

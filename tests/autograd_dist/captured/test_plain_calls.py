@@ -9,7 +9,7 @@ import pytest
 import telegrad as tg
 from telegrad import nn, rpc
 from telegrad.autograd_dist.captured.parts import CapturedParts
-from telegrad.core.errors import RpcError, RpcTimeoutError, WorkerLostError
+from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.optim import SGD, Adam
 from telegrad.rpc.calls import codec
 from telegrad.rpc.calls.caller import Caller

@@ -13,7 +13,7 @@ from telegrad.autograd_dist.captured.states import (
     StepMove,
     StepPlace,
 )
-from telegrad.core.errors import IllegalEventError
+from telegrad.base.errors import IllegalEventError
 
 PLAIN, ENTER, CALL, TAKE, BACKWARD, STEP, LEAVE = StepMove
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import telegrad as tg
 from telegrad import nn
+from telegrad.base.errors import CollectiveError, CollectiveTimeoutError
 from telegrad.collective import ElasticTraining
 from telegrad.collective.elastic import members
 from telegrad.collective.elastic.members import ElasticMembers
 from telegrad.collective.optim import ZeroRedundancyOptimizer
-from telegrad.core.errors import CollectiveError, CollectiveTimeoutError
 from telegrad.data import ElasticSampler
 from telegrad.testing.cluster import in_process_cluster
 

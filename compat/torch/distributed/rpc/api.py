@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from .....core.errors import AgentClosedError
+from .....base.errors import AgentClosedError
 from .....rpc import WorkerInfo as WorkerInfo
 from .....rpc import _all_gather as _all_gather
 from .....rpc import _barrier as _barrier
