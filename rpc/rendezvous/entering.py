@@ -5,8 +5,8 @@ it knows, once it has read the file up to that line. So when all earlier members
 call knows it. A member that does not answer may be lost: then another of them writes so, or does not name it in its answer.
 
 In a job of fixed size that replaces lost workers no worker is asked before all have come together: each reads who they are.
-Until then, and when no member is left, no worker says who is lost. So the worker that needs a place writes that the one before
-it has left, if that is proven dead.
+Until then, and when no earlier member is left, no worker says who is lost. So the worker that needs a place writes that the
+one before it has left, if that is proven dead.
 """
 
 from __future__ import annotations
@@ -131,9 +131,7 @@ class _Entering:
             if holder.number in self._heard and time.monotonic() > self._free_at:
                 members.check(me)
         if members.places and self._dead.issuperset(each.number for each in silent):
-            silent = [
-                each for each in members.records() if each.number != self._number
-            ]  # is any of them left to say who is lost?
+            silent = self._earlier(members)  # is any of them left to say who is lost?
             if self._dead.issuperset(each.number for each in silent):
                 self._remove(silent)
         for member in silent:
@@ -152,6 +150,11 @@ class _Entering:
             else:
                 self._ask(holder)
         self._tell([], members.missing())
+
+    def _earlier(self, members: GroupMembers) -> list[WorkerRecord]:
+        """Return the members before this worker: later ones wait for it, as it would for them."""
+        number = self._number
+        return [each for each in members.records() if number is None or each.number < number]
 
     def _remove(self, members: list[WorkerRecord]) -> None:
         for member in members:

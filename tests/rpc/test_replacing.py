@@ -174,6 +174,21 @@ def test_all_workers_are_killed_and_the_job_begins_anew(job):
     job.leave()
 
 
+def test_the_last_one_has_written_that_the_others_are_lost(job):
+    workers = job.meet(3)
+    for rank in (0, 1):
+        workers[rank].kill()
+    wait_for_line(job, 5)  # three have joined, and two have left
+    workers[2].kill()
+    job.workers = []
+    for rank in range(3):
+        job.start(rank, 3)
+    for worker in job.workers:
+        assert worker.says()[0] == "met"
+    job.all_reach_all()
+    job.leave()
+
+
 def test_most_are_killed_at_once(job):
     workers = job.meet(3)
     for rank in (0, 2):
