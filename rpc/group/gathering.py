@@ -3,7 +3,8 @@
 The first worker of a group is its leader. Each member's objects wait there in a queue, and a round takes the first object of
 every queue. An object also leaves its queue when its sender withdraws it after a time-out, or when its deadline has passed at
 the leader. A withdrawal may overtake its object. Both have the object's ticket, and only the first to arrive counts. When a
-member is lost, all queues of the group are emptied. The leader logs which members a round has waited for too long.
+member is lost, all queues of the group are emptied. The leader logs which members a round has waited for too long. The objects
+of a complete round go back as ``gathered.py`` says.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import contextlib
 import itertools
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,9 +24,10 @@ from ...base.words import abridged
 from ...core.futures import Future, complete_once, wait_all
 from ..current import current_agent
 from ..functions.calling import async_execution, call_function, resolve_timeout
-from ..links.intervals import IntervalSet
 from ..options import UNSET_RPC_TIMEOUT
 from ..threads.notices import FIRST_SECONDS, LongWaits
+from .gathered import ComingObjects, Gathered, comes_over_tree, opened
+from .rounds import Contribution, Group, Rounds
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -42,85 +43,7 @@ NOTICE_SECONDS = FIRST_SECONDS
 TICKET_BITS = 32
 GATHERING_NAMES = 8  # of workers in a notice
 T = TypeVar("T")
-Group = tuple[str, ...]  # names of its members; empty for all workers, so that messages do not grow with their number
 collected: ContextVar[list[Future[Any]] | None] = ContextVar("telegrad_wait_all", default=None)
-
-
-class Contribution:
-    """Object of one member, and the future of the objects of all members.
-
-    Args:
-        ticket: number of the offer.
-        value: the object.
-        since: when it was offered, in the agent's seconds.
-    """
-
-    __slots__ = ("done", "since", "ticket", "value")
-
-    def __init__(self, ticket: int, value: Any, since: float = 0.0) -> None:
-        self.ticket = ticket
-        self.value = value
-        self.since = since
-        self.done: Future[dict[str, Any]] = Future()
-
-
-class Rounds:
-    """Offers to one group: a state machine, at the group's leader."""
-
-    def __init__(self, members: Iterable[str]) -> None:
-        self._queues: dict[str, deque[Contribution]] = {name: deque() for name in members}
-        self._used = {name: IntervalSet() for name in self._queues}  # tickets of offers and withdrawals
-        self._present = 0  # members that have an offer here
-
-    def offer(self, name: str, offer: Contribution) -> dict[str, Contribution] | None:
-        """Add an offer. Return the round that it completes, else ``{}``; ``None`` if its withdrawal has arrived before it."""
-        if not self._used[name].add(offer.ticket):
-            return None
-        self._queues[name].append(offer)
-        self._present += len(self._queues[name]) == 1
-        if self._present < len(self._queues):
-            return {}
-        full = {member: queue.popleft() for member, queue in self._queues.items()}
-        self._count()
-        return full
-
-    def withdraw(self, name: str, ticket: int) -> Contribution | None:
-        """Remove an offer whose sender gave up, and return it; ``None`` if it has not arrived yet or its round is complete."""
-        self._used[name].add(ticket)
-        offer = next((each for each in self._queues[name] if each.ticket == ticket), None)
-        if offer is not None:
-            self._queues[name].remove(offer)
-            self._count()
-        return offer
-
-    def end(self) -> list[Contribution]:
-        """Remove and return the offers that wait: a member is lost, so no more rounds can be complete."""
-        waiting = [offer for queue in self._queues.values() for offer in queue]
-        for queue in self._queues.values():
-            queue.clear()
-        self._count()
-        return waiting
-
-    def oldest(self) -> Contribution | None:
-        """Return the offer that has waited longest."""
-        return min((queue[0] for queue in self._queues.values() if queue), key=lambda offer: offer.since, default=None)
-
-    def missing(self) -> list[str]:
-        """Return the names of the members without an offer."""
-        return [name for name, queue in self._queues.items() if not queue]
-
-    def waiting(self) -> list[Future[dict[str, Any]]]:
-        """Return the future of the first offer of each member that has one."""
-        return [queue[0].done for queue in self._queues.values() if queue]
-
-    def __bool__(self) -> bool:
-        return self._present > 0
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._queues
-
-    def _count(self) -> None:
-        self._present = sum(map(bool, self._queues.values()))
 
 
 class Gathering:
@@ -139,6 +62,7 @@ class Gathering:
         self._lock = threading.Lock()
         self._rounds: dict[Group, Rounds] = {}
         self._tickets: dict[Group, Iterator[int]] = {}  # for this worker's own calls
+        self.coming = ComingObjects(caller, timers)
         self._timers = timers
         self._notices = LongWaits(timers, NOTICE_SECONDS, self._waiting, self._tell)
         losses.on_lost.append(self._lost)
@@ -149,7 +73,7 @@ class Gathering:
             first = self._peers.me.number << TICKET_BITS
             return next(self._tickets.setdefault(group, itertools.count(first)))
 
-    def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
+    def offer(self, group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[Gathered]:
         """Take a member's object; the future holds the objects of all members.
 
         Args:
@@ -159,7 +83,7 @@ class Gathering:
             value: its object.
             seconds: time-out of the gathering; 0 for none.
         """
-        offer = Contribution(ticket, value, self._timers.now())
+        offer = Contribution(ticket, value, self._timers.now(), seconds)
         if (sender := self._peers.at(ticket >> TICKET_BITS)).gone:  # another worker may have its name by now
             complete_once(offer.done, error=sender.lost_error())
             return offer.done
@@ -167,11 +91,12 @@ class Gathering:
         if full is None:
             _give_up(offer)
             return offer.done
-        if not full:
+        if full:
+            gathered = Gathered(group, full)
+            for each in full.values():
+                complete_once(each.done, gathered)
+        else:
             self._notices.begin()
-        objects = {member: each.value for member, each in full.items()}
-        for each in full.values():
-            complete_once(each.done, objects)
         for member in self._gone_members(group):
             self._end(group, member)
         # A withdrawal may not arrive: its sender may have died.
@@ -195,7 +120,7 @@ class Gathering:
             _give_up(offer)
         return offer is not None
 
-    def open(self) -> list[tuple[list[str], list[Future[dict[str, Any]]]]]:
+    def open(self) -> list[tuple[list[str], list[Future[Gathered]]]]:
         """Return for each round that is not complete which members are missing, and the futures of those that wait."""
         with self._lock:
             return [(rounds.missing(), rounds.waiting()) for rounds in self._rounds.values() if rounds]
@@ -218,6 +143,7 @@ class Gathering:
             groups = [group for group, rounds in self._rounds.items() if peer.info.name in rounds]
         for group in groups:
             self._end(group, peer)
+        self.coming.lost(peer)
 
     def _end(self, group: Group, peer: Peer) -> None:
         with self._lock:
@@ -243,17 +169,28 @@ def _give_up(offer: Contribution) -> None:
 
 
 @async_execution
-def _offer(group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[dict[str, Any]]:
-    return current_agent().part(Gathering).offer(group, name, ticket, value, seconds)
+def _offer(group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[Any]:
+    agent = current_agent()
+    complete = agent.part(Gathering).offer(group, name, ticket, value, seconds)
+    return complete.then(lambda done: done.value().answer(agent, name, _deliver, _fail))
 
 
 @async_execution
 def _arrive(group: Group, name: str, ticket: int, value: Any, seconds: float) -> Future[None]:
-    return _offer(group, name, ticket, value, seconds).then(_forget)
+    return current_agent().part(Gathering).offer(group, name, ticket, value, seconds).then(_forget)
 
 
-def _forget(objects: Future[dict[str, Any]]) -> None:
+def _forget(objects: Future[Gathered]) -> None:
     objects.value()  # or its error
+
+
+def _deliver(group: Group, tickets: dict[str, int], objects: dict[str, Any]) -> None:
+    agent = current_agent()
+    agent.part(Gathering).coming.arrived((group, tickets[agent.name]), objects)
+
+
+def _fail(group: Group, ticket: int, error: BaseException) -> None:
+    current_agent().part(Gathering).coming.arrived((group, ticket), None, error)
 
 
 def _withdraw(group: Group, name: str, ticket: int) -> bool:
@@ -276,7 +213,7 @@ def _all_gather(
         UnknownWorkerError: there is no worker of one of the names.
         ValueError: this worker is not in the group.
     """
-    result: dict[str, Any] = _Part(_offer, obj, worker_names, timeout).wait()
+    result: dict[str, Any] = OwnOffer(current_agent(), _offer, obj, worker_names, timeout).wait()
     return result
 
 
@@ -288,40 +225,65 @@ async def _all_gather_async(
     Args:
         obj, worker_names, timeout: as for ``_all_gather``.
     """
-    result: dict[str, Any] = await _Part(_offer, obj, worker_names, timeout).ended()
+    result: dict[str, Any] = await OwnOffer(current_agent(), _offer, obj, worker_names, timeout).ended()
     return result
 
 
-class _Part:
-    """Part of this worker in one gathering: the group's leader runs ``_offer`` or ``_arrive``."""
+class OwnOffer:
+    """Object of this worker in one gathering, and those of all.
+
+    Args:
+        agent: this worker's.
+        function: what the group's leader runs: ``_offer`` or ``_arrive``.
+        obj: the object.
+        worker_names: the group; ``None`` for all workers.
+        timeout: seconds, as in ``rpc_async``.
+    """
 
     def __init__(
-        self, function: Callable[..., Any], obj: Any, worker_names: Iterable[str] | None, timeout: float
+        self,
+        agent: Agent,
+        function: Callable[..., Any],
+        obj: Any,
+        worker_names: Iterable[str] | None,
+        timeout: float,
     ) -> None:
-        self._agent = agent = current_agent()
+        self._agent = agent
         self._group, self._leader = _group(agent, worker_names)
         seconds = resolve_timeout(agent, timeout)
-        self._ticket = agent.part(Gathering).ticket(self._group)
+        gathering = agent.part(Gathering)
+        self._ticket = gathering.ticket(self._group)
+        self._coming = gathering.coming.expect((self._group, self._ticket), self._leader, seconds)
         arguments = (self._group, agent.name, self._ticket, obj, seconds)
-        self._answer = call_function(agent, self._leader, function, arguments, None, seconds)
+        try:
+            self._answer = call_function(agent, self._leader, function, arguments, None, seconds)
+        except BaseException:
+            self._coming.forget()
+            raise
 
     def wait(self) -> Any:
-        """Return the answer. After a time-out, withdraw the object at the leader before the error is raised."""
+        """Return the objects. After a time-out, withdraw the object at the leader before the error is raised."""
         try:
-            return self._answer.wait()
+            answer = self._answer.wait()
+            return self._coming.in_time().wait() if comes_over_tree(answer) else opened(self._agent, answer)
         except (RpcTimeoutError, KeyboardInterrupt):
             with contextlib.suppress(RpcError):
                 self._withdraw().wait()
             raise
+        finally:
+            self._coming.forget()
 
     async def ended(self) -> Any:
-        """Return the answer, as ``wait`` does; a cancellation withdraws the object too."""
+        """Return the objects, as ``wait`` does; a cancellation withdraws the object too."""
         try:
-            return await self._answer
+            answer = await self._answer
+            return await self._coming.in_time() if comes_over_tree(answer) else opened(self._agent, answer)
         except (RpcTimeoutError, asyncio.CancelledError):
             with contextlib.suppress(RpcError):
                 await self._withdraw()
             raise
+        finally:
+            self._coming.forget()
 
     def _withdraw(self) -> Future[bool]:
         arguments = (self._group, self._agent.name, self._ticket)
@@ -344,12 +306,12 @@ def _group(agent: Agent, names: Iterable[str] | None) -> tuple[Group, str]:
 
 def _barrier(worker_names: Iterable[str] | None = None) -> None:
     """Wait until every worker of the group called this."""
-    _Part(_arrive, None, worker_names, UNSET_RPC_TIMEOUT).wait()
+    OwnOffer(current_agent(), _arrive, None, worker_names, UNSET_RPC_TIMEOUT).wait()
 
 
 async def _barrier_async(worker_names: Iterable[str] | None = None) -> None:
     """Do what ``_barrier`` does, for ``await``."""
-    await _Part(_arrive, None, worker_names, UNSET_RPC_TIMEOUT).ended()
+    await OwnOffer(current_agent(), _arrive, None, worker_names, UNSET_RPC_TIMEOUT).ended()
 
 
 @contextmanager

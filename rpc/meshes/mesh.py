@@ -27,6 +27,7 @@ from .value_mesh import ValueMesh
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..links.peer import Peer
+    from ..wire.bundle import Content
 
 T = TypeVar("T")
 DIGITS = "0123456789"
@@ -195,13 +196,26 @@ class Mesh:
         codec, same = agent.codec, strict.same_main
         content = codec.pack_content((function, given, named), same, versions, label_parts)
         parts = {place: codec.pack_content(row, same, versions, _label_part) for place, row in enumerate(rows)}
-        begin = partial(agent.part(MeshCalls).begin, self._subtrees, content, parts, seconds, name)
-        if fold:
-            reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)
-            begin(reduced, reduced.folds)
-            return reduced.future
-        values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, codec, agent.caller.call_back)
-        begin(values)
+        if not fold:
+            return self.begin_packed(content, seconds, name, parts)
+        reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)
+        agent.part(MeshCalls).begin(self._subtrees, content, parts, seconds, name, reduced, reduced.folds)
+        return reduced.future
+
+    def begin_packed(
+        self, content: Content, seconds: float, name: str, parts: dict[int, Content] | None = None
+    ) -> ValueMesh[Any]:
+        """Send a call that is packed already, and return its results.
+
+        Args:
+            content: the function, its arguments and keyword arguments, from ``Codec.pack_content``.
+            seconds: its time-out; 0 for none.
+            name: of the function, for people.
+            parts: of scattered arguments, packed, by the place in the mesh.
+        """
+        agent = self._agent
+        values: ValueMesh[Any] = ValueMesh(self.workers, self.shape, agent.codec, agent.caller.call_back)
+        agent.part(MeshCalls).begin(self._subtrees, content, parts or {}, seconds, name, values)
         return values
 
     def remote(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
-from ...base.errors import RpcError, RpcTimeoutError
-from ...rpc.extend import call_function
-from ...rpc.group.gathering import Gathering, _offer, _withdraw
+from ...rpc.group.gathering import OwnOffer, _offer
 
 if TYPE_CHECKING:
     from .mixed import Mixed
     from .worker import Worker
 
-GROUP = 3
+GROUP = 4
 SECONDS = 4.0
+LARGE_OBJECT = bytes(100_000)  # with such ones the objects of a group go over a tree
 
 
 async def gather(worker: Worker, number: int) -> None:
@@ -22,16 +20,10 @@ async def gather(worker: Worker, number: int) -> None:
     agent = worker.agent
     first, places = agent.rank - agent.rank % GROUP, worker.simulation.places
     group = tuple(sorted(f"w{rank}" for rank in range(first, min(first + GROUP, places))))
-    ticket = agent.part(Gathering).ticket(group)
-    try:
-        offered = (group, agent.name, ticket, (agent.name, number), SECONDS)
-        objects = await call_function(agent, group[0], _offer, offered, None, SECONDS)
-    except RpcTimeoutError:
-        with contextlib.suppress(RpcError):
-            await call_function(agent, group[0], _withdraw, (group, agent.name, ticket), None, SECONDS)
-        raise
+    given = agent.name, number, LARGE_OBJECT if number % 2 else b""
+    found = await OwnOffer(agent, _offer, given, group, SECONDS).ended()
     worker.simulation.workload.counts["gathered"] += 1
-    _compare(worker, group, number, objects)
+    _compare(worker, group, number, {name: tuple(each[:2]) for name, each in found.items()})
 
 
 def _compare(worker: Worker, group: tuple[str, ...], number: int, objects: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from telegrad import rpc
 from telegrad.base.errors import AgentClosedError, RpcError, RpcTimeoutError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future, copy_error
 from telegrad.rpc.calls import codec
-from telegrad.rpc.group.gathering import Contribution, Gathering, Rounds, _all_gather, _offer
+from telegrad.rpc.group.gathering import Gathering, _all_gather, _offer
+from telegrad.rpc.group.rounds import Contribution, Rounds
 from telegrad.rpc.group.shutdown import Shutdown, shut_down
 from telegrad.rpc.links.control_queue import ControlQueue
 from telegrad.rpc.threads.coroutines import Coroutines
