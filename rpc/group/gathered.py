@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 LARGE_BYTES = 1024 * 1024  # of all answers together, from which the tree has them
 FEWEST_IN_TREE = 3  # members beside the leader, with fewer it sends no fewer copies
 FAILURE_SECONDS = 5.0  # to tell a member that its objects do not come
-ON_THE_WAY = "a call of _all_gather, whose objects are on their way,"
 BY_TREE = Bundle(b"", ())  # the answer to a member whose objects come over the tree
 
 
@@ -161,7 +160,8 @@ class Expected:
     def in_time(self) -> Future[dict[str, Any]]:
         """Return their future, which fails when the time of the call is over."""
         left = max(self._until - self._coming.timers.now(), 1e-3) if self._until else 0.0
-        return self._coming.caller.waits.with_deadline(self.objects, left, ON_THE_WAY)
+        what = f"a call of _all_gather, whose objects are on their way from worker {self.leader!r},"
+        return self._coming.caller.waits.with_deadline(self.objects, left, what)
 
     def forget(self) -> None:
         """Expect them no more."""
