@@ -67,6 +67,10 @@ class AutogradInterceptor(Interceptor):
             context.recorded.sent(node)
         return node
 
+    def replaced(self, message: Outgoing) -> None:
+        """Expect no gradients for an answer in whose place another one was sent."""
+        self.not_delivered(message)
+
     def not_delivered(self, message: Outgoing) -> None:
         """Expect no gradients for a message that was not delivered."""
         context, node = message.attached.notes.get(GRADIENT_EXTRA, (None, None))

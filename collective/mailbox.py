@@ -45,7 +45,7 @@ class Mailbox:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._lock = threading.Lock()
-        self._arrived: dict[MessageKey, tuple[Message, Callable[[Any], None]]] = {}
+        self._arrived: dict[MessageKey, tuple[Message, Callable[[Any], object]]] = {}
         self._awaited: dict[MessageKey, Future[Message]] = {}
         self._failed: OrderedDict[tuple[str, Any], BaseException] = OrderedDict()
         self._destroyed: OrderedDict[str, BaseException] = OrderedDict()  # by group: what those get who still take

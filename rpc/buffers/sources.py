@@ -49,7 +49,7 @@ class SourceAsk(NamedTuple):
 class SourceCall(Protocol):
     """Call of a reader, which is answered now or later."""
 
-    def reply(self, value: Any) -> None:
+    def reply(self, value: Any) -> object:
         """Answer it."""
         ...
 

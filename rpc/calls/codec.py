@@ -91,6 +91,7 @@ class Codec:
         self._opening = self._overridden("opening")
         self._served = self._overridden("served")
         self._delivered = self._overridden("delivered")
+        self._replaced = self._overridden("replaced")
         self._not_delivered = self._overridden("not_delivered")
         self.answering = {each.number for each in self.interceptors if each.answers}
         self._plain = {each.number for each in self.interceptors if each.plain}
@@ -262,6 +263,12 @@ class Codec:
         for number in message.attached.extras:
             if delivered := self._delivered.get(number):
                 delivered(message)
+
+    def replaced(self, message: Outgoing) -> None:
+        """Tell its interceptors that an answer did not arrive, and another one has taken its place."""
+        for number in message.attached.extras:
+            if replaced := self._replaced.get(number):
+                replaced(message)
 
     def not_delivered(self, message: Outgoing) -> None:
         """Tell its interceptors that a message did not go out, or may not have arrived."""

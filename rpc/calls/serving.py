@@ -257,15 +257,16 @@ class ServerCall(Incoming):
         if problem is not None:
             self.fail(problem)
 
-    def reply(self, value: Any, error: BaseException | None = None) -> None:
-        """Answer with a value, or with an exception.
+    def reply(self, value: Any, error: BaseException | None = None) -> Reply | None:
+        """Answer with a value, or with an exception; return the answer if it is a message of its own.
 
         Raises:
             SerializationError: it cannot be sent; nothing was.
         """
         if self.state is ANSWERED or self.state is ENDED:
             logger.warning("%s answered a request twice; the second answer was dropped", self.what or "a handler")
-            return
+            return None
+        reply: Reply | None = None
         server = self._server
         if server.handed_on.wanted and not self.cancelled:
             server.handed_on.answered(self.key, value, error)
@@ -288,6 +289,7 @@ class ServerCall(Incoming):
                 server.replies.send(reply, session)
         self.state = self.state.answer
         self.finish()
+        return reply
 
     def done_soon(self) -> None:
         """Answer with ``None`` later, by a control message with others: no thread waits for the answer."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..agent import Agent
     from ..calls.serving import ServerCall
+    from .answers import GivenAnswer
     from .heads import RequestHead
 
 Step: TypeAlias = (
@@ -33,10 +34,11 @@ class LeafOwner(Protocol):
     agent: Agent
     lock: threading.Lock
 
-    def answer_with(self, parent: ServerCall, place: int, result: Content) -> None:
+    def answer_with(self, call: Any, parent: ServerCall, place: int, result: Content) -> None:
         """Give a parent the one result that it lacks.
 
         Args:
+            call: the mesh call.
             parent: the request of the worker that asked.
             place: in the mesh of the worker whose result it is.
             result: the result.
@@ -61,9 +63,25 @@ class LeafCall:
         call: the call, packed.
         parts: this worker's parts of scattered arguments, packed together; ``None`` if there are none.
         request: the request that brought it, which waits for the result.
+
+    Attributes:
+        what: name of the function, for people.
+        answers: given to parents, with tensors.
     """
 
-    __slots__ = ("_call", "_caller", "_calls", "_parent", "_parts", "_place", "_request", "_result", "_state", "what")
+    __slots__ = (
+        "_call",
+        "_caller",
+        "_calls",
+        "_parent",
+        "_parts",
+        "_place",
+        "_request",
+        "_result",
+        "_state",
+        "answers",
+        "what",
+    )
 
     def __init__(
         self,
@@ -83,6 +101,7 @@ class LeafCall:
         self._parent: ServerCall | None = request
         self._result: Content | None = None
         self._state = WORKING
+        self.answers: list[GivenAnswer] = []
 
     @property
     def agent(self) -> Agent:
@@ -178,6 +197,6 @@ class LeafCall:
             if action is RelayAction.LEAVE:
                 parent.finish()
             elif result is not None and action is RelayAction.ANSWER:
-                self._calls.answer_with(parent, self._place, result)
+                self._calls.answer_with(self, parent, self._place, result)
             else:
                 parent.fail(RpcCancelledError(f"the call of {self.what} is over"))

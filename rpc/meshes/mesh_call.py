@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.dispatch import PendingCall
     from ..links.peer import Peer
+    from .answers import GivenAnswer
     from .tree import Member, Subtree
 
 Key = tuple[int, int]  # number of the caller, id of the call there
@@ -79,7 +80,9 @@ class Owner(Protocol):
     apart: set[int]  # workers that cannot open this one's segments
     hurrying: bool  # parents that wait will soon get what is here
 
-    def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+    def answer(
+        self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool, start: int
+    ) -> None:
         """Give a parent results.
 
         Args:
@@ -87,6 +90,7 @@ class Owner(Protocol):
             parent: the request of the worker that asked.
             results: with their places in the mesh.
             more: there will be others.
+            start: position of the first of them.
         """
         ...
 
@@ -180,6 +184,7 @@ class MeshCall:
         recorded: whether profiles record it, so that one answer has all results and events.
         request: the request for which its own part runs.
         sink: takes the results at the caller, as they come.
+        answers: given to parents, with tensors.
     """
 
     def __init__(
@@ -204,6 +209,7 @@ class MeshCall:
         self.recorded = bool(context.run(profiles.get))
         self.request: ServerCall | None = None
         self.sink: Sink | None = None
+        self.answers: list[GivenAnswer] = []
         self._given = 0  # results that the sink has
         self._hops: dict[int, Hop] = {}
         self._repeated: dict[int, dict[int, Any]] = {}  # by child: note of the requests that repeat the first one
@@ -263,8 +269,8 @@ class MeshCall:
             match instruction:
                 case AskChild():
                     asks.append(instruction)
-                case AnswerParent(parent, results, more):
-                    self._calls.answer(self, parent, results, more)
+                case AnswerParent(parent, results, more, start):
+                    self._calls.answer(self, parent, results, more, start)
                 case LeaveParent(parent):
                     if isinstance(parent, ServerCall):
                         parent.finish()

@@ -16,6 +16,7 @@ from ...core.shared_memory import SharedMemoryError
 from ..calls.remote_warnings import issue_warnings
 from ..wire.bundle import NONE, Bundle, Content, open_bundle
 from ..wire.messages import NO_ATTACHMENTS, Method, Topic
+from .answers import GivenAnswer, lose_answers
 from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release, is_for_leaf, key_of
 from .leaf_call import LeafCall
 from .mesh_call import Key, MeshCall, Sink
@@ -231,6 +232,7 @@ class MeshCalls:
             request.fail(RpcCancelledError(f"the call of {head.name} is over"))
             return None
         if not first:
+            lose_answers(made.answers, head.held, self.lock, self.agent.codec)
             request.park()
             made.asked(request, head.held)
             return None
@@ -259,7 +261,9 @@ class MeshCalls:
             self.agent.timers.after(HURRY_SHARE * request.left, made.hurry_from_now)
         return made
 
-    def answer(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+    def answer(
+        self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]], more: bool, start: int
+    ) -> None:
         """Give a parent results. A call that was made here is over.
 
         Args:
@@ -267,6 +271,7 @@ class MeshCalls:
             parent: the request of the worker that asked.
             results: with their places in the mesh.
             more: there will be others.
+            start: position of the first of them.
         """
         if (sink := call.sink) is not None:
             if sink.reduces:
@@ -275,9 +280,9 @@ class MeshCalls:
         elif call.head.folds and len(results) > 1:
             self.agent.threads.run_later(partial(call.context.copy().run, self._answer_folded, call, parent, results))
         elif not more and len(results) == 1 and results[0][0] == call.head.subtree[0].place:
-            self.answer_with(parent, *results[0])
+            self.answer_with(call, parent, *results[0])
         else:
-            self._answer(parent, results, more)
+            self._answer(call, parent, results, more, start)
 
     def give(self, call: MeshCall, sink: Sink, results: Sequence[tuple[int, Content]]) -> None:
         """Give a caller's sink new results. Their warnings are issued before, if it does not need all results for its own.
@@ -312,10 +317,11 @@ class MeshCalls:
         _, problem = attempt(issue)
         return result if problem is None else self.pack_failed(problem)
 
-    def answer_with(self, parent: ServerCall, place: int, result: Content) -> None:
+    def answer_with(self, call: MeshCall | LeafCall, parent: ServerCall, place: int, result: Content) -> None:
         """Give a parent the one result that it lacks: that of this worker, or a sum.
 
         Args:
+            call: the mesh call.
             parent: the request of the worker that asked.
             place: of this worker in the mesh.
             result: the result.
@@ -323,10 +329,10 @@ class MeshCalls:
         if result is NONE:
             parent.reply(None)  # a short message, which several may share
         else:
-            self._answer(parent, [(place, result)], False)
+            self._answer(call, parent, [(place, result)], False)
 
     def _answer_folded(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]]) -> None:
-        """Answer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
+        """GivenAnswer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
         codec, place = self.agent.codec, call.head.subtree[0].place
         total, problem = attempt(
             lambda: summed([codec.open(content.message()) for _, content in sorted(results, key=lambda each: each[0])])
@@ -334,14 +340,25 @@ class MeshCalls:
         content = self.pack_result(call.head.caller, total) if problem is None else self.pack_failed(problem)
         if warned := warnings_of(content for _, content in results):
             content = WarnedResult(content, warned)
-        self._answer(parent, [(place, content)], False)
+        self._answer(call, parent, [(place, content)], False)
 
-    def _answer(self, parent: Any, results: Sequence[tuple[int, Content]], more: bool) -> None:
+    def _answer(
+        self,
+        call: MeshCall | LeafCall,
+        parent: Any,
+        results: Sequence[tuple[int, Content]],
+        more: bool,
+        start: int = 0,
+    ) -> None:
         fitting = self._fitting(results)
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
         bundle = Bundle(head, pack_warnings([content for _, content in fitting]))
+        answer = GivenAnswer(start)
+        if any(content.tensors for content in bundle.contents):  # gradients may come for it
+            with self.lock:
+                call.answers.append(answer)
         try:
-            parent.reply(bundle)
+            answer.sent(parent.reply(bundle), self.agent.codec)
         except Exception as error:
             parent.fail(error)
 

@@ -104,11 +104,15 @@ class AskChild(NamedTuple):
 
 
 class AnswerParent(NamedTuple):
-    """Instruction: give a parent results, each with its place in the mesh; ``more`` will follow when it asks again."""
+    """Instruction: give a parent results, each with its place in the mesh; ``more`` will follow when it asks again.
+
+    ``start`` is the position of the first of them.
+    """
 
     parent: Any
     results: list[tuple[int, Any]]
     more: bool
+    start: int
 
 
 class LeaveParent(NamedTuple):
@@ -284,4 +288,5 @@ class Relaying(Generic[R]):
             return LeaveParent(parent)
         if action is _REFUSE:
             return RefuseParent(parent)
-        return AnswerParent(parent, self.results[0 if self.folds else self._held :], self.state is not COMPLETE)
+        start = 0 if self.folds else self._held
+        return AnswerParent(parent, self.results[start:], self.state is not COMPLETE, start)

@@ -301,5 +301,8 @@ class Interceptor:
     def served(self, message: Incoming) -> None:
         """Note that this request was answered or dropped. May be called twice."""
 
+    def replaced(self, message: Outgoing) -> None:
+        """Note that another answer has taken the place of this one, which did not arrive. May be called twice."""
+
     def not_delivered(self, message: Outgoing) -> None:
         """Note that this message was not sent, or may not have arrived. Called only after ``sending``."""

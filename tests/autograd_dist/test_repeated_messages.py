@@ -10,6 +10,7 @@ from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.graph import ContextGraph, ReceiveNode, SendNode
 from telegrad.core.extend import gradient_edge
 from telegrad.rpc.extend import Method
+from telegrad.rpc.meshes.answers import GivenAnswer, lose_answers
 from telegrad.testing import in_process_cluster
 
 ARRIVED = threading.Event()
@@ -50,7 +51,8 @@ def test_gradients_reach_a_request_that_was_served_and_counts_as_lost(two, mode)
         assert autograd_dist.get_gradients(context)[x].tolist() == [2.0, 2.0, 2.0]
 
 
-def test_gradients_reach_a_request_whose_answer_was_lost(two, monkeypatch):
+@pytest.mark.parametrize("mode", ["fast", "smart"])
+def test_gradients_reach_a_request_whose_answer_was_lost(two, monkeypatch, mode):
     near = two[0]
     x, lost = tg.ones(3, requires_grad=True), []
 
@@ -66,7 +68,7 @@ def test_gradients_reach_a_request_whose_answer_was_lost(two, monkeypatch):
         values = rpc.mesh(["b"]).call_async(double, (x,))
         until(lambda: lost)
         break_connection(near)
-        autograd_dist.backward(context, [values["b"].sum()])
+        autograd_dist.backward(context, [values["b"].sum()], mode=mode)
         assert autograd_dist.get_gradients(context)[x].tolist() == [2.0, 2.0, 2.0]
 
 
@@ -85,3 +87,26 @@ def test_both_messages_have_one_receive_node():
     graph, node = ContextGraph(1), ReceiveNode(1, 7, 0, 1)
     assert graph.add_receive(node) is node
     assert graph.add_receive(ReceiveNode(1, 7, 0, 1)) is node and graph.receive_nodes() == [node]
+
+
+class Told:
+    """Codec that notes which answers were replaced."""
+
+    def __init__(self):
+        self.replies = []
+
+    def replaced(self, reply):
+        self.replies.append(reply)
+
+
+def test_an_answer_is_replaced_if_the_parent_asks_for_it_again_also_while_it_is_sent():
+    told, lock = Told(), threading.Lock()
+    first, second, third = answers = [GivenAnswer(0), GivenAnswer(2), GivenAnswer(2)]
+    first.sent("first", told)
+    second.sent("second", told)
+    lose_answers(answers, 2, lock, told)
+    assert told.replies == ["second"] and answers == [first]
+    third.sent("third", told)
+    assert told.replies == ["second", "third"]
+    lose_answers(answers, 0, lock, told)
+    assert told.replies == ["second", "third", "first"] and answers == []
