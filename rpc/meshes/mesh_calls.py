@@ -332,7 +332,7 @@ class MeshCalls:
             self._answer(call, parent, [(place, result)], False)
 
     def _answer_folded(self, call: MeshCall, parent: Any, results: Sequence[tuple[int, Content]]) -> None:
-        """GivenAnswer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
+        """Answer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
         codec, place = self.agent.codec, call.head.subtree[0].place
         total, problem = attempt(
             lambda: summed([codec.open(content.message()) for _, content in sorted(results, key=lambda each: each[0])])
