@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.extend import Tensor, interceptors_entered
+from ..core.extend import Tensor, intercepted, interceptors_entered
 from .branches import MISSED, each_of
 from .division import Segment
 from .entries import Entry
@@ -58,7 +58,8 @@ class Compiled(Explained):
         self._divided = False  # whether all calls run in segments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if interceptors_entered:  # a profiler, a recording around this call, autocast, anomaly mode
+        # By a profiler, a recording around this call, autocast, anomaly mode.
+        if interceptors_entered and intercepted():
             return self._function(*args, **kwargs)
         return self.called(args, kwargs)
 

@@ -23,7 +23,7 @@ from .autograd.sparse_leaves import leaf_with
 from .autograd.unwatched import ignore_changes
 from .devices import check_device
 from .dtypes import bfloat16, dtype_by_name, wide
-from .interception import ArgumentCast, TensorFunctionMode, Watcher, plain, set_argument_cast, watchers
+from .interception import ArgumentCast, TensorFunctionMode, Watcher, intercepted, plain, set_argument_cast, watchers
 from .interception import entered as interceptors_entered
 from .ops.index.array_elements import add_at
 from .ops.reduce.cumulative import add_runs, write_sums
@@ -116,6 +116,7 @@ __all__ = [
     "ignore_changes",
     "in_row_buffers",
     "inplace",
+    "intercepted",
     "interceptors_entered",
     "is_grad_enabled",
     "keep",

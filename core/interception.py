@@ -116,6 +116,11 @@ def watchers() -> tuple[Watcher, ...]:
     return _everywhere + _watchers.get()
 
 
+def intercepted() -> bool:
+    """Return whether a mode, a watcher or a cast sees the operations of this thread or task; classes do not count."""
+    return bool(entered) and bool(_modes.get() or _everywhere or _watchers.get() or _cast.get() is not None)
+
+
 def watch_everywhere(*these: Watcher) -> None:
     """Let these watchers, and no others, see the operations of all threads; call it from one thread at a time."""
     global _everywhere

@@ -1,6 +1,8 @@
 """Conditions of a replay: the key of a plan, and what else must be as it was recorded."""
 
 import cProfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -231,6 +233,48 @@ def test_other_threads_and_watchers_do_not_disturb():
         result = compiled(x)
     assert bits(result) == expected
     assert [event.name for event in profiled.function_events] == ["aten::tanh"]
+
+
+def test_a_call_is_replayed_while_another_thread_records():
+    entered, gate = threading.Event(), threading.Event()
+
+    def slow(x):
+        entered.set()
+        assert gate.wait(60)
+        return x * 2
+
+    compiled = tg.compile(lambda x: x.tanh())
+    x = _tensor(3)
+    for _ in range(3):
+        compiled(x)
+    with ThreadPoolExecutor(1) as pool:
+        recorded = pool.submit(tg.compile(slow), x)
+        assert entered.wait(60)
+        result = compiled(x)
+        gate.set()
+    assert bits(result) == bits(x.tanh()) and compiled.plans()[0].replays == 2
+    assert bits(recorded.result()) == bits(x * 2)
+
+
+def _trained(seed):
+    """Return the parameters of a small network after some compiled steps."""
+    weight = _tensor(4, 4, seed=seed, requires_grad=True)
+    optimizer = optim.Adam([weight], lr=0.1)
+
+    @tg.compile
+    def step(x):
+        optimizer.zero_grad()
+        (x @ weight).tanh().square().sum().backward()
+        optimizer.step()
+
+    for call in range(6):
+        step(_tensor(2, 4, seed=call))
+    return bits(weight.detach())
+
+
+def test_threads_record_their_own_steps_at_the_same_time():
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(_trained, range(12))) == [_trained(seed) for seed in range(12)]
 
 
 def test_a_global_of_the_name_of_a_method_is_the_function_itself(sides):
