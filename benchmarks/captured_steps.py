@@ -2,27 +2,28 @@
 
 Steps of distributed autograd: two layers here, two at another worker or at each of four in a chain, backward, a step of SGD.
 And steps of a parameter server's trainer: gradients go there, parameters come back. Each is made eagerly, compiled, and with
-PyTorch's RPC, in turns, on one thread each. Times are medians of a step; ratios are medians of turns. ``--publish`` writes the
-table of ``docs/compile_across.md``.
+PyTorch's RPC, in turns, on one thread each; steps of examples without PyTorch. Times are medians of a step; ratios are medians
+of turns. ``--publish`` writes the table of ``docs/compile_across.md``.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import itertools
 import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import telegrad as tg
 from telegrad import rpc
+from telegrad.examples.captured_steps import EXAMPLES, Step
 from telegrad.launcher import local_cluster
 
 from .contenders import ONE_THREAD
@@ -119,7 +120,7 @@ def make_trainer(size: int) -> Callable[[Any, Any], Any]:
     return step
 
 
-def time_of(step: Callable[[Any, Any], Any], batch: Sequence[Any], steps: int) -> float:
+def time_of(step: Callable[..., Any], batch: Sequence[Any], steps: int) -> float:
     """Return the median time of some steps in seconds."""
     found = []
     for _ in range(steps):
@@ -164,7 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the figures, and return the exit status."""
     own = argparse.ArgumentParser(prog="python -m telegrad.benchmarks.captured_steps", description=__doc__)
     own.add_argument("--peer", action="append", default=[], metavar="torch=PYTHON", help="interpreter that has PyTorch")
-    own.add_argument("--form", action="append", choices=FORMS, help="form of the step (default: all)")
+    forms = [*FORMS, *EXAMPLES]
+    own.add_argument("--form", action="append", choices=forms, help="form of the step (default: all)")
     own.add_argument("--publish", action="store_true", help=f"write the table of {PAGE.name}")
     own.add_argument("--rounds", type=int, default=11, help="turns of each (default %(default)s)")
     own.add_argument("--steps", type=int, default=50, help="steps of a turn (default %(default)s)")
@@ -179,15 +181,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return subprocess.run(again, env={**os.environ, **ONE_THREAD}).returncode
     python = find_peers(options.peer).get("torch")
     rows: list[tuple[str, ...]] = []
-    for form, size in itertools.product(options.form or FORMS, SIZES):
-        torch = Torch(python, size, FORMS[form]) if python else None
-        try:
-            with local_cluster(max(FORMS[form], 1) + 1):
-                rows.append(compare(form, size, torch, options.rounds, options.steps))
-                gc.collect()  # a step and its plan are a cycle, which has references
-        finally:
-            if torch is not None:
-                torch.close()
+    for form in options.form or forms:
+        sizes = SIZES if form in FORMS else (0,)
+        rows += [compare(form, size, python, options.rounds, options.steps) for size in sizes]
     if options.publish:
         write_between_marks(PAGE, table(rows))
     return 0
@@ -203,33 +199,62 @@ def table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     yield "; ".join(f"{name}: {value}" for name, value in facts.items()) + "."
 
 
-def compare(form: str, size: int, torch: Torch | None, rounds: int, steps: int) -> tuple[str, ...]:
+def compare(form: str, size: int, python: str | None, rounds: int, steps: int) -> tuple[str, ...]:
     """Measure the ways in turns, print their times and ratios, and return them as cells of a table.
 
     Args:
-        form: of the step.
-        size: features of each layer.
-        torch: PyTorch, if it is there.
+        form: of the step, or an example.
+        size: features of each layer; 0 for an example.
+        python: interpreter that has PyTorch, if there is one.
         rounds: turns of each way.
         steps: steps of a turn.
     """
-    eager, compiled = make_step(size, FORMS[form]), tg.compile(make_step(size, FORMS[form]))
-    batch = tg.randn(ROWS, size), tg.randn(ROWS, 1)
-    time_of(eager, batch, 5), time_of(compiled, batch, 5)
-    ways: dict[str, Callable[[], float]] = {
-        WAYS[0]: lambda: time_of(compiled, batch, steps),
-        WAYS[1]: lambda: time_of(eager, batch, steps),
-    }
-    if torch is not None:
-        ways[WAYS[2]] = lambda: torch.time_of(steps)
-    turns = [{name: way() for name, way in ways.items()} for _ in range(rounds)]
-    cells = [f"{form}, {size} features"]
-    print(cells[0], flush=True)
-    for name in ways:
-        ratio = show_ratio(median(turn[WAYS[0]] / turn[name] for turn in turns))
-        time = show([turn[name] for turn in turns], "s")
-        print(f"  {name:10} {time:>8}   compiled / it {ratio}")
-        cells += [time] if name == WAYS[0] else [time, ratio]
+    workers = max(FORMS[form], 1) + 1 if size else EXAMPLES[form][0]
+    torch = Torch(python, size, FORMS[form]) if python and size else None
+    try:
+        with local_cluster(workers):
+            ways = {way: partial(time_of, *step_of(form, size, way == WAYS[0]), steps) for way in WAYS[:2]}
+            if torch is not None:
+                ways[WAYS[2]] = partial(torch.time_of, steps)
+            turns = [{name: way() for name, way in ways.items()} for _ in range(rounds + 1)][1:]
+            del ways
+            gc.collect()  # a step and its plan are a cycle, which has references
+    finally:
+        if torch is not None:
+            torch.close()
+    return cells_of(f"{form}, {size} features" if size else form, turns)
+
+
+def step_of(form: str, size: int, captured: bool) -> Step:
+    """Return a step, compiled or as it is, and its arguments.
+
+    Args:
+        form, size: as for ``compare``.
+        captured: whether it is compiled.
+    """
+    if not size:
+        return EXAMPLES[form][1](captured)
+    step = make_step(size, FORMS[form])
+    return tg.compile(step) if captured else step, (tg.randn(ROWS, size), tg.randn(ROWS, 1))
+
+
+def cells_of(name: str, turns: Sequence[dict[str, float]]) -> tuple[str, ...]:
+    """Print the times and ratios of a step, and return them as cells of a table.
+
+    Args:
+        name: of the step.
+        turns: the time of each way, in seconds, in each turn.
+    """
+    cells = [name]
+    print(name, flush=True)
+    for way in WAYS:
+        if way not in turns[0]:
+            cells += ["", ""]
+            continue
+        ratio = show_ratio(median(turn[WAYS[0]] / turn[way] for turn in turns))
+        time = show([turn[way] for turn in turns], "s")
+        print(f"  {way:10} {time:>8}   compiled / it {ratio}")
+        cells += [time] if way == WAYS[0] else [time, ratio]
     return tuple(cells)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import telegrad as tg
 from numpy.typing import NDArray
-from telegrad.examples.cartpole_game import ACTIONS, OBSERVED, Game, Played, returns, show
+from telegrad.examples.cartpole_game import ACTIONS, OBSERVED, Game, returns, show
 from telegrad.examples.local_options import Options, parse
 from telegrad.examples.start import start
 from telegrad.examples.tidy import show_all_tidy
@@ -69,23 +69,55 @@ class NetworkOwner(Owner):
         return self.module.state_dict()
 
 
-class Player:
-    """Worker that plays, and learns from what it played.
+class Learner:
+    """Two networks that other workers own, and what a player teaches them.
 
     Args:
         actor: reference to the owner of the network that chooses actions.
         critic: reference to the owner of the network that expects returns.
+        rate: learning rate.
+    """
+
+    def __init__(self, actor: tg.RRef, critic: tg.RRef, rate: float) -> None:
+        self.actor, self.critic = actor, critic
+        parameters = actor.rpc_sync().parameter_rrefs() + critic.rpc_sync().parameter_rrefs()
+        self.optimizer = tg.DistributedOptimizer(ClippedAdam, parameters, lr=rate)
+
+    def learn(self, observed: tg.Tensor, actions: tg.Tensor, earned: tg.Tensor, weight: tg.Tensor) -> tg.Tensor:
+        """Learn from what was played, and return the loss. ``--captured`` compiles this.
+
+        Args:
+            observed: before each step and after the last one, (T + 1, 4).
+            actions: what was done, (T,).
+            earned: discounted rewards from each step on, (T,).
+            weight: of what is expected after the last step, in the return of each step, (T,).
+        """
+        with tg.autograd_dist.context() as context_id:
+            scores = self.actor.rpc_async().forward(observed[:-1])  # both forwards run at the same time
+            expected = self.critic.rpc_sync().forward(observed).squeeze(1)
+            advantage = earned + weight * expected[-1].detach() - expected[:-1]
+            surprise = tg.nn.functional.cross_entropy(scores.wait(), actions, reduction="none")
+            loss = (surprise * advantage.detach()).mean() + 0.5 * (advantage / 10).square().mean()
+            tg.autograd_dist.backward(context_id, [loss])
+            self.optimizer.step(context_id)
+        return loss.detach()
+
+
+class Player:
+    """Worker that plays, and learns from what it played.
+
+    Args:
+        actor, critic: see ``Learner``.
         number: of this player.
         options: the options on the command line.
     """
 
     def __init__(self, actor: tg.RRef, critic: tg.RRef, number: int, options: Options) -> None:
         tg.manual_seed(options.seed + 2 + number)
-        self.actor, self.critic, self.copy = actor, critic, network(ACTIONS)
-        parameters = actor.rpc_sync().parameter_rrefs() + critic.rpc_sync().parameter_rrefs()
-        self.optimizer = tg.DistributedOptimizer(ClippedAdam, parameters, lr=options.lr)
+        self.actor, self.copy = actor, network(ACTIONS)
         self.game = Game(options.seed + number)
-        self.compiled = tg.compile(self.learn) if options.captured else None
+        learner = Learner(actor, critic, options.lr)
+        self.learn = tg.compile(learner.learn) if options.captured else learner.learn
 
     def choose(self, observed: NDArray[np.float32]) -> int:
         """Return a random action by the chances that the copy of the actor gives."""
@@ -96,24 +128,10 @@ class Player:
         """Play some steps and learn from them; return the lengths of the episodes that ended."""
         self.copy.load_state_dict(self.actor.rpc_sync().state())
         played = self.game.play(PLAYED, self.choose)
-        (self.compiled or self.learn)(played)
+        earned = returns(played.ends, 0.0)
+        weight = returns(played.ends, 1.0) - earned
+        self.learn(*map(tg.tensor, (played.observed, played.actions, earned, weight)))
         return played.lengths
-
-    def learn(self, played: Played) -> None:
-        """Learn from what was played. ``--captured`` compiles this."""
-        with tg.autograd_dist.context() as context_id:
-            tg.autograd_dist.backward(context_id, [self.loss(played)])
-            self.optimizer.step(context_id)
-
-    def loss(self, played: Played) -> tg.Tensor:
-        """Return the loss of both networks; their forwards run at the same time."""
-        observed = tg.tensor(played.observed)
-        scores = self.actor.rpc_async().forward(observed[:-1])
-        expected = self.critic.rpc_sync().forward(observed).squeeze(1)
-        found = returns(played.ends, expected[-1].item())
-        advantage = tg.tensor(found) - expected[:-1]
-        chances = tg.distributions.Categorical(logits=scores.wait()).log_prob(tg.tensor(played.actions))
-        return -(chances * advantage.detach()).mean() + 0.5 * (advantage / 10).square().mean()
 
 
 @tg.rpc.idempotent

@@ -27,19 +27,26 @@ BATCH, MICROBATCHES = 128, 8
 SCHEDULES = ("GPipe", "1F1B")
 
 
-def front(seed: int) -> nn.Module:
+def stage_of(layers: Sequence[nn.Module], captured: bool) -> nn.Module:
+    """Return a stage of some layers; ``--captured`` compiles what it does with a micro-batch."""
+    stage = nn.Sequential(*layers)
+    if captured:
+        stage.forward = tg.compile(stage.forward)  # type: ignore[method-assign]
+    return stage
+
+
+def front(seed: int, captured: bool) -> nn.Module:
     """Return the first stage: from images (N, 1, 8, 8) to features (N, 24, 4, 4)."""
     tg.manual_seed(seed)
-    return nn.Sequential(
-        nn.Conv2d(1, 24, 3, padding=1), nn.ReLU(), nn.Conv2d(24, 24, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)
-    )
+    convolutions = [nn.Conv2d(1, 24, 3, padding=1), nn.ReLU(), nn.Conv2d(24, 24, 3, padding=1), nn.ReLU()]
+    return stage_of([*convolutions, nn.MaxPool2d(2)], captured)
 
 
-def back(seed: int) -> nn.Module:
+def back(seed: int, captured: bool) -> nn.Module:
     """Return the second stage: from features to scores (N, 10)."""
     tg.manual_seed(seed + 1)
     convolutions = [nn.Conv2d(24, 48, 3, padding=1), nn.ReLU(), nn.Conv2d(48, 48, 3, padding=1), nn.ReLU()]
-    return nn.Sequential(*convolutions, nn.Flatten(), nn.Linear(48 * 16, digits.CLASSES))
+    return stage_of([*convolutions, nn.Flatten(), nn.Linear(48 * 16, digits.CLASSES)], captured)
 
 
 def train(schedule: str, workers: Sequence[str], options: Options) -> tuple[Pipeline, list[float]]:
@@ -50,15 +57,15 @@ def train(schedule: str, workers: Sequence[str], options: Options) -> tuple[Pipe
         workers: of the two stages.
         options: the options on the command line.
     """
-    stages = [tg.RemoteModule(worker, make, (options.seed,)) for worker, make in zip(workers, (front, back))]
+    given = options.seed, options.captured
+    stages = [tg.RemoteModule(worker, make, given) for worker, make in zip(workers, (front, back))]
     pipeline = Pipeline(stages, nn.functional.cross_entropy, MICROBATCHES, schedule)
     optimizer = pipeline.optimizer(tg.optim.Adam, lr=options.lr)
-    step = tg.compile(pipeline.step) if options.captured else pipeline.step
     data, random, losses = digits.load(), np.random.default_rng(options.seed), []
     for _ in range(options.steps):
         rows = random.integers(0, len(data.train_y), BATCH)
         images = digits.jitter(data.train_x[rows], random)
-        losses.append(step(tg.tensor(images[:, None]), tg.tensor(data.train_y[rows])).item())
+        losses.append(pipeline.step(tg.tensor(images[:, None]), tg.tensor(data.train_y[rows])).item())
         optimizer.clip_grad_norm_(1.0)
         optimizer.step()
     return pipeline, losses

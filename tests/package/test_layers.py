@@ -87,6 +87,7 @@ USERS = {"examples", "benchmarks", "compat"}  # programs like a user's: they may
 USERS_OF_ALL_NAMES = "tools/parity/"  # looks up every public name beside PyTorch's
 
 PUBLIC_MODULES = {
+    "examples.captured_steps",
     "core.fft",
     "core.futures",
     "core.last_trace",
