@@ -2,7 +2,7 @@
 
 ``CALLING`` is the life of a message that a worker sends, a request or an answer (``messages.py``). Flow control and the lanes
 set its state where the event happens; a test checks the changes against the table. ``SERVING`` is the life of a request that
-a worker serves (``serving.py``). A state of it has the states that follow as attributes, so that a transition is
+a worker serves (``calls/server_call.py``). A state of it has the states that follow as attributes, so that a transition is
 ``call.state.start``. ``docs/design/rpc_states.md`` has the same tables, and a test compares them.
 """
 

@@ -10,8 +10,8 @@ from .backend_registry import init_backend as init_backend
 from .calls.late_parts import LateInterceptor as LateInterceptor
 from .calls.remote_warnings import RemoteWarnings as RemoteWarnings
 from .calls.remote_warnings import collect_warnings as collect_warnings
-from .calls.serving import ServerCall as ServerCall
-from .calls.serving import check_future as check_future
+from .calls.server_call import ServerCall as ServerCall
+from .calls.server_call import check_future as check_future
 from .current import current_agent as current_agent
 from .current import open_agents as open_agents
 from .current import rpc_agents as rpc_agents

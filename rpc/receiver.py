@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import SerializationError
 from ..core.futures import raised_by_handler
-from .calls.serving import ServerCall
+from .calls.server_call import ServerCall
 from .lanes.large.scattered import ScatteredFrame
 from .links.link import LinkState
 from .wire.control import decode_amount, decode_done, decode_goodbye, read_reason

@@ -24,7 +24,7 @@ from .sources import SourceAsk
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
 
 _making = threading.Lock()
 LentKey = tuple[int, int]  # the owner of a buffer, and its number there

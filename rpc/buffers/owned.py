@@ -22,7 +22,7 @@ from .written_range import written_range
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
     from ..links.peer import Peer
 
 _making = threading.Lock()

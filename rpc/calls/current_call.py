@@ -10,7 +10,7 @@ from ..running import call_variable
 if TYPE_CHECKING:
     from ...core.futures import Future
     from ..links.worker_info import WorkerInfo
-    from .serving import ServerCall
+    from .server_call import ServerCall
 
 
 class CurrentCall:

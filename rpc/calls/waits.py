@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from .caller import Caller
     from .dispatch import PendingCall
     from .questions import Questions
-    from .serving import Server, ServerCall
+    from .server_call import ServerCall
+    from .serving import Server
 
 logger = logging.getLogger("telegrad.rpc")
 LONG_CALL_SECONDS = 60.0  # a call that waits longer is logged

@@ -24,7 +24,7 @@ from .stop import HeldPlace, Stop
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
     from ..links.peer import Peer
     from .held_pdb import HeldPdb
 

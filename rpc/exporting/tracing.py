@@ -10,7 +10,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..calls.serving import CallKey, ServerCall
+from ..calls.server_call import ServerCall
 from ..current import current_agent
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import Interceptor, Method
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
     from ..agent import Agent
+    from ..calls.handed_on import CallKey
     from ..wire.messages import Incoming, Outgoing
 
 TRACE_EXTRA = 5

@@ -17,7 +17,7 @@ from ..wire.messages import Method
 if TYPE_CHECKING:
     from ...base.last_events import LastCalls
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
     from ..links.peer import Peer
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -38,7 +38,8 @@ from .item_source import (
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import CallKey, ServerCall
+    from ..calls.handed_on import CallKey
+    from ..calls.server_call import ServerCall
     from ..links.peer import Peer
     from ..threads.agent_threads import AgentThreads
     from ..threads.pool import Idle

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...base.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
 from ...core.extend import profiles, record_call
-from ...core.futures import Future
 from ...core.shared_memory import SharedMemoryError
 from ..call_states import ANSWERED_CALL
-from ..calls.serving import ServerCall
+from ..calls.server_call import ServerCall
 from ..functions.calling import text_of
 from ..wire.bundle import NONE, Bundle, Content, join
 from ..wire.messages import REPEATED, Method
 from .heads import RequestHead, decode_answer
+from .hop import Hop
 from .relaying import (
     COMPLETE,
     ENDED,
@@ -33,44 +33,17 @@ from .shared_call import SharedCall, shares_memory
 from .warned_result import open_warnings, with_warnings
 
 if TYPE_CHECKING:
+    from ...core.futures import Future
     from ..agent import Agent
     from ..calls.dispatch import PendingCall
     from ..links.peer import Peer
     from .answers import GivenAnswer
+    from .sink import Sink
     from .tree import Member, Subtree
 
 Key = tuple[int, int]  # number of the caller, id of the call there
 NEXT_REQUEST_SECONDS = 0.1  # after a request to a child found no connection, until the next
 NO_ADOPTION = (RpcTimeoutError, RpcCancelledError, AgentClosedError)  # errors that the rest of the subtree has, too
-
-
-class Sink(Protocol):
-    """Takes the results of a call at its caller.
-
-    Attributes:
-        future: completes when the call is over.
-        reduces: whether it needs all results to make one of them.
-    """
-
-    future: Future[Any]
-    reduces: bool
-
-    def add(self, results: Sequence[tuple[int, Content]]) -> None:
-        """Add results with their places in the mesh; one may come twice."""
-        ...
-
-    def futures(self) -> Sequence[Future[Any]]:
-        """Return the futures that wait for results."""
-        ...
-
-    def complete(self, results: Sequence[tuple[int, Content]], context: contextvars.Context) -> None:
-        """Note that the call is complete: with all results, or those of subtrees if they were added up.
-
-        Args:
-            results: with their places in the mesh.
-            context: of the code that made the call.
-        """
-        ...
 
 
 class Owner(Protocol):
@@ -126,45 +99,6 @@ class Owner(Protocol):
     def pack_result(self, caller: int, value: Any) -> Content:
         """Return a result for the worker of number ``caller``, captured; an error if it cannot be sent."""
         ...
-
-
-class Hop(Future[Any]):
-    """Request to a child. Its call gets the answer in the thread that completes it, because no user code runs then.
-
-    Args:
-        call: the mesh call.
-        subtree: the child and the workers below it.
-
-    Attributes:
-        head: number of the child.
-        request: the request; ``None`` until it is made, and again when it is answered: it has this future.
-    """
-
-    __slots__ = ("_call", "head", "request", "subtree")
-
-    def __init__(self, call: MeshCall, subtree: Subtree) -> None:
-        super().__init__()
-        self._call = call
-        self.subtree = subtree
-        self.head = subtree[0].number
-        self.request: PendingCall | None = None
-
-    def __str__(self) -> str:
-        """Name it in errors."""
-        text, below = self._call.text(self.subtree[0]), len(self.subtree) - 1
-        return f"{text} and {below} below it" if below else text
-
-    def try_finish(self, value: Any = None, error: BaseException | None = None) -> list[Callable[[], object]] | None:
-        """Complete it, once, and give the answer to the call."""
-        callbacks = super().try_finish(value, error)
-        if callbacks is not None:
-            self._call.answered(self, value, error)
-            self.request = None
-        return callbacks
-
-    def leads_to(self) -> Sequence[object]:
-        """Return what waits for results of its call here: futures at the caller, the parent's request elsewhere."""
-        return self._call.waiting()
 
 
 class MeshCall:

@@ -19,7 +19,7 @@ from ..wire.messages import NO_ATTACHMENTS, Method, Topic
 from .answers import GivenAnswer, lose_answers
 from .heads import END, RequestHead, decode_message, encode_answer, encode_end, encode_release, is_for_leaf, key_of
 from .leaf_call import LeafCall
-from .mesh_call import Key, MeshCall, Sink
+from .mesh_call import Key, MeshCall
 from .own_part import run_part
 from .reducing import summed
 from .relaying import Relaying
@@ -29,9 +29,10 @@ from .warned_result import Results, WarnedResult, pack_warnings, warnings_of
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
     from ..lanes.session import Session
     from ..links.peer import Peer
+    from .sink import Sink
 
 HURRY_SECONDS = 0.05  # a parent that waits longer gets the results that are here
 HURRY_SHARE = (

@@ -8,7 +8,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.futures import Future, thread_role
-from ..calls.serving import SERVING_CODES, check_future
+from ..calls.server_call import SERVING_CODES, check_future
 from ..functions.calling import is_async_execution, open_request
 from ..running import call_variable
 from ..wire.failures import traceback_text
@@ -16,7 +16,7 @@ from .scattering import ScatteredPart
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
 
 logger = logging.getLogger("telegrad.rpc")
 

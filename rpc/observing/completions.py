@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.futures import Future, direct_dependents
 from ..calls.dispatch import PendingCall
-from ..calls.serving import ServerCall
+from ..calls.server_call import ServerCall
 
 MOST_DEPENDENTS = 1000
 

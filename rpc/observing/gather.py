@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future
 from ..call_states import WAITING
-from ..calls.serving import CallKey, ServerCall
+from ..calls.server_call import ServerCall
 from ..group.gathering import Gathering
 from ..group.shutdown import Shutdown
 from ..threads.pool import ThreadPool
@@ -43,6 +43,7 @@ from .stacks import observe_threads
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.dispatch import PendingCall
+    from ..calls.handed_on import CallKey
     from ..links.peer import Peer
     from .thread_waits import WaitOf
 

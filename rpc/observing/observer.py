@@ -20,7 +20,7 @@ from .records import ALL_PARTS, OBSERVED_PARTS, Observation
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
     from ..links.peer import Peer
     from .reasons import Reasons
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.thread_frames import thread_frames
 from ...core.futures import Future
-from ..calls.serving import SERVING_CODES
+from ..calls.server_call import SERVING_CODES
 from ..functions.producing import Producers
 from ..threads.coroutines import RUNNER_CODE
 from ..wire.messages import QUESTIONS
@@ -25,7 +25,7 @@ from .thread_waits import NO_LAYERS, RUN_CODE, WaitOf, frames_of, held_locks, ob
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
 
 MOST_TASKS = 1000
 MOST_AWAITS = 100  # in a coroutine's stack

@@ -13,7 +13,7 @@ from ..threads.pool import ThreadPool
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..calls.serving import ServerCall
+    from ..calls.server_call import ServerCall
 
 
 def watch_waits(agent: Agent) -> None:

@@ -79,7 +79,7 @@ def test_an_error_has_both_tracebacks_and_in_anomaly_mode_the_forward_line(worke
     assert "raise KeyError(ctx.what)" in text and "autograd_dist.backward(context, [loss])" in text
     if route != "a":
         assert "on worker 'b'" in text
-        assert "serving.py" not in str(error), "lines of rpc say nothing to the author"
+        assert "server_call.py" not in str(error), "lines of rpc say nothing to the author"
 
 
 @pytest.mark.parametrize("backward", [autograd_dist.backward, lambda *args: autograd_dist.backward_async(*args).wait()])

@@ -9,7 +9,7 @@ from telegrad.base.errors import RpcError
 from telegrad.rpc import call_states
 from telegrad.rpc.call_states import ANSWERED, CALLING, ENDED, NEW, SERVING, WAITING, ServingState
 from telegrad.rpc.calls.dispatch import PendingCall
-from telegrad.rpc.calls.serving import ServerCall
+from telegrad.rpc.calls.server_call import ServerCall
 from telegrad.rpc.extend import GrpcRpcBackendOptions
 from telegrad.rpc.lanes.frame import FrameHandle
 from telegrad.rpc.lanes.grpc import GrpcLane

@@ -9,7 +9,7 @@ from helpers.interrupts import INSIDE_LOCKS, Interrupter, OpcodeInterrupter
 from telegrad import rpc
 from telegrad.base.errors import RpcCancelledError, RpcError
 from telegrad.core.futures import thread_role
-from telegrad.rpc.calls.serving import ServerCall
+from telegrad.rpc.calls.server_call import ServerCall
 from telegrad.rpc.lanes.reading import READER
 from telegrad.rpc.wire.control import ControlMessage, encode_control
 from telegrad.rpc.wire.header import Flag

@@ -127,7 +127,7 @@ def test_three_calls_deep_there_is_one_stack_and_no_time_out():
         places = [
             stack.index(text) for text in ("worker 'a'", "outer()", "worker 'b'", "middle()", "worker 'c'", "inner()")
         ]
-        assert places == sorted(places) and "serving.py" not in stack
+        assert places == sorted(places) and "server_call.py" not in stack
         (cause,) = [each for each in rpc.why().causes if each.kind == "debugger"]
         assert (cause.worker, cause.at.function) == ("c", "inner") and "held by a debugger" in cause.text
         terminal.type("continue")

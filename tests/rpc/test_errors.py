@@ -162,7 +162,7 @@ def test_what_the_user_sees_names_worker_and_line(workers):
     text = "".join(traceback.format_exception(received))
     assert "on worker 'b':\nTraceback (most recent call last):" in text
     assert "tests/rpc/test_errors.py" in text
-    assert "serving.py" not in text  # how the callee got to the function says nothing to its author
+    assert "server_call.py" not in text  # how the callee got to the function says nothing to its author
     assert "Custom: c" in text.splitlines()[-1]
 
 

@@ -13,7 +13,7 @@ from telegrad.base.errors import RpcError, WorkerLostError
 from telegrad.rpc import rpc_async, rpc_sync
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.calls.dispatch import CallTable
-from telegrad.rpc.calls.serving import ServerCall
+from telegrad.rpc.calls.server_call import ServerCall
 from telegrad.rpc.exactly_once.applied import AppliedCalls, Turn
 from telegrad.rpc.exactly_once.kept import KeptCalls
 from telegrad.rpc.exactly_once.sending import StreamSender
