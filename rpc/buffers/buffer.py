@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
-import operator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.errors import ArgumentTypeError, ArgumentValueError, RpcError, WorkerLostError
+from ...base.errors import ArgumentValueError, RpcError
 from ...core.extend import Array, Tensor
-from ...core.futures import Future, attempt, complete_once
+from ...core.futures import Future
 from ..current import current_agent
 from ..functions.calling import resolve_timeout
-from ..options import UNSET_RPC_TIMEOUT, maps_memory
+from ..options import UNSET_RPC_TIMEOUT
 from ..wire.libraries.in_place import note_written
 from .arrays import bytes_of, elements
 from .copies import LentCopy, fetch_copy
-from .memory import BufferMemory, BufferPlace, map_memory, private_content
-from .owned import check_sealed, check_writable, freed_error, owned_buffers
-from .sent_range import sent_range
+from .memory import BufferMemory, BufferPlace, private_content
+from .owned import check_sealed, freed_error, owned_buffers
+from .ranges import BufferRanges, wait_for
 
 if TYPE_CHECKING:
-    from ..agent import Agent
-    from ..links.worker_info import WorkerInfo
     from .fetch import Fetch
-    from .pieces import Pieces
 
 
-class Buffer:
+class Buffer(BufferRanges):
     """Memory of this worker, which other workers read and write in ranges, also while this one computes.
 
     Give it as an argument or a result of calls: each worker that gets it can use it. On one machine a read or a write is one
@@ -68,31 +63,7 @@ class Buffer:
         if array is not None:
             np.copyto(self._array(memory), array)
 
-    def _set(
-        self,
-        agent: Agent,
-        owner: int,
-        number: int,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
-        place: BufferPlace,
-        memory: BufferMemory | None,
-    ) -> None:
-        self._agent, self._owner, self._number = agent, owner, number
-        self._dtype, self._shape, self._place = dtype, shape, place
-        self._memory = memory  # ``None``: it is on another machine, or was freed
-
     # -- what it is
-
-    @property
-    def owner(self) -> WorkerInfo:
-        """Name and rank of the worker that has the memory."""
-        return self._agent.peers.info(self._owner)
-
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes."""
-        return math.prod(self._shape) * self._dtype.itemsize
 
     @property
     def tensor(self) -> Tensor:
@@ -102,9 +73,6 @@ class Buffer:
             RpcError: this worker is not the owner, or the buffer was freed.
         """
         return Tensor(self._array(self._own_memory("has its tensor at its owner; use read() or read_into(out) here")))
-
-    def __repr__(self) -> str:
-        return f"Buffer({self._number} of {self.owner.name!r}, {self._dtype} {list(self._shape)})"
 
     def _own_memory(self, elsewhere: str) -> BufferMemory:
         """Return the memory at its owner; on other workers fail with this text."""
@@ -224,7 +192,7 @@ class Buffer:
         if (values := self._fetched_here()) is not None:
             return values
         fetch, copy = self._fetch(timeout)
-        _wait_for(fetch)
+        wait_for(fetch)
         return Tensor(self._shaped(copy.for_program()))
 
     def fetch_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Future[Tensor]:
@@ -256,72 +224,6 @@ class Buffer:
     def _fetch(self, timeout: float) -> tuple[Fetch, LentCopy]:
         seconds = resolve_timeout(self._agent, timeout)
         return fetch_copy(self._agent, (self._owner, self._number), self.nbytes, seconds, f"the fetch of {self!r}")
-
-    # -- ranges on their way
-
-    def _move(self, row: Array, offset: int, timeout: float, writes: bool) -> None:
-        start = self._start(row, offset)
-        if (memory := self._mapped()) is not None:
-            self._copy(memory, row, start, writes)
-        else:
-            _wait_for(self._sent(row, start, timeout, writes))
-
-    def _move_later(self, row: Array, offset: int, timeout: float, writes: bool) -> Future[None]:
-        start = self._start(row, offset)
-        if (memory := self._mapped()) is None:
-            return self._sent(row, start, timeout, writes).begin()
-        done: Future[None] = Future()
-        copy = partial(attempt, self._copy, memory, row, start, writes)
-        self._agent.threads.run_later(lambda: complete_once(done, *copy()))
-        return done
-
-    def _start(self, row: Array, offset: Any) -> int:
-        try:
-            start = operator.index(offset)
-        except TypeError:
-            raise ArgumentTypeError(f"offset must be a number of bytes; you gave {offset!r}") from None
-        if not 0 <= start <= self.nbytes - row.size:
-            raise ArgumentValueError(
-                f"the range of {row.size} bytes from offset {start} is not in {self!r}, which has {self.nbytes} bytes"
-            )
-        return start
-
-    # -- on one machine
-
-    def _mapped(self) -> BufferMemory | None:
-        """Return the memory, if it is on this machine.
-
-        Raises:
-            RpcError: the buffer was freed.
-        """
-        if self._memory is None and self._owner != self._agent.number and maps_memory(self._agent.options.lanes):
-            self._memory = map_memory(self._place, self.nbytes)
-        if self._memory is not None:
-            self._check(self._memory)
-        return self._memory
-
-    def _copy(self, memory: BufferMemory, row: Array, start: int, writes: bool) -> None:
-        if writes:
-            check_writable(memory, repr(self))
-        here = memory.content[start : start + row.size]
-        np.copyto(here, row) if writes else np.copyto(row, here)
-        self._check(memory)  # it may have been freed meanwhile
-
-    def _check(self, memory: BufferMemory) -> None:
-        self._agent.state.check_open()
-        peer = self._agent.peers.at(self._owner)
-        peer.check_present()
-        if memory.owner_ended:
-            raise WorkerLostError(f"worker {peer.info.name!r} has ended, and {self!r} with it", peer.info.name)
-        if memory.freed:
-            raise freed_error(self._number, peer.info.name)
-
-    # -- between machines
-
-    def _sent(self, row: Array, start: int, timeout: float, writes: bool) -> Pieces:
-        seconds = resolve_timeout(self._agent, timeout)
-        what = f"the {'write to' if writes else 'read of'} {self!r}"
-        return sent_range(self._agent, self._owner, self._number, row, start, seconds, what, writes)
 
     # -- its end
 
@@ -360,14 +262,6 @@ def arrived(owner: int, number: int, dtype: np.dtype[Any], shape: tuple[int, ...
     buffer = Buffer.__new__(Buffer)
     buffer._set(agent, owner, number, dtype, shape, place, memory)
     return buffer
-
-
-def _wait_for(transfer: Pieces | Fetch) -> None:
-    """Begin a transfer, and wait for its end."""
-    _, error = attempt(lambda: transfer.begin().wait())
-    if error is not None:  # also Ctrl-C
-        transfer.fail(error)
-        raise error
 
 
 def _noted(done: Future[None], out: Any) -> None:

@@ -12,8 +12,7 @@ from helpers.threads import until
 from telegrad import rpc
 from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future
-from telegrad.rpc.buffers import buffer as buffer_module
-from telegrad.rpc.buffers import fetch
+from telegrad.rpc.buffers import fetch, ranges
 from telegrad.rpc.buffers.copies import lent_copies
 from telegrad.rpc.buffers.fetch import Fetch
 from telegrad.rpc.buffers.fetch_plan import ORIGINAL, OWNER_PIECES, READER_PIECES, FetchPlan
@@ -357,7 +356,7 @@ def test_later_readers_get_it_from_those_that_have_it(sending):
 
 def test_readers_of_one_other_machine_share_a_copy(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "FETCH_PIECE_BYTES", 80_000)
-    monkeypatch.setattr(buffer_module, "map_memory", lambda *_: None)  # as if the owner were on another machine
+    monkeypatch.setattr(ranges, "map_memory", lambda *_: None)  # as if the owner were on another machine
     sent, read = [], OwnedBuffers._read
     monkeypatch.setattr(OwnedBuffers, "_read", lambda self, call: sent.append("owner") or read(self, call))
     with in_process_cluster("a", "b", "c", "d", make_lane=unix(tmp_path)) as agents, agents[0].use():
