@@ -1,8 +1,13 @@
-"""Compiled steps with another worker in a simulated workload: each gives the bits of one process, or fails by name."""
+"""Compiled steps with other workers in a simulated workload: each gives the bits of one process, or fails by name.
+
+A step calls one layer of another worker, or two: one after the other, or side by side. Behind, it may call one outside of the
+autograd context.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +28,8 @@ SIZE = 3
 STEPS = 8
 THINK_SECONDS = 1.0  # mean pause between two steps
 RATE = 0.125
+PLAIN = 0.3  # share of steps with a call outside of the context
+SIDE_BY_SIDE = 0.5
 FORGETS = 0.05  # how often a callee forgets the parts of steps that it knows
 
 
@@ -37,8 +44,12 @@ class Layer:
         self.weight = Tensor(np.linspace(first, first + 1.0, SIZE), requires_grad=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the output of the layer."""
-        return (x * self.weight).tanh() + x
+        """Return the output of the layer. It uses its input once: of two gradients a sum has one order only."""
+        return (x * self.weight).tanh()
+
+    def doubled(self, x: Tensor) -> Tensor:
+        """Return something that no gradient goes through."""
+        return x * 2
 
     def lend_weight(self) -> RRef[Tensor]:
         """Return a reference to the weight."""
@@ -59,19 +70,25 @@ def forget_parts() -> None:
 
 
 class Trained:
-    """Two layers, one of them on another worker, which are trained; and equal ones here, to compare.
+    """A layer, and one or two on other workers, which are trained; and equal ones here, to compare.
 
     Args:
-        worker: number of the other worker.
+        workers: numbers of the other workers.
         first: decides the weights.
+        plain: whether a step ends with a call outside of the autograd context.
+        side_by_side: whether calls do not wait for one another.
     """
 
-    def __init__(self, worker: int, first: float) -> None:
-        self._near = Layer(-first)
-        self._far, far_weight = rpc_sync(worker, lend_layer, (first,))
-        self._optimizer = DistributedOptimizer(SGD, [far_weight, RRef(self._near.weight)], lr=RATE, momentum=0.5)
-        self._same = Layer(-first), Layer(first)
-        self._same_optimizer = SGD([each.weight for each in self._same], lr=RATE, momentum=0.5)
+    def __init__(self, workers: Sequence[int], first: float, plain: bool, side_by_side: bool) -> None:
+        self._plain, self._side_by_side = plain, side_by_side
+        firsts = [first + place for place in range(len(workers))]
+        lent = [rpc_sync(worker, lend_layer, (each,)) for worker, each in zip(workers, firsts)]
+        self._near, self._far = Layer(-first), [layer for layer, _ in lent]
+        weights = [*(weight for _, weight in lent), RRef(self._near.weight)]
+        self._optimizer = DistributedOptimizer(SGD, weights, lr=RATE, momentum=0.5)
+        self._same_near, self._same = Layer(-first), list(map(Layer, firsts))
+        same = [each.weight for each in (*self._same, self._same_near)]
+        self._same_optimizer = SGD(same, lr=RATE, momentum=0.5)
         self._step = Compiled(self._one, False)
 
     @property
@@ -81,40 +98,54 @@ class Trained:
 
     def _one(self, x: Tensor) -> Tensor:
         with context() as context_id:
-            loss = (self._far.rpc_sync().forward(self._near.forward(x)) ** 2).sum()
+            x = self._near.forward(x)
+            if self._side_by_side:
+                results = [each.rpc_async().forward(x) for each in self._far]
+                x = results[0].wait() + results[-1].wait()
+            else:
+                for each in self._far:
+                    x = each.rpc_sync().forward(x)
+            loss = (x**2).sum()
             backward(context_id, [loss])
             self._optimizer.step(context_id)
-        return loss.detach()
+        loss = loss.detach()
+        return self._far[0].rpc_sync().doubled(loss) if self._plain else loss
 
     def step(self, x: Tensor) -> tuple[Any, Any]:
         """Return the loss of a step, and that of the same step in one process."""
         loss = self._step(x).numpy()
-        near, far = self._same
-        same = (far.forward(near.forward(x)) ** 2).sum()
+        x = self._same_near.forward(x)
+        if self._side_by_side:
+            results = [each.forward(x) for each in self._same]
+            x = results[0] + results[-1]
+        else:
+            for each in self._same:
+                x = each.forward(x)
+        same = (x**2).sum()
         self._same_optimizer.zero_grad()
         same.backward()
         self._same_optimizer.step()
-        return loss, same.detach().numpy()
+        return loss, same.detach().numpy() * (2 if self._plain else 1)
 
 
 async def train(worker: Worker) -> None:
-    """Train with another worker for some steps."""
-    counts = worker.simulation.workload.counts
-    rank = worker.anyone()
-    if rank == worker.place:
+    """Train with other workers for some steps."""
+    counts, random = worker.simulation.workload.counts, worker.random
+    ranks = [worker.anyone() for _ in range(random.choice([1, 2]))]
+    if worker.place in ranks:
         return
-    random = worker.random
-    trained = await blocking(worker, Trained, rank, random.random())
+    forms = random.random() < PLAIN, random.random() < SIDE_BY_SIDE
+    trained = await blocking(worker, Trained, ranks, random.random(), *forms)
     for _ in range(STEPS):
         if random.random() < FORGETS:
-            await blocking(worker, rpc_sync, rank, forget_parts)
+            await blocking(worker, rpc_sync, random.choice(ranks), forget_parts)
         x = Tensor(np.array([random.random() for _ in range(SIZE)]))
         before = trained.replays
         loss, same = await blocking(worker, trained.step, x)
         counts["compiled steps"] += 1
         counts["replays"] += trained.replays > before
         if loss.tobytes() != same.tobytes():
-            worker.simulation.violation(f"a step at {worker.name} with w{rank} gave {loss!r}, in one process {same!r}")
+            worker.simulation.violation(f"a step at {worker.name} with {ranks} gave {loss!r}, in one process {same!r}")
         await asyncio.sleep(random.expovariate(1.0 / THINK_SECONDS))
 
 
