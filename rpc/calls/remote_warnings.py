@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..running import call_variable
 from ..wire.messages import Incoming, Interceptor
-from .server_call import WARNINGS, WarningRow
+from .replies import WARNINGS, WarningRow
 
 if TYPE_CHECKING:
     from ..links.peers import Peers

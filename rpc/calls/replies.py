@@ -26,6 +26,8 @@ MOST_WAITING_REPLIES = 4  # threads that wait for room with a longer answer; the
 MOST_TOGETHER = 64  # so many answers of ``None`` leave without waiting for more
 Unsent = Callable[[Outgoing], None]
 T = TypeVar("T")
+WARNINGS = 4  # number of the extra of an answer that has the warnings
+WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's class, its text, file and line
 
 
 class Reply(Outgoing):

@@ -20,7 +20,7 @@ from ..running import call_variable
 from ..wire.failures import traceback_text
 from ..wire.header import Flag, FrameKind
 from ..wire.messages import NO_ATTACHMENTS, QUESTIONS, Incoming, Method
-from .replies import Reply, label_result
+from .replies import WARNINGS, Reply, label_result
 
 if TYPE_CHECKING:
     from ...core.futures import ProgramClock
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
     from ..threads.pool import Idle
     from .codec import Codec
     from .handed_on import CallKey, HandedOn
-    from .replies import DoneAnswers, Replies
+    from .replies import DoneAnswers, Replies, WarningRow
 
 logger = logging.getLogger("telegrad.rpc")
 GONE = LinkState.GONE
-WARNINGS = 4  # number of the extra of an answer that has the warnings
-WarningRow = tuple[str, str, str, str, int]  # module and name of a warning's class, its text, file and line
 
 
 class RequestOwner(Protocol):

@@ -13,7 +13,8 @@ from ..wire.bundle import Content
 from ..wire.header import Flag
 
 if TYPE_CHECKING:
-    from ..calls.server_call import ServerCall, WarningRow
+    from ..calls.replies import WarningRow
+    from ..calls.server_call import ServerCall
 
 Warned = tuple[int, "Sequence[WarningRow]"]  # number of a worker, and its warnings
 Results = Sequence[tuple[int, Content]]
