@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+OTHER_LIBRARIES = {"torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "cupy": "CuPy"}
 DISTURBED = "a tensor from outside was changed by something that is not recorded"
 """Reason: another thread may have changed it."""
 
@@ -21,6 +22,19 @@ class Unrecordable(Exception):
         super().__init__(reason)
         self.names = names
         self.look: int | None = None
+
+
+def check_library(module: str) -> None:
+    """Raise if a module is of another library of arrays.
+
+    Args:
+        module: its name.
+
+    Raises:
+        Unrecordable: it is.
+    """
+    if (library := OTHER_LIBRARIES.get(module.partition(".")[0])) is not None:
+        raise Unrecordable(f"it uses {library}, whose operations are not recorded")
 
 
 class GivenUp(Exception):

@@ -23,7 +23,7 @@ import numpy.random  # before a recording: to import it is to draw numbers for i
 from .. import nn, optim
 from ..amp import GradScaler
 from ..core.extend import Generator, Tensor
-from .errors import Unrecordable
+from .errors import Unrecordable, check_library
 
 PACKAGE = __name__.rpartition(".capture")[0]
 _APPLICATIONS = tuple([f"{PACKAGE}.{name}." for name in ("examples", "tools", "benchmarks")])  # as a user's programs
@@ -156,6 +156,7 @@ class _Search:
         if isinstance(each, _LEAVES) or id(each) in self._seen or _is_elsewhere(type(each)):
             return
         self._seen[id(each)] = each
+        check_library(each.__name__ if isinstance(each, types.ModuleType) else type(each).__module__ or "")
         if len(self._seen) > _MOST:
             raise Unrecordable(f"it reads more than {_MOST} objects")
         if isinstance(each, types.FunctionType):

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import nn, optim
 from ..core.extend import Generator, Tensor
-from .errors import Unrecordable
+from .errors import Unrecordable, check_library
 from .values import mapped
 
 _PACKAGE = __name__.rpartition(".capture")[0] + "."
@@ -63,7 +63,7 @@ def form(tree: Any, name: Callable[[Tensor], Any]) -> Any:
         name: returns what to put in the place of a tensor.
 
     Raises:
-        Unrecordable: there is an array, whose elements may change unseen.
+        Unrecordable: there is an array of NumPy, whose elements may change unseen, or an object of another library.
     """
     kind = type(tree)
     if isinstance(tree, Tensor):
@@ -84,6 +84,7 @@ def form(tree: Any, name: Callable[[Tensor], Any]) -> Any:
         return kind, tree.tobytes()
     if isinstance(tree, np.ndarray):
         raise Unrecordable("a NumPy array is an argument, whose elements may change unseen; make it a tensor")
+    check_library(kind.__module__)
     if kind.__module__.startswith(_PACKAGE) and not isinstance(tree, _BY_IDENTITY) and hasattr(tree, "__dict__"):
         if tensors := tensors_of(vars(tree)):
             raise Unrecordable(f"{kind.__name__}, an argument of an operation, holds {len(tensors)} tensors")

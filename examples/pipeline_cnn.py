@@ -35,14 +35,14 @@ def stage_of(layers: Sequence[nn.Module], captured: bool) -> nn.Module:
     return stage
 
 
-def front(seed: int, captured: bool) -> nn.Module:
+def front(seed: int, captured: bool = False) -> nn.Module:
     """Return the first stage: from images (N, 1, 8, 8) to features (N, 24, 4, 4)."""
     tg.manual_seed(seed)
     convolutions = [nn.Conv2d(1, 24, 3, padding=1), nn.ReLU(), nn.Conv2d(24, 24, 3, padding=1), nn.ReLU()]
     return stage_of([*convolutions, nn.MaxPool2d(2)], captured)
 
 
-def back(seed: int, captured: bool) -> nn.Module:
+def back(seed: int, captured: bool = False) -> nn.Module:
     """Return the second stage: from features to scores (N, 10)."""
     tg.manual_seed(seed + 1)
     convolutions = [nn.Conv2d(24, 48, 3, padding=1), nn.ReLU(), nn.Conv2d(48, 48, 3, padding=1), nn.ReLU()]
