@@ -90,6 +90,19 @@ def call_if_open(loop: asyncio.AbstractEventLoop, action: Callable[..., object],
         call_on_loop(loop, action, *args)
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """Loop that drops, once it is closed, what gRPC still has for it.
+
+    An operation of gRPC that was given up ends later. Then the loop that reads gRPC's events, another agent's perhaps,
+    hands its end on to the loop where it began, and an error would end that turn before the events behind it.
+    """
+
+    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+        if self.is_closed() and (getattr(callback, "__module__", None) or "").startswith("grpc."):
+            return asyncio.Handle(callback, args, self, context)
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+
 class LoopThread:
     """asyncio loop that runs in a daemon thread.
 
@@ -100,7 +113,7 @@ class LoopThread:
 
     def __init__(self, name: str, grace: float = 0.0) -> None:
         # In an empty context: a loop keeps that of its maker, the first call of a coroutine say, and all that is in it.
-        self.loop = contextvars.Context().run(asyncio.new_event_loop)
+        self.loop = contextvars.Context().run(_Loop)
         self._grace = grace
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()

@@ -1,13 +1,16 @@
-"""``within``: a time limit for a coroutine that also ends when it is cancelled at the last moment."""
+"""``within``: a time limit for a coroutine that also ends when it is cancelled at the last moment. Loops that are closed."""
 
 import asyncio
+import time
+from contextlib import suppress
 
+import grpc
 import pytest
 from grpc import ChannelConnectivity
 from telegrad.rpc.lanes import socket_setup
 from telegrad.rpc.lanes.grpc_channel import connect
 from telegrad.rpc.security.handshake import SocketTokens
-from telegrad.rpc.threads.ioloop import within
+from telegrad.rpc.threads.ioloop import LoopThread, within
 
 SECONDS = 30
 
@@ -90,3 +93,30 @@ async def test_a_dial_that_is_cancelled_as_the_peer_answers_ends():
             return ChannelConnectivity.READY
 
     await cancelled_as(answered, connect(Channel(), "127.0.0.1:1", None, "", SECONDS))
+
+
+async def _given_up():
+    """Begin an operation of gRPC that ends in half a second, whoever waits for it."""
+    channel = grpc.aio.insecure_channel("127.0.0.1:1")
+    state = channel.get_state().value[0]
+    watching = channel._channel.watch_connectivity_state(state, time.time() + 0.5)
+    await asyncio.wait([asyncio.ensure_future(watching)], timeout=0.05)
+    return channel, state
+
+
+async def _watched(channel, state):
+    """Return the errors of a loop, until gRPC has ended another operation of the same length."""
+    errors = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
+    other = grpc.aio.insecure_channel("127.0.0.1:1")
+    with suppress(grpc.aio.UsageError, asyncio.TimeoutError):
+        await other._channel.watch_connectivity_state(state, time.time() + 0.6)
+    return errors
+
+
+def test_what_grpc_still_has_for_a_closed_loop_does_not_disturb_the_next_loop():
+    first, second = LoopThread("first"), LoopThread("second")
+    channel, state = first.run(_given_up())
+    first.stop()
+    assert second.run(_watched(channel, state), 10) == []
+    second.stop()
