@@ -131,6 +131,7 @@ def local_cluster(
     Raises:
         RuntimeError: this process is a worker already; or a worker's process ended before it could begin: the program starts
             the cluster as it is imported, which each worker does.
+        ProcessException: a worker ended before all had joined, because the others took longer than ``init_timeout``, say.
         TypeError, ValueError: ``workers`` is no number of processes.
 
     Example::
@@ -165,16 +166,23 @@ def _wait_until_begun(context: ProcessContext, begun: int, workers: int) -> None
     """Wait until the processes have imported this program, which fails in all of them if it has no main guard."""
     try:
         while os.pread(begun, workers, 0).count(b".") < workers:
-            for process in context.processes:
+            for rank, process in enumerate(context.processes):
                 if process.exitcode is not None:
-                    raise RuntimeError(
-                        f"{process.name} {describe_exit(process.exitcode)} before it had begun, its own messages say why; "
-                        f"if this is a script, {GUARD}"
-                    )
+                    _raise_early_end(context, begun, rank)
             time.sleep(BEGUN_SECONDS)
     except BaseException:
         context.kill()
         raise
+
+
+def _raise_early_end(context: ProcessContext, begun: int, rank: int) -> None:
+    if os.pread(begun, 1, rank) == b".":
+        context.join()  # it waited for the others, and raises why it gave up
+    process = context.processes[rank]
+    raise RuntimeError(
+        f"{process.name} {describe_exit(process.exitcode)} before it had begun, its own messages say why; "
+        f"if this is a script, {GUARD}"
+    )
 
 
 def _serve(rank: int, workers: int, options: GrpcRpcBackendOptions, begun: PassedDescriptor) -> None:

@@ -185,7 +185,7 @@ class RendezvousHost:
         """Let a worker join, and return the answer when all have."""
         try:
             to.join(worker, request.world_size, context)
-            await self._send_notices(to, request.timeout, context, deadline)
+            await self._send_notices(to, request.timeout, worker, context, deadline)
             return await to.answer()
         except asyncio.CancelledError:  # its connection ended
             if to.members.forget(worker, context) and deadline == math.inf:  # elsewhere this host may be about to close
@@ -214,8 +214,10 @@ class RendezvousHost:
             )
         return await (await self._admit)(worker)
 
-    async def _send_notices(self, to: OpenRendezvous, seconds: float, context: Any, deadline: float) -> None:
-        """Tell a joiner now and then which workers are missing, until the rendezvous is closed, by this at the deadline."""
+    async def _send_notices(
+        self, to: OpenRendezvous, seconds: float, worker: WorkerRecord, context: Any, deadline: float
+    ) -> None:
+        """Tell one joiner of each host now and then who is missing, until the rendezvous is closed, by this at the deadline."""
         closed = asyncio.get_running_loop().create_task(_wait_until_closed(to))
         notices = WaitNotices(time.monotonic())
         try:
@@ -225,7 +227,7 @@ class RendezvousHost:
                     return
                 if time.monotonic() >= deadline:
                     to.expire(seconds, self._remedy())
-                elif notices.due(time.monotonic()):
+                elif notices.due(time.monotonic()) and to.members.speaks_for_its_host(worker):
                     await context.write(JoinReply(waiting=to.members.missing()).SerializeToString())
         finally:
             closed.cancel()

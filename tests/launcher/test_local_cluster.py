@@ -48,6 +48,29 @@ def test_a_script_without_a_main_guard_is_told_at_once(run_python, tmp_path):
     assert 'put the work of the script under `if __name__ == "__main__":`' in output and output.endswith("\n[]\n")
 
 
+GIVES_UP = """
+import os, threading
+from telegrad.launcher.local_workers import PassedDescriptor, _wait_until_begun
+from telegrad.launcher import ProcessRaisedException, spawn
+def work(rank, begun):
+    if rank:
+        threading.Event().wait()
+    os.pwrite(begun.number, b".", 0)
+    raise TimeoutError("the others were too late")
+if __name__ == "__main__":
+    begun = os.memfd_create("begun")
+    try:
+        _wait_until_begun(spawn(work, (PassedDescriptor(begun),), 2, join=False), begun, 2)
+    except ProcessRaisedException as error:
+        print(error)
+"""
+
+
+def test_a_worker_that_gives_up_while_others_begin_says_why(run_python, tmp_path):
+    (tmp_path / "script.py").write_text(GIVES_UP)
+    assert "TimeoutError: the others were too late" in run_python(tmp_path / "script.py")
+
+
 STUCK = """
 import threading, time
 from telegrad import rpc

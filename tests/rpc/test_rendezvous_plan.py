@@ -100,6 +100,17 @@ def test_a_joiner_may_come_again():
     members.join(member(1, b"x"), 2)  # whatever others did since
 
 
+def test_one_worker_of_each_host_tells_who_is_missing():
+    """200 workers of a host would say the same 200 times."""
+    members, hosts = MemberList(9), ["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2", "10.0.0.1"]
+    records = [WorkerRecord(name=f"w{n}", rank=n, addresses=[f"tcp://{host}:{n}"]) for n, host in enumerate(hosts)]
+    for record in reversed(records):
+        members.join(record, 9)
+    assert [each.rank for each in records if members.speaks_for_its_host(each)] == [0, 2]
+    members.forget(records[2], None)
+    assert [each.rank for each in records if members.speaks_for_its_host(each)] == [0, 3]
+
+
 def test_missing_ranks_are_told_in_few_words():
     assert (
         MemberList(10**12).missing().endswith("ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ... did not")

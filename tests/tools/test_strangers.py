@@ -239,12 +239,12 @@ def test_proxies_of_the_environment_are_not_used(kind):
 
 @pytest.mark.slow
 def test_a_wait_says_for_whom(monkeypatch, tmp_path, caplog):
-    """Rank 0 knows, and tells the joiners; a joiner that does not reach it says so."""
+    """Rank 0 knows, and tells a joiner of each other host; a joiner that does not reach it says so."""
     monkeypatch.setattr(notices, "FIRST_SECONDS", 0.05)
     with closing(reserve_port()) as reserved:
         address = f"127.0.0.1:{reserved.getsockname()[1]}"
         with caplog.at_level(logging.WARNING, "telegrad.rpc"):
-            joiner = threading.Thread(target=wait_in_vain, args=(1, address, 60.0))
+            joiner = threading.Thread(target=wait_in_vain, args=(1, address, 60.0, "127.0.0.2"))
             joiner.start()
             deadline = time.monotonic() + 30
             while "does not answer" not in caplog.text and time.monotonic() < deadline:
@@ -275,12 +275,12 @@ def test_a_joiner_whose_connection_broke_joins_again():
                 agent.close("its test ended")
 
 
-def wait_in_vain(rank, address, seconds):
+def wait_in_vain(rank, address, seconds, host=None):
     lanes = [GrpcLane()]
     agent = make_agent(f"w{rank}", rank, lanes=lanes, secret=b"known to the workers")
     try:
         rendezvous = TcpRendezvous(address)
-        agent.listen(rendezvous.prepare(lanes, rank, None, secured=False))
+        agent.listen(rendezvous.prepare(lanes, rank, host, secured=False))
         with pytest.raises(RendezvousError):
             rendezvous.join(agent.credentials, 3, seconds, 10.0)
     finally:
