@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.extend import OPERATIONS, Array, accumulate_grad, add_at, add_runs, memory_address, within, write_sums
-from ..nn.extend import Steps, Weights, move_running
+from ..nn.extend import Steps, Weights, add_pixels, gather_pixels, move_running
 from .gradients import clear_gradient
 from .into import cast, copied, in_order, reshaped, strided
 from .mirrors import node_at, run_node
@@ -49,6 +49,8 @@ _OURS = (
     add_at,
     add_runs,
     write_sums,
+    add_pixels,
+    gather_pixels,
     clear_gradient,
     move_running,
 )

@@ -33,7 +33,7 @@ _LEAST = 1024  # an integer argument that is never too large
 _GROWTH = 1 << 30  # the product of those of one call
 _TOGETHER = 4  # times the memory of the largest array: what calls make anew in each replay
 # Functions that write to their first argument.
-_WRITERS = ("copyto", "setitem", "add_at", "add_runs", "write_sums")
+_WRITERS = ("copyto", "setitem", "add_at", "add_runs", "write_sums", "gather_pixels", "add_pixels")
 
 
 def load_plan(f: str | os.PathLike[str] | BinaryIO, *, memory: int = 1 << 30) -> LoadedPlan:

@@ -50,6 +50,14 @@ def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     return view
 
 
+def write(function: Callable[..., Any], target: Any, *args: Any) -> None:
+    """Call ``function(target, *args)``, which writes to ``target``; an ``ArrayLike`` notes the call."""
+    if isinstance(target, ArrayLike):
+        target.written(function, *args)
+    else:
+        function(target, *args)
+
+
 def holds(condition: Callable[..., Any], *args: Any) -> bool:
     """Return whether elements of arrays satisfy a condition, as one that an operation checks before it begins.
 

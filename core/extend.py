@@ -7,7 +7,7 @@ backward pass imports from here.
 from typing import TYPE_CHECKING
 
 from ..base.late_imports import late_imports
-from .array_like import ArrayLike, as_array, change, holds, strided, within
+from .array_like import ArrayLike, as_array, change, holds, strided, within, write
 from .array_memory import address as memory_address
 from .array_memory import aligned as aligned_memory
 from .array_memory import storage as memory_owner
@@ -155,5 +155,6 @@ __all__ = [
     "watchers",
     "wide",
     "within",
+    "write",
     "write_sums",
 ]

@@ -1,8 +1,8 @@
 """Pixels around positions between them, and their shares: both passes of linear ``grid_sample`` on arrays.
 
 The share of a pixel in a value falls from 1 to 0 within a distance of one pixel, in each dimension. So each position has two
-neighbours in each dimension, four corners in an image and eight in a volume; the corners of positions outside the image are
-the nearest ones inside.
+neighbours in each dimension, four corners in an image and eight in a volume. The image gets a frame of zeros, in which
+positions outside have all their corners.
 """
 
 from __future__ import annotations
@@ -10,26 +10,36 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.extend import Array, wide
+from ...core.extend import Array, wide, write
 
 PART = 1 << 20  # bytes of shares that are made at once, of one sample at least
 MANY = 1 << 11  # pairs of corners in a sample, from which on gradients are added to one plane after the other
-_CELLS = np.array([-1, 0, 1]).reshape(-1, 1)
+_BEFORE, _BEHIND = 2, 2  # pixels of the frame
+
+
+class _Tables(NamedTuple):
+    """Numbers that depend on an image's size; those of each dimension are in the order of a grid, the last one first."""
+
+    last: Array  # cell in each dimension
+    steps: Array  # from pixel to pixel in each dimension, with the frame
+    corners: Array  # numbers of the corners of the image's first cell
+    framed: tuple[int, ...]
+    inside: tuple[slice, ...]
 
 
 @lru_cache(maxsize=64)
-def _tables(lengths: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """Return the last corners of cells, the steps from pixel to pixel in each dimension, and those from corner to corner."""
-    steps = [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
-    corners = reduce(np.add.outer, [np.array([0, step]) for step in steps])
-    return (
-        np.array(lengths, np.float32).reshape(-1, 1, 1) - 2,
-        np.array(steps).reshape(-1, 1, 1),
-        corners.reshape(-1, 1),
-    )
+def _tables(lengths: tuple[int, ...], dtype: Any) -> _Tables:
+    framed = tuple(_BEFORE + length + _BEHIND for length in lengths)
+    steps = [math.prod(framed[axis + 1 :]) for axis in range(len(framed))]
+    corners = _BEFORE * sum(steps) + reduce(np.add.outer, [np.array([0, step]) for step in steps]).reshape(-1, 1)
+    exact = dtype if math.prod(framed) < 1 << 24 else np.float64
+    last = np.array(lengths[::-1], dtype).reshape(-1, 1, 1)
+    inside = (..., *[slice(_BEFORE, -_BEHIND)] * len(lengths))
+    return _Tables(last, np.array(steps[::-1], exact), corners, framed, inside)
 
 
 class Corners:
@@ -39,118 +49,151 @@ class Corners:
 
     Args:
         image: shape (N, C, *lengths).
-        positions: x, y (and z) of each, in pixels from the centre of the first one, shape (N, *size, dimensions).
+        grid: x, y (and z) of each position, shape (N, *size, dimensions).
+        slopes: pixels by number of the grid, in its last dimension; ``None`` if it has pixels already, counted from the
+            centre of the first one.
+        corners: whether -1 and 1 are the centres of the outermost pixels instead of their outer edges.
     """
 
-    def __init__(self, image: Array, positions: Array) -> None:
-        self._image, self._positions = image, positions
-        # In a dimension of one pixel, the second corner is one of zeros.
-        padding = [(0, 1 if length == 1 else 0) for length in image.shape[2:]]
-        self._padded = np.pad(image, [(0, 0), (0, 0), *padding]) if 1 in image.shape[2:] else image
-        count, *size, dims = positions.shape
-        # From here on dimensions are in the image's order: (dimensions, N, L).
-        points = wide(positions).reshape(count, math.prod(size), dims)
-        self._place(np.ascontiguousarray(points.transpose(2, 0, 1)[::-1]))
-        shares = reduce(np.multiply, self._shares)
-        self._weights = shares.reshape(count, 2**dims, shares.shape[-1])  # (N, K, L)
-
-    def _place(self, points: Array) -> None:
-        """Find the numbers of the cells' first corners, and the shares of both ends in each dimension."""
-        last, steps, _ = _tables(self._padded.shape[2:])
+    def __init__(self, image: Array, grid: Array, slopes: Array | None = None, corners: bool = False) -> None:
+        self._image, self._grid = image, grid
+        self._slopes = None if slopes is None else wide(slopes).reshape(-1, 1, 1)
+        count, *size, dims = grid.shape
+        points = wide(grid).reshape(count, math.prod(size), dims).transpose(2, 0, 1).copy()
+        if self._slopes is not None:
+            to_pixels(points, self._slopes, corners)
+        self._tables = tables = _tables(image.shape[2:], points.dtype)
+        points = np.minimum(
+            np.maximum(points, -_BEFORE, out=points), tables.last, out=points
+        )  # beyond, all corners are zeros
         low = np.floor(points)
-        first = np.fmin(np.fmax(low, 0), last)  # also of nan and infinity
-        self._outside = low - first  # cells by which the position lies outside
-        shares = np.empty((*points.shape[:2], 2, points.shape[2]), points.dtype)
-        distance = np.subtract(points, low, out=shares[:, :, 0])
-        distance += self._outside
-        np.subtract(distance, 1, out=shares[:, :, 1])
-        np.maximum(np.subtract(1, np.abs(shares, out=shares), out=shares), 0, out=shares)
-        self._shares = self._by_axis(shares)
-        numbers = first.astype(np.int64)
-        numbers *= steps
-        self._first = np.add.reduce(numbers, 0)[:, np.newaxis]  # (N, 1, L)
+        ends = np.empty((dims, count, 2, points.shape[2]), points.dtype, like=points)
+        share = np.subtract(points, low, out=ends[:, :, 1])
+        np.subtract(1, share, out=ends[:, :, 0])
+        self._shares = self._by_axis(ends)
+        self._weights = reduce(np.multiply, self._shares).reshape(count, 2**dims, points.shape[2])  # (N, K, L)
+        low = np.fmin(low, tables.last, out=low)  # nan becomes that, so that it reaches no gradient of the image
+        numbers = np.dot(tables.steps, low.reshape(dims, count * points.shape[2]))
+        self._cells = numbers.astype(np.int64).reshape(count, 1, points.shape[2])
 
     def _by_axis(self, ends: Array) -> list[Array]:
-        """Return both ends of each dimension along an axis of its own, to be broadcast: shape (N, 1, 2, L) or (N, 2, 1, L)."""
+        """Return both ends of each dimension along an axis of its own, to be broadcast: shape (N, 2, 1, L) or (N, 1, 2, L)."""
         dims, count, _, length = ends.shape
         axes = range(dims)
-        return [ends[axis].reshape(count, *(2 if each == axis else 1 for each in axes), length) for axis in axes]
+        shapes = [(count, *[2 if each == axis else 1 for each in axes], length) for axis in axes]
+        return [ends[dims - 1 - axis].reshape(shape) for axis, shape in enumerate(shapes)]
 
     def forward(self) -> Array:
         """Return the sums of the corners' pixels by their shares, shape (N, C, *size)."""
-        image, weights = wide(self._padded), self._weights
-        planes = image.reshape(*image.shape[:2], math.prod(image.shape[2:]))
-        numbers = self._corners()  # (N, K * L)
-        values = np.empty((*image.shape[:2], numbers.shape[1]), image.dtype)
-        for sample in range(len(image)):
-            planes[sample].take(numbers[sample], 1, out=values[sample], mode="wrap")
-        self._values = values.reshape(*image.shape[:2], *weights.shape[1:])  # (N, C, K, L)
-        result = np.einsum("nckl,nkl->ncl", self._values, weights)
-        size = self._positions.shape[1:-1]
-        dtype = np.result_type(self._image, self._positions)
-        return result.reshape(*self._image.shape[:2], *size).astype(dtype, copy=False)
+        image, weights = wide(self._image), self._weights
+        count, channels = image.shape[:2]
+        framed = np.zeros((count, channels, *self._tables.framed), image.dtype, like=image)
+        framed[self._tables.inside] = image
+        values = np.empty((count, channels, *weights.shape[1:]), image.dtype, like=image)
+        write(gather_pixels, values, framed, self._numbers())
+        self._values = values
+        result = np.einsum("nckl,nkl->ncl", values, weights)
+        dtype = np.result_type(self._image, self._grid)
+        return result.reshape(count, channels, *self._grid.shape[1:-1]).astype(dtype, copy=False)
 
-    def _corners(self, step: int = 1) -> Array:
-        """Return the numbers of the pixels at each corner, or at every second one, shape (N, corners * L)."""
-        numbers = self._first + _tables(self._padded.shape[2:])[2][::step]
-        return numbers.reshape(len(numbers), math.prod(numbers.shape[1:]))
+    def _numbers(self, step: int = 1) -> Array:
+        """Return the numbers of the framed image's pixels at each corner, or at every second one, shape (N, corners, L)."""
+        return self._cells + self._tables.corners[::step]
 
     def backward(self, grads: Sequence[Array | None], needed: Sequence[bool]) -> Sequence[Array | None]:
-        """Return the gradients of the image and the positions, as ``fused`` asks for them."""
-        grad = wide(np.asarray(grads[0])).reshape(*self._values.shape[:2], self._values.shape[3])
+        """Return the gradients of the image and the grid, as ``fused`` asks for them."""
+        values: Any = self._values
+        grad = wide(grads[0]).reshape(*values.shape[:2], values.shape[3])
         return (
             self._image_gradient(grad) if needed[0] else None,
-            self._position_gradient(grad) if needed[1] else None,
+            self._grid_gradient(grad) if needed[1] else None,
         )
 
     def _image_gradient(self, grad: Array) -> Array:
-        (count, channels, length), lengths = grad.shape, self._padded.shape[2:]
-        sums = np.zeros((count, channels, math.prod(lengths)), self._values.dtype)
-        dtype = np.result_type(sums, np.complex64)  # both corners of a row, neighbours in memory, as one number
-        numbers = self._corners(2)  # (N, K / 2 * L)
-        weights = self._weights.reshape(count, 1, self._weights.shape[1] // 2, 2, length)
-        for part in self._parts():
-            shares = np.empty((*grad[part].shape[:2], weights.shape[2], length, 2), sums.dtype)
-            for end in range(2):
-                np.multiply(grad[part][:, :, np.newaxis], weights[part][:, :, :, end], out=shares[..., end])
-            _add(sums[part], numbers[part], shares.reshape(*shares.shape[:2], 2 * numbers.shape[1]).view(dtype))
-        image = self._image
-        inside = tuple(map(slice, image.shape))
-        return sums.reshape(self._padded.shape)[inside].astype(image.dtype, "C", copy=False)
+        sums = np.zeros((*grad.shape[:2], *self._tables.framed), self._values.dtype, like=grad)
+        write(add_pixels, sums, self._numbers(2), grad, self._weights)
+        return sums[self._tables.inside].astype(self._image.dtype)
 
-    def _parts(self) -> Iterator[slice]:
-        """Yield slices of the batch."""
-        count, channels = self._image.shape[:2]
-        step = max(1, PART // max(1, self._weights[:1].nbytes * channels))
-        return (slice(start, start + step) for start in range(0, count, step))
-
-    def _position_gradient(self, grad: Array) -> Array:
+    def _grid_gradient(self, grad: Array) -> Array:
         slopes = np.einsum("nckl,ncl->nkl", self._values, grad)
-        # By how much an end's share grows from one side of the cell to the other: -1, 0 or 1.
-        where = (self._outside[:, :, np.newaxis] == _CELLS.astype(self._outside.dtype)).view(np.int8)
-        growth = self._by_axis((where[:, :, :2] - where[:, :, 1:]).astype(slopes.dtype))
-        result = np.empty((*slopes.shape[::2], len(growth)), self._positions.dtype)
-        for axis, each in enumerate(growth):
-            factors = reduce(np.multiply, [*self._shares[:axis], each, *self._shares[axis + 1 :]]).reshape(slopes.shape)
-            result[..., len(growth) - 1 - axis] = np.einsum("nkl,nkl->nl", slopes, factors)
-        return result.reshape(self._positions.shape)
+        (count, corners, length), dims = slopes.shape, self._grid.shape[-1]
+        result = np.empty((dims, count, length), slopes.dtype, like=slopes)
+        slopes = slopes.reshape(count, *(2,) * dims, length)
+        for axis in range(dims):
+            before = (slice(None),) * (axis + 1)
+            growth = slopes[(*before, slice(1, 2))] - slopes[(*before, slice(0, 1))]
+            for other in range(dims):
+                if other != axis:
+                    growth *= self._shares[other]
+            np.add.reduce(growth.reshape(count, corners // 2, length), 1, out=result[dims - 1 - axis])
+        if self._slopes is not None:
+            result *= self._slopes
+        return result.transpose(1, 2, 0).reshape(self._grid.shape).astype(self._grid.dtype, copy=False)
 
 
-def _add(planes: Array, numbers: Array, values: Array) -> None:
-    """Add values to the pixels with these numbers and to the next ones.
+def to_pixels(points: Array, slopes: Array, corners: bool) -> None:
+    """Change coordinates from -1 to 1 to positions in pixels, counted from the centre of the first one.
+
+    Args:
+        points: the coordinates.
+        slopes: pixels by number of the coordinates.
+        corners: whether -1 and 1 are the centres of the outermost pixels instead of their outer edges.
+    """
+    points += 1
+    points *= slopes
+    if not corners:
+        points -= 0.5
+
+
+def gather_pixels(values: Array, image: Array, numbers: Array) -> None:
+    """Write the pixels with these numbers, the same in all channels of a sample, to ``values``.
+
+    Args:
+        values: shape (N, C, K, L).
+        image: shape (N, C, *lengths).
+        numbers: shape (N, K, L).
+    """
+    planes = image.reshape(*image.shape[:2], math.prod(image.shape[2:]))
+    for pixels, number, value in zip(planes, numbers, values):
+        pixels.take(number, 1, value, "wrap")
+
+
+def add_pixels(sums: Array, numbers: Array, grad: Array, weights: Array) -> None:
+    """Add gradients by their weights to the pixels with these numbers, and to the next pixels.
 
     A pixel and the next one are taken as a complex number, so that one addition adds to both.
 
     Args:
-        planes: shape (n, C, pixels), C-contiguous.
-        numbers: the same for all channels, shape (n, M).
-        values: complex, shape (n, C, M).
+        sums: shape (N, C, *lengths), C-contiguous.
+        numbers: the same for all channels, shape (N, K / 2, L).
+        grad: shape (N, C, L).
+        weights: shape (N, K, L).
     """
+    count, channels, length = grad.shape
+    pairs, pixels = numbers.shape[1], math.prod(sums.shape[2:])
+    planes = sums.reshape(count, channels, pixels)
+    weights = weights.reshape(count, 1, pairs, 2, length)
+    for part in _parts(count, weights[:1].nbytes * channels):
+        shares = np.empty((*grad[part].shape[:2], pairs, length, 2), sums.dtype)
+        np.multiply(grad[part][:, :, np.newaxis, np.newaxis], weights[part], out=shares.swapaxes(-1, -2))
+        dtype = np.result_type(sums, np.complex64)
+        _add(planes[part], numbers[part], shares.view(dtype).reshape(*shares.shape[:2], pairs * length))
+
+
+def _parts(count: int, size: int) -> Iterator[slice]:
+    """Yield slices of a batch of ``count`` samples, of ``size`` bytes each."""
+    step = max(1, PART // max(1, size))
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def _add(planes: Array, numbers: Array, values: Array) -> None:
+    """Add complex values, shape (n, C, M), to pairs of pixels of planes, shape (n, C, pixels)."""
     pixels = planes.shape[2]
     pairs = np.ndarray(max(planes.size - 1, 0), values.dtype, planes, 0, planes.strides[2:])
     starts = np.arange(0, planes.size, pixels).reshape(*planes.shape[:2], 1)
-    if numbers.shape[1] < MANY:
-        np.add.at(pairs, (numbers[:, np.newaxis] + starts).reshape(-1), values.reshape(-1))
+    numbers = numbers.reshape(len(numbers), 1, values.shape[2])
+    if values.shape[2] < MANY:
+        np.add.at(pairs, (numbers + starts).reshape(-1), values.reshape(-1))
         return
     for at in np.ndindex(planes.shape[:2]):
-        np.add.at(pairs[starts[at][0] :], numbers[at[0]], values[at])
+        np.add.at(pairs[starts[at][0] :], numbers[at[0], 0], values[at])

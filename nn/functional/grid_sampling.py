@@ -7,14 +7,14 @@ import itertools
 import operator
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
 
 from ... import core
 from ...core.extend import ARRAYS, Row, Tensor, fused, operation, record, records
-from .grid_corners import Corners
+from .grid_corners import Corners, to_pixels
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -106,6 +106,8 @@ def grid_sample(
         )
     corners = _align_corners("grid_sample", align_corners)
     lengths = input.shape[2:]
+    if mode == "bilinear" and padding_mode == "zeros":
+        return _between(input, grid, corners)
     positions = _pixels(grid, lengths, corners)
     if mode == "bicubic":
         return _cubic(input, _by_axis(positions), padding_mode, corners)
@@ -123,16 +125,24 @@ def _by_axis(positions: Tensor) -> list[Tensor]:
     return [positions[..., axis] for axis in reversed(range(positions.shape[-1]))]
 
 
-def _between(input: Tensor, positions: Tensor) -> Tensor:
-    """Return the sums of the pixels around each position, each by its nearness (linear in each dimension)."""
-    around = Corners(input._array, positions._array)
-    if not records(input, positions):
-        return Tensor(around.forward())
-    return fused("GridSampler", (input, positions), (around.forward(),), around.backward, _replayed)[0]
+def _between(input: Tensor, grid: Tensor, corners: bool | None = None) -> Tensor:
+    """Return the sums of the pixels around each position, each by its nearness (linear in each dimension).
+
+    Args:
+        input: shape (N, C, *lengths).
+        grid: the positions, shape (N, *size, dimensions).
+        corners: ``align_corners`` of a grid from -1 to 1; ``None`` for one of pixels.
+    """
+    slopes = None if corners is None else _slopes(input.shape[2:], corners, grid.dtype)
+    around = Corners(input._array, grid._array, slopes, bool(corners))
+    result = around.forward()
+    if not records(input, grid):
+        return Tensor(result)
+    return fused("GridSampler", (input, grid), (result,), around.backward, partial(_replayed, corners=corners))[0]
 
 
-def _replayed(input: Tensor, positions: Tensor) -> tuple[Tensor]:
-    places = _by_axis(positions)
+def _replayed(input: Tensor, grid: Tensor, corners: bool | None) -> tuple[Tensor]:
+    places = _by_axis(grid if corners is None else _pixels(grid, input.shape[2:], corners))
     lows = [np.floor(place.numpy(force=True)) for place in places]
     parts = []
     for corner in itertools.product((0, 1), repeat=len(places)):
@@ -183,22 +193,17 @@ def _padded(position: Any, length: int, corners: bool, padding_mode: str) -> Any
 
 def _pixels(points: Tensor, lengths: Sequence[int], corners: bool) -> Tensor:
     """Return the positions in pixels, counted from the centre of the first one, of coordinates from -1 to 1."""
-    sizes, factor = _sizes(tuple(lengths), corners, points.dtype)
-    values = points._array + 1
-    values *= sizes
-    if not corners:
-        values -= 1
-        values *= 0.5
-    result = Tensor(values.astype(points.dtype, copy=False))
-    return record(_PIXELS, result, (points,), (), factor) if records(points) else result
+    slopes = _slopes(tuple(lengths), corners, points.dtype)
+    values = points._array.copy()
+    to_pixels(values, slopes, corners)
+    result = Tensor(values)
+    return record(_PIXELS, result, (points,), (), slopes) if records(points) else result
 
 
 @lru_cache(maxsize=64)
-def _sizes(lengths: tuple[int, ...], corners: bool, dtype: Any) -> tuple[Any, Any]:
-    """Return for each dimension of a grid what its coordinates plus 1 are multiplied by, and the slope of positions."""
-    sizes = np.array(lengths[::-1])
-    slope = ((sizes - 1) / 2 if corners else sizes / 2).astype(dtype)
-    return (slope if corners else sizes.astype(dtype)), slope
+def _slopes(lengths: tuple[int, ...], corners: bool, dtype: Any) -> Any:
+    """Return how many pixels there are by number of a grid's coordinates, in its last dimension."""
+    return ((np.array(lengths[::-1]) - corners) / 2).astype(dtype)
 
 
 def _within(position: Tensor, length: int, corners: bool, padding_mode: str) -> Tensor:

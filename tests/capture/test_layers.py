@@ -60,6 +60,25 @@ def whole(sides):
     return {name for entry in sides.compiled._entries.values() for plan in entry.plans for name, _ in plan.whole}
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 5, 4), (2, 3, 3, 5, 4)])
+def test_images_sampled_at_points_are_recorded(shape, sides):
+    size = (shape[0], *shape[2:], len(shape) - 2)
+
+    def make():
+        images, grid = (tg.nn.Parameter(tg.from_numpy(array(*each))) for each in (shape, size))
+
+        def step(x):
+            images.grad = grid.grad = None
+            result = nn.functional.grid_sample(images, tg.tanh(grid * x), align_corners=False)
+            result.square().sum().backward()
+            return result.detach()
+
+        return step, lambda: [images, grid], lambda call: (tg.from_numpy(array(1, seed=call)),)
+
+    sides.run(make, calls=4)
+    assert sides.replays() == 2 and not whole(sides) and not sides.reasons()
+
+
 @pytest.mark.parametrize("batch", [2, 9])
 @pytest.mark.parametrize("name", IMAGES)
 def test_layers_of_images(name, batch, sides):
@@ -221,6 +240,13 @@ def test_a_loaded_plan_checks_the_classes():
     for wrong in (4, -1):
         with pytest.raises(IndexError, match="too large, or negative"):
             plan(logits, tg.tensor([0, wrong, 1]))
+
+
+def test_a_loaded_plan_samples_images():
+    images, grid = tg.from_numpy(array(2, 3, 5, 4)), tg.from_numpy(array(2, 4, 4, 2))
+    sampled = lambda grid: nn.functional.grid_sample(images, grid, align_corners=False)  # noqa: E731
+    file, _ = saved(sampled, grid)
+    assert tg.equal(tg.load_plan(file)(grid / 2), sampled(grid / 2))
 
 
 def test_a_loaded_plan_moves_its_running_statistics():

@@ -455,6 +455,9 @@ def test_grid_sample_of_images_of_one_pixel_a_row_or_of_none(shape):
 def test_grid_sample_beyond_all_bounds():
     x, grid = tg.ones(1, 1, 2, 2), tensor([[[[np.inf, 0.0], [-np.inf, 0.0], [np.nan, 0.0], [1e30, 0.0]]]])
     assert F.grid_sample(x, grid, align_corners=False)[0, 0, 0, 3] == 0
+    x.requires_grad_()
+    F.grid_sample(x, grid[:, :, 2:], align_corners=False).sum().backward()
+    np.testing.assert_array_equal(x.grad, np.zeros((1, 1, 2, 2)))  # as PyTorch's
     nearest = F.grid_sample(x, grid, "nearest", align_corners=False)
     assert nearest.tolist() == [[[[0, 0, 0, 0]]]]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...array_like import ArrayLike, as_array
+from ...array_like import ArrayLike, as_array, write
 from ...dtypes import to_float, wide_type
 from ...tensors import Tensor
 from ...types import Array
@@ -104,10 +104,7 @@ def _chosen_rule(xp: Any, g: Any, shape: tuple[int, ...], dim: int, index: Any, 
     if xp is not ARRAYS or g.itemsize < 4 or not g.size:
         return xp.put_along(shape, dim, index, g)
     result = np.zeros(shape, g.dtype, like=index if isinstance(index, ArrayLike) else g)
-    if isinstance(result, ArrayLike):
-        result.written(add_runs, g, hits, dim)
-    else:
-        add_runs(result, g, hits, dim)
+    write(add_runs, result, g, hits, dim)
     return result
 
 
@@ -203,10 +200,7 @@ def _is_large(x: Array, axis: int) -> bool:
 def _sums_of_blocks(x: Array, step: int) -> Array:
     """Return the sums of ``float32`` numbers over the last dimension, in ``float64``, from the end if ``step`` is -1."""
     result = np.empty(x.shape, x.dtype, like=x)
-    if isinstance(result, ArrayLike):
-        result.written(write_sums, x, step)
-    else:
-        write_sums(result, x, step)
+    write(write_sums, result, x, step)
     return result
 
 
