@@ -302,6 +302,6 @@ def _is_elsewhere(frame: FrameType) -> str:
 
 
 def _reason(frame: FrameType) -> str | None:
-    if part := _is_elsewhere(frame):
-        return f"{part} has to do with other workers"
+    if _is_elsewhere(frame):
+        return f"a step calls other workers by rpc_sync, rpc_async, and methods of references, not by {frame.f_code.co_name}()"
     return _REASONS.get(frame.f_code)

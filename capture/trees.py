@@ -85,6 +85,8 @@ def form(tree: Any, name: Callable[[Tensor], Any]) -> Any:
     if isinstance(tree, np.ndarray):
         raise Unrecordable("a NumPy array is an argument, whose elements may change unseen; make it a tensor")
     check_library(kind.__module__)
+    if kind.__module__.startswith(_PACKAGE) and hasattr(kind, "_identity"):
+        return kind, tree._identity()  # several stand for the same: references to a value of a worker
     if kind.__module__.startswith(_PACKAGE) and not isinstance(tree, _BY_IDENTITY) and hasattr(tree, "__dict__"):
         if tensors := tensors_of(vars(tree)):
             raise Unrecordable(f"{kind.__name__}, an argument of an operation, holds {len(tensors)} tensors")

@@ -343,6 +343,10 @@ class RRef(Generic[T]):
             )
         return self._fork
 
+    def _identity(self) -> tuple[Any, ...]:
+        """Return what is equal for all references of this worker to the same value."""
+        return self._fork.rref_id, self._context.agent.record.identity
+
     def _check(self) -> None:
         if self._released:
             raise RpcError(f"{self} was released; keep it longer, or create it again")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from ...capture.extend import Hop, Recorder, Unrecordable, Value, arrived, form, mapped, tensors_of
 from ...core.extend import Tensor
 from ...rpc.extend import Peer
+from ...rref import RRef
 from .call import CapturedCall
 from .plain import PlainCall
 from .plain_parts import form_of
+
+ARGUMENTS = Tensor, bool, int, float, complex, str, bytes, type(None), FunctionType, BuiltinFunctionType, type, RRef
 
 
 class RecordedCall:
@@ -28,7 +32,7 @@ class RecordedCall:
         results: the tensors that it has returned.
 
     Raises:
-        Unrecordable: an argument is no tensor, number or text.
+        Unrecordable: an argument is of another kind (``ARGUMENTS``).
     """
 
     def __init__(self, recorder: Recorder, call: CapturedCall, args: Any) -> None:
@@ -141,14 +145,14 @@ class RecordedPlainCall:
 
 
 def check_plain(each: Any) -> None:
-    """Raise unless an argument is a tensor, a number or a text.
+    """Raise unless an argument is of a kind that a step can send again (``ARGUMENTS``).
 
     Raises:
         Unrecordable: it is something else.
     """
-    if not isinstance(each, (Tensor, bool, int, float, complex, str, bytes, type(None))):
+    if not isinstance(each, ARGUMENTS):
         raise Unrecordable(
-            f"an argument of the call of another worker is a {type(each).__name__}; give it tensors and numbers"
+            f"an argument of the call of another worker is a {type(each).__name__}; give it tensors, numbers or RRefs"
         )
 
 

@@ -38,10 +38,14 @@ from .step import CapturedStep, GradientMessage
 PASSED = {
     ("rref.rref", "rpc_sync"),
     ("rref.rref", "rpc_async"),
+    ("rref.rref", "owner"),
+    ("rref.rref", "owner_name"),
+    ("rref.rref", "is_owner"),
+    ("rref.rref", "local_value"),
     ("rref.proxy", "__init__"),
     ("rref.proxy", "__getattr__"),
 }
-"""Functions that make the proxy of a reference: they send nothing."""
+"""Functions of references that send nothing, and give the same in each call."""
 End: TypeAlias = Callable[[Any], None]  # gets what a call has returned
 
 
@@ -102,6 +106,8 @@ class StepCrossing:
         """Return the parts of the callees (``Crossing.finish``)."""
         if self._form.place not in (StepPlace.LEFT, StepPlace.OUTSIDE):
             raise Unrecordable("its autograd context was left by an exception, or is not left")
+        if self._form.place is StepPlace.OUTSIDE and not self._plain:
+            return []  # it has looked at references only
         if any(each.results is None for each in self._plain):
             raise Unrecordable("it does not wait for the result of a call of another worker, or that has failed")
         if self._recorder.looks:

@@ -30,10 +30,6 @@ def named(x):
     return {"double": x * 2}
 
 
-def of_reference(reference, x):
-    return reference.local_value() * x
-
-
 class Scale:
     def __init__(self):
         self.weight = tg.full((3,), 3.0)
@@ -51,7 +47,7 @@ class Job:
         self.mesh = rpc.mesh(["b", "c"])
 
 
-OTHER_WORKERS = "has to do with other workers"
+OTHER_WORKERS = "a step calls other workers by rpc_sync, rpc_async, and methods of references, not by "
 FORMS = {
     "mesh": (lambda job, x: job.mesh.call(double, (x,))["c"], OTHER_WORKERS),
     "mesh, reduced": (lambda job, x: job.mesh.call(double, (x,), reduce="sum"), OTHER_WORKERS),
@@ -61,7 +57,6 @@ FORMS = {
     "value": (lambda job, x: rpc.rpc_sync("b", double, (rpc.value(job.ones),)) * x, OTHER_WORKERS),
     "copy of a value": (lambda job, x: job.ones.to_here() * x, OTHER_WORKERS),
     "future": (lambda job, x: rpc.rpc_sync("c", double, (rpc.rpc_async("b", double, (x,)),)), "is a Future"),
-    "reference": (lambda job, x: rpc.rpc_sync("b", of_reference, (job.ones, x)), "is a RRef"),
     "array": (lambda job, x: rpc.rpc_sync("b", scaled, (x, np.ones(3))), "is a ndarray"),
     "number": (lambda job, x: x * rpc.rpc_sync("b", total, (x,)), "returned something else than tensors"),
     "dictionary": (lambda job, x: rpc.rpc_sync("b", named, (x,))["double"], "returned something else than tensors"),

@@ -1,0 +1,97 @@
+"""Compiled steps whose calls have references and functions as arguments, as PyTorch's tutorials write them."""
+
+import warnings
+
+import pytest
+import telegrad as tg
+from telegrad import autograd_dist, nn, rpc
+from telegrad.optim import SGD
+from telegrad.testing import in_process_cluster
+
+STEPS = 8
+generator = tg.Generator()
+BATCHES = [tg.randn(5, 4, generator=generator.manual_seed(step)) for step in range(STEPS)]
+
+
+class Server(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+        for each in self.layer.parameters():
+            each.data = tg.linspace(-1, 1, each.numel()).reshape(each.shape)
+
+    def forward(self, x):
+        return self.layer(x).tanh()
+
+    def references(self):
+        return [rpc.RRef(each) for each in self.parameters()]
+
+    def push(self, gradient):
+        self.layer.bias.data = self.layer.bias.detach() - gradient * 0.1
+        return self.layer.bias.detach()
+
+
+def call_method(method, reference, *args):
+    return method(reference.local_value(), *args)
+
+
+def remote_method(method, reference, *args):
+    return rpc.rpc_sync(reference.owner(), call_method, args=(method, reference, *args))
+
+
+class Trainer:
+    def __init__(self):
+        self.server = rpc.remote("b", Server)
+        self.optimizer = tg.DistributedOptimizer(SGD, remote_method(Server.references, self.server), lr=0.1)
+
+    def with_gradients(self, x):
+        with autograd_dist.context() as context:
+            loss = remote_method(Server.forward, self.server, x).square().mean()
+            autograd_dist.backward(context, [loss])
+            self.optimizer.step(context)
+        return loss.detach()
+
+    def with_messages(self, x):
+        return remote_method(Server.push, self.server, x.mean(0)[:2])
+
+    def by_name(self, x):
+        name = self.server.owner_name()
+        return rpc.rpc_sync(name, call_method, (Server.push, self.server, x.mean(0)[2:]))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _workers():
+    with in_process_cluster("a", "b") as agents, agents[0].use():
+        yield
+
+
+@pytest.mark.parametrize("name", ["with_gradients", "with_messages", "by_name"])
+def test_methods_of_a_reference_in_a_function_of_the_user(name):
+    eager, trainer = Trainer(), Trainer()
+    step = tg.compile(getattr(trainer, name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in BATCHES:
+            assert step(x).tolist() == getattr(eager, name)(x).tolist()
+    assert [plan.replays for plan in step.plans()] == [STEPS - 2]
+
+
+def test_a_step_of_another_reference_is_another():
+    first, second = Trainer(), Trainer()
+
+    @tg.compile
+    def step(trainer, x):
+        return trainer.with_messages(x)
+
+    expected = Trainer()
+    for x in BATCHES:
+        assert step(first, x).tolist() == step(second, x).tolist() == expected.with_messages(x).tolist()
+    assert [plan.replays for plan in step.plans()] == [STEPS - 2] * 2
+
+
+def test_a_local_value_in_a_step():
+    reference, eager = rpc.RRef(Server()), Server()
+    step = tg.compile(lambda x: reference.local_value()(x).detach())
+    for x in BATCHES:
+        assert step(x).tolist() == eager(x).tolist()
+    assert [plan.replays for plan in step.plans()] == [STEPS - 2]
