@@ -196,7 +196,7 @@ class Codec:
             if flags & Flag.GUEST:
                 make_arrays(message)
             if flags & Flag.BARE:
-                return open_bare(message)
+                return open_bare(message.pickled, attached.tensors)
             if flags & Flag.BUNDLE:
                 return open_bundle(message)
             if flags & Flag.PLAIN and not (attached.tensors or attached.references or attached.buffers):
@@ -209,6 +209,18 @@ class Codec:
                 f"worker {self._worker!r} cannot find what a message names: {error}; define it in a module that every worker "
                 f"can import"
             ) from users_error(error)
+
+    def open_content(self, content: Content) -> Any:
+        """Return the body of a content of a bundle, unpickled. Interceptors have seen it with its bundle.
+
+        Raises:
+            SerializationError, MemoryBudgetError: as for ``open``.
+        """
+        flags = content.flags
+        if flags & Flag.PLAIN and not (content.tensors or content.references or content.buffers or flags & Flag.GUEST):
+            pickled = b"".join(content.pickled)
+            return open_bare(pickled, ()) if flags & Flag.BARE else pickle.loads(pickled)
+        return self.open(content.message())
 
     # -- hooks of the interceptors, in the order of a message's life
 
@@ -314,9 +326,13 @@ def pack_bare(message: Outgoing, body: Any, limit: int) -> bool:
     return True
 
 
-def open_bare(message: Incoming) -> Any:
-    """Return the body of a message with ``Flag.BARE``, whose tensors are in place."""
-    pickled, tensors = message.pickled, message.attached.tensors
+def open_bare(pickled: Any, tensors: Sequence[Any]) -> Any:
+    """Return the body of a message with ``Flag.BARE``.
+
+    Args:
+        pickled: the pickle of the message, or a name.
+        tensors: its tensors, in place.
+    """
     if not pickled:
         return tensors[0] if tensors else None
     if pickled[0] != PICKLE:

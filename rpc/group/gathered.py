@@ -182,5 +182,5 @@ def opened(agent: Agent, answer: Any) -> Any:
     """
     if type(answer) is not Bundle:
         return answer
-    _, (*_, objects), _ = agent.codec.open(answer.contents[0].message())
+    _, (*_, objects), _ = agent.codec.open_content(answer.contents[0])
     return objects

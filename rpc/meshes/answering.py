@@ -113,7 +113,7 @@ class MeshAnswers:
         """Answer with the sum of this worker's result and those of its subtrees, in the order of the mesh."""
         codec, place = self.agent.codec, call.head.subtree[0].place
         total, problem = attempt(
-            lambda: summed([codec.open(content.message()) for _, content in sorted(results, key=lambda each: each[0])])
+            lambda: summed([codec.open_content(content) for _, content in sorted(results, key=lambda each: each[0])])
         )
         content = self.pack_result(call.head.caller, total) if problem is None else self.pack_failed(problem)
         if warned := warnings_of(content for _, content in results):

@@ -16,7 +16,9 @@ REQUEST = struct.Struct(
 MEMBER = struct.Struct("<IIH")
 KEY = struct.Struct("<QQ")
 COUNT = struct.Struct("<I")
-COUNT_AT = BUNDLE_HEAD.size + struct.calcsize("<QQQI")  # place of the number of members in the body of a request
+COUNT_AT = BUNDLE_HEAD.size + struct.calcsize("<QQQI")
+COUNT_SPAN = slice(COUNT_AT, COUNT_AT + COUNT.size)  # of the number of members in the body of a request
+OF_LEAF = COUNT.pack(1)  # that number for a worker that has no other below it
 _member = partial(tuple.__new__, Member)  # without a call of Python code
 ANSWER_HEAD = struct.Struct("<?I")  # whether there are more, number of results
 MESSAGE = struct.Struct("<BQQ")  # kind, caller, id
@@ -72,11 +74,6 @@ class RequestHead(NamedTuple):
         name = data[REQUEST.size : named].decode(errors="replace")
         fields = caller, number, over, held, bool(folds), bool(parts), name, members, data[named:start]
         return tuple.__new__(cls, fields)  # as ``_member``
-
-
-def is_for_leaf(body: Any) -> bool:
-    """Return whether the body of a request, which is not opened, is for a worker that has no other below it."""
-    return bool(COUNT.unpack_from(body, COUNT_AT) == (1,))
 
 
 def key_of(body: Any) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ...base.errors import RpcCancelledError
 from ..wire.bundle import NONE, Content
-from .relaying import ENDED, WORKING, RelayAction, RelayEvent, relay_step
+from .relaying import ENDED, RELAY_STEPS, WORKING, RelayAction, RelayEvent
 from .shared_call import SharedCall
 from .warned_result import with_warnings
 
@@ -65,23 +65,14 @@ class LeafCall:
         request: the request that brought it, which waits for the result.
 
     Attributes:
-        what: name of the function, for people.
+        agent: the agent.
+        idle: it has its result: nothing is to be done at its end.
         answers: given to parents, with tensors.
     """
 
     __slots__ = (
-        "_call",
-        "_caller",
-        "_calls",
-        "_parent",
-        "_parts",
-        "_place",
-        "_request",
-        "_result",
-        "_state",
-        "answers",
-        "what",
-    )
+        "_call", "_calls", "_head", "_parent", "_parts", "_request", "_result", "_state", "agent", "answers", "idle",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -92,55 +83,42 @@ class LeafCall:
         request: ServerCall,
     ) -> None:
         self._calls = calls
-        self._caller = head.caller
-        self._place = head.subtree[0].place
-        self.what = head.name
+        self.agent = calls.agent
+        self._head = head
         self._call: Content | SharedCall | None = call
         self._parts = parts
         self._request = request
         self._parent: ServerCall | None = request
         self._result: Content | None = None
         self._state = WORKING
+        self.idle = False
         self.answers: list[GivenAnswer] = []
-
-    @property
-    def agent(self) -> Agent:
-        """The agent."""
-        return self._calls.agent
-
-    @property
-    def ended(self) -> bool:
-        """Return whether its caller has all results, gave up, or is lost."""
-        return self._state is ENDED
-
-    @property
-    def idle(self) -> bool:
-        """Return whether it has its result: nothing is to be done at its end."""
-        return self._result is not None
 
     # -- its part
 
-    def open(self) -> tuple[Any, list[Any]]:
-        """Return the call, unpickled, and the parts of scattered arguments; once."""
+    def open(self) -> tuple[Any, list[Any]] | None:
+        """Return the call, unpickled, and the parts of scattered arguments, once; ``None`` if it is over."""
         codec, call, parts = self.agent.codec, self._call, self._parts
         self._call = self._parts = None
-        assert call is not None
-        given = codec.open(parts.message()) if parts is not None else []
-        return codec.open((call.taken() if isinstance(call, SharedCall) else call).message()), given
+        if call is None or self._state is ENDED:
+            return None
+        given = codec.open_content(parts) if parts is not None else []
+        return codec.open_content(call.taken() if type(call) is SharedCall else call), given
 
     def own(self, value: Any) -> None:
         """Take the result of its part. In the thread and context of the code that made it."""
-        self._complete(NONE if value is None else self._calls.pack_result(self._caller, value))
+        self._complete(NONE if value is None else self._calls.pack_result(self._head.caller, value))
 
     def own_failed(self, error: BaseException) -> None:
         """Take an exception as the result of its part."""
         self._complete(self._calls.pack_failed(error))
 
     def _complete(self, result: Content) -> None:
-        result = with_warnings(result, self._request, self.agent.number)
+        if self._request.warnings:
+            result = with_warnings(result, self._request, self.agent.number)
         with self._calls.lock:
             if self._state is not ENDED:
-                self._result = result
+                self._result, self.idle = result, True
             step = self._step(RelayEvent.LAST)
         self._carry_out(*step)
 
@@ -171,7 +149,7 @@ class LeafCall:
 
     def end(self, tell: bool = True) -> None:
         """Forget the call: its caller gave up, or has all results."""
-        if self._result is None:
+        if not self.idle:
             self._request.cancel()
         with self._calls.lock:
             step = self._step(RelayEvent.END)
@@ -181,7 +159,7 @@ class LeafCall:
 
     def _step(self, event: RelayEvent) -> Step:
         """Change the state; return the instructions, and the parent if it waits no more. Lock held."""
-        self._state, actions = relay_step(self._state, event)
+        self._state, actions = RELAY_STEPS[self._state, event]
         result = self._result
         if not actions:
             return actions, None, result
@@ -197,6 +175,6 @@ class LeafCall:
             if action is RelayAction.LEAVE:
                 parent.finish()
             elif result is not None and action is RelayAction.ANSWER:
-                self._calls.answer_with(self, parent, self._place, result)
+                self._calls.answer_with(self, parent, self._head.subtree[0].place, result)
             else:
-                parent.fail(RpcCancelledError(f"the call of {self.what} is over"))
+                parent.fail(RpcCancelledError(f"the call of {self._head.name} is over"))

@@ -33,7 +33,7 @@ from .shared_call import SharedCall, shares_memory
 from .warned_result import open_warnings, with_warnings
 
 if TYPE_CHECKING:
-    from ...core.futures import Future
+    from ...core.futures import Driver, Future
     from ..agent import Agent
     from ..calls.dispatch import PendingCall
     from ..links.peer import Peer
@@ -376,10 +376,10 @@ class MeshCall:
 
     # -- this worker's part
 
-    @property
-    def ended(self) -> bool:
-        """Return whether its caller has all results, gave up, or is lost."""
-        return self.relay.state is ENDED
+    def driver(self) -> Driver | None:
+        """Return what lets a thread that waits for the results read the answer of a child itself."""
+        with self._lock:
+            return next((hop.driver for hop in self._hops.values() if hop.driver is not None), None)
 
     def capture(self) -> None:
         """Copy what may be sent again, to children that are adopted: its arrays may change from now on."""
@@ -388,13 +388,15 @@ class MeshCall:
             own = self.head.subtree[0].place if self.head.subtree else -1
             self._parts = {index: part if index == own else part.captured() for index, part in self._parts.items()}
 
-    def open(self) -> tuple[Any, list[Any]]:
-        """Return the call, unpickled, and this worker's parts of scattered arguments."""
+    def open(self) -> tuple[Any, list[Any]] | None:
+        """Return the call, unpickled, and this worker's parts of scattered arguments; ``None`` if the call is over."""
+        if self.relay.state is ENDED:
+            return None
         codec = self._agent.codec
-        parts = codec.open(self._parts[self.head.subtree[0].place].message()) if self.head.parts else []
+        parts = codec.open_content(self._parts[self.head.subtree[0].place]) if self.head.parts else []
         opened, self._opened = self._opened or self._call, None
         content = opened.content() if isinstance(opened, SharedCall) else opened
-        return codec.open(content.message()), parts
+        return codec.open_content(content), parts
 
     def own(self, value: Any) -> None:
         """Take the result of this worker's part. In the thread and context of the code that made it."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import RpcCancelledError, RpcError
 from ...core.shared_memory import SharedMemoryError
+from ..links.link import LinkState
 from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.messages import NO_ATTACHMENTS, Method, Topic
 from .answering import MeshAnswers
 from .answers import lose_answers
-from .heads import END, RequestHead, decode_message, encode_end, encode_release, is_for_leaf, key_of
+from .heads import COUNT_SPAN, END, OF_LEAF, RequestHead, decode_message, encode_end, encode_release, key_of
 from .leaf_call import LeafCall
 from .mesh_call import Key, MeshCall
 from .own_part import run_part
@@ -107,6 +108,9 @@ class MeshCalls(MeshAnswers):
         made.feed(made.relay.ask, sink, 0)
         made.feed(made.relay.begin)
         made.capture()
+        sink.future.driver = made.driver()
+        if sink.future.done():
+            sink.future.driver = None  # it holds a session
 
     def _shared(self, subtrees: Sequence[Subtree], call: Content) -> SharedCall | None:
         """Return the call with its large arrays in a segment, if several workers of this machine get it."""
@@ -164,7 +168,8 @@ class MeshCalls(MeshAnswers):
 
     def _arrived(self, request: ServerCall) -> None:
         """Start a request in the reader's thread, if no interceptor has to see it in a thread of its own."""
-        if request.extras or request.attached.waits_for or request.attached.problem or is_for_leaf(request.pickled):
+        beside = request.attached
+        if request.pickled[COUNT_SPAN] == OF_LEAF or request.extras or beside.waits_for or beside.problem:
             self.agent.server.resume(request)
         elif request.start():
             made: MeshCall | LeafCall | None = None
@@ -218,12 +223,15 @@ class MeshCalls(MeshAnswers):
             calls = self._served.setdefault(head.caller, {})
             made = calls.get(head.id)
             over = head.id < self._over.get(head.caller, 0) or request_key in self._given_up or call is None
-            over = over or bool(
-                caller.gone
-            )  # its calls were dropped: a worker that has not heard of it may still pass one on
+            # Its calls were dropped: a worker that has not heard of it may still pass one on.
+            over = over or caller.link.state is LinkState.GONE
             first = made is None and not over
             if first and call is not None:
-                made = calls[head.id] = self._new(head, call, bundle.contents[1:], request, context)
+                given = bundle.contents[1:]
+                if len(head.subtree) == 1:
+                    made = calls[head.id] = LeafCall(self, head, call, given[0] if head.parts else None, request)
+                else:
+                    made = calls[head.id] = self._new(head, call, given, request, context)
         if made is None:
             request.fail(RpcCancelledError(f"the call of {head.name} is over"))
             return None
@@ -245,9 +253,7 @@ class MeshCalls(MeshAnswers):
         given: Sequence[Content],
         request: ServerCall,
         context: contextvars.Context | None,
-    ) -> MeshCall | LeafCall:
-        if len(head.subtree) == 1:
-            return LeafCall(self, head, call, given[0] if head.parts else None, request)
+    ) -> MeshCall:
         relay: Relaying[Content] = Relaying(head.subtree[0].place, children(head.subtree), head.folds)
         relay.ask(request, head.held)  # gives no instruction: its own result is missing
         parts = dict(zip([member.place for member in head.subtree], given)) if head.parts else {}
@@ -312,7 +318,7 @@ class MeshCalls(MeshAnswers):
             calls = self._served.get(caller)
             if not calls:
                 return
-            ended = [calls.pop(number) for number in [number for number in calls if number < over]]
+            ended = [calls.pop(number) for number in tuple(calls) if number < over]
         for call in ended:
             if not call.idle:
                 call.end(tell=False)

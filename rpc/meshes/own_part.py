@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.futures import Future, thread_role
 from ..calls.server_call import SERVING_CODES, check_future
-from ..functions.calling import is_async_execution, open_request
+from ..functions.calling import ASYNC_MARK
 from ..running import call_variable
 from ..wire.failures import traceback_text
+from ..wire.function_names import resolve
 from .scattering import ScatteredPart
 
 if TYPE_CHECKING:
@@ -29,13 +30,8 @@ class PartCall(Protocol):
         """The agent."""
         ...
 
-    @property
-    def ended(self) -> bool:
-        """Return whether its caller has all results, gave up, or is lost."""
-        ...
-
-    def open(self) -> tuple[Any, list[Any]]:
-        """Return the call, unpickled, and this worker's parts of scattered arguments."""
+    def open(self) -> tuple[Any, list[Any]] | None:
+        """Return the call, unpickled, and this worker's parts of scattered arguments; ``None`` if the call is over."""
         ...
 
     def own(self, value: Any) -> None:
@@ -57,7 +53,7 @@ def run_part(made: PartCall, request: ServerCall) -> None:
     call_variable.set(request)
     try:
         result, later = _run(made, request)
-        outcome = _outcome(made, request, result, later)
+        outcome = _outcome(made, request, result) if later or type(result) is CoroutineType else None
     except BaseException as error:
         if logger.isEnabledFor(logging.INFO):
             text = traceback_text(error).rstrip()
@@ -77,10 +73,12 @@ SERVING_CODES[run_part.__code__] = "request"
 
 def _run(made: PartCall, request: ServerCall) -> tuple[Any, bool]:
     """Return what the function returned, and whether that is a future for the result."""
-    if made.ended or request.cancelled:
+    opened = None if request.cancelled else made.open()
+    if opened is None:
         return None, False  # its caller has given up
-    body, parts = made.open()
-    function, args, kwargs = open_request(body, made.agent.name)
+    (function, args, kwargs), parts = opened
+    if isinstance(function, str):
+        function = resolve(function, made.agent.name)
     if parts:
         args = tuple(parts[each.number] if type(each) is ScatteredPart else each for each in args)
         kwargs = {name: parts[each.number] if type(each) is ScatteredPart else each for name, each in kwargs.items()}
@@ -88,18 +86,18 @@ def _run(made: PartCall, request: ServerCall) -> tuple[Any, bool]:
     role = thread_role
     outer, role.inside = role.inside, False
     try:
-        return function(*args, **kwargs), is_async_execution(function)
+        return function(*args, **kwargs), getattr(function, ASYNC_MARK, False)
     finally:
         role.inside = outer
 
 
-def _outcome(made: PartCall, request: ServerCall, result: Any, later: bool) -> Future[Any] | None:
-    """Return the future of what the function has begun; ``None`` if it has returned its result."""
+def _outcome(made: PartCall, request: ServerCall, result: Any) -> Future[Any]:
+    """Return the future of what the function has begun."""
     if isinstance(result, CoroutineType):
         outcome = made.agent.threads.run_coroutine(result, copy_context())
         request.cancellation().add_done_callback(lambda ended: outcome.cancel() if ended.value() else None)
         return outcome
-    return check_future(result) if later else None
+    return check_future(result)
 
 
 def _complete(made: PartCall, future: Future[Any]) -> None:

@@ -62,7 +62,7 @@ class ReducedValue:
             self._run_later(partial(self._fail, failure))
 
     def _fail(self, failure: Content) -> None:
-        value, problem = attempt(lambda: rebuild_failure(cast("Any", self._codec.open(failure.message()))))
+        value, problem = attempt(lambda: rebuild_failure(cast("Any", self._codec.open_content(failure))))
         canceller = self.future.canceller
         complete_once(self.future, error=value if problem is None else problem)
         if canceller is not None:
@@ -80,7 +80,7 @@ class ReducedValue:
             self._run_later(partial(context.copy().run, self._reduce, sorted(results, key=lambda each: each[0])))
 
     def _reduce(self, results: Sequence[tuple[int, Content]]) -> None:
-        value, problem = attempt(lambda: self._reduced([self._codec.open(content.message()) for _, content in results]))
+        value, problem = attempt(lambda: self._reduced([self._codec.open_content(content) for _, content in results]))
         complete_once(self.future, value, problem)
 
     def _reduced(self, values: list[Any]) -> Any:

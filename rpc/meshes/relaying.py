@@ -85,15 +85,11 @@ class RelayResult(Protocol):
 
 
 R = TypeVar("R", bound=RelayResult)
-_STEPS = {  # without ``TAKE``, which ``ask`` does; hot
+# The transitions without ``TAKE``, which ``ask`` does: states after events, and instructions.
+RELAY_STEPS = {
     event: (state, tuple(action for action in actions if action is not _TAKE))
     for event, (state, actions) in RELAY_TRANSITIONS.items()
 }
-
-
-def relay_step(state: RelayState, event: RelayEvent) -> tuple[RelayState, tuple[RelayAction, ...]]:
-    """Return the state after an event, and the instructions, without ``TAKE``."""
-    return _STEPS[state, event]
 
 
 class AskChild(NamedTuple):
@@ -275,7 +271,7 @@ class Relaying(Generic[R]):
         return [*done, ForgetCall(heads)] if heads else done
 
     def _step(self, event: RelayEvent) -> Sequence[Instruction]:
-        self.state, actions = _STEPS[self.state, event]
+        self.state, actions = RELAY_STEPS[self.state, event]
         return list(map(self._instruction, actions)) if actions else NOTHING
 
     def _instruction(self, action: RelayAction) -> Instruction:

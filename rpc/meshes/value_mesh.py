@@ -96,7 +96,7 @@ class ValueMesh(Generic[T]):
         if self._has(place, count):
             return
         future: Future[None] = Future()
-        future.canceller = self.future.canceller
+        future.canceller, future.driver = self.future.canceller, self.future.driver
         with self._lock:
             if self._has(place, count):
                 return
@@ -212,7 +212,7 @@ class ValueMesh(Generic[T]):
     def _open(self, content: Content) -> Any:
         if content.is_none:
             return None
-        value, problem = attempt(lambda: self._codec.open(content.message()))
+        value, problem = attempt(lambda: self._codec.open_content(content))
         if problem is not None:
             return problem
         return rebuild_failure(cast("Any", value)) if content.failed else value

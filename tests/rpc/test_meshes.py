@@ -102,6 +102,16 @@ def caller():
     return rpc.current_call().caller.name
 
 
+def test_a_thread_that_waits_for_results_reads_them_itself(tmp_path, closed_gate):
+    with in_process_cluster(*NAMES[:3], make_lane=unix(tmp_path)) as agents, agents[0].use():
+        rpc.mesh().call(abs, (-1,))
+        future = rpc.mesh().call_async(hold).future
+        assert future.driver is agents[0].peers.at(1).link.dialed.reading
+        GATE.set()
+        future.wait()
+        assert future.driver is None
+
+
 def test_every_worker_answers_on_every_lane(lanes):
     with in_process_cluster(*NAMES[:7], make_lane=lanes) as agents, agents[2].use():
         for _ in range(3):
