@@ -168,19 +168,18 @@ def _wait_until_begun(context: ProcessContext, begun: int, workers: int) -> None
         while os.pread(begun, workers, 0).count(b".") < workers:
             for rank, process in enumerate(context.processes):
                 if process.exitcode is not None:
-                    _raise_early_end(context, begun, rank)
+                    _raise_early_end(context, begun, rank, process.exitcode)
             time.sleep(BEGUN_SECONDS)
     except BaseException:
         context.kill()
         raise
 
 
-def _raise_early_end(context: ProcessContext, begun: int, rank: int) -> None:
+def _raise_early_end(context: ProcessContext, begun: int, rank: int, code: int) -> None:
     if os.pread(begun, 1, rank) == b".":
         context.join()  # it waited for the others, and raises why it gave up
-    process = context.processes[rank]
     raise RuntimeError(
-        f"{process.name} {describe_exit(process.exitcode)} before it had begun, its own messages say why; "
+        f"{context.processes[rank].name} {describe_exit(code)} before it had begun, its own messages say why; "
         f"if this is a script, {GUARD}"
     )
 

@@ -97,7 +97,9 @@ class _Loop(asyncio.SelectorEventLoop):
     hands its end on to the loop where it began, and an error would end that turn before the events behind it.
     """
 
-    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
         if self.is_closed() and (getattr(callback, "__module__", None) or "").startswith("grpc."):
             return asyncio.Handle(callback, args, self, context)
         return super().call_soon_threadsafe(callback, *args, context=context)
