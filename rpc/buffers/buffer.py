@@ -165,6 +165,7 @@ class Buffer(BufferRanges):
     def seal(self) -> None:
         """Let nothing be written to it from now on, so that others may fetch it; ``write_from`` fails from now on.
 
+        Let writes end before: of one that is under way, a part may still be written, and readers see it or not.
         The owner must not write to tensors that it got from ``tensor`` before: nothing could keep readers from seeing that.
 
         Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -11,18 +12,20 @@ import numpy as np
 
 from ...base.errors import RpcError, RpcTimeoutError
 from ...core.extend import Array, Tensor
-from ...core.futures import Future
 from ..calls.landing_future import LandingFuture
 from ..options import maps_memory
-from ..wire.messages import Method
+from ..wire.messages import Method, Topic
 from . import fetch
 from .fetch import Fetch, FetchNews
 from .fetch_plan import ORIGINAL, Holder
 from .machine import machine_name
 from .memory import BufferMemory, BufferPlace, new_memory, private_content
-from .sources import SourceAsk
+from .sources import LEFT, SourceAsk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...core.futures import Future
     from ..agent import Agent
     from ..calls.server_call import ServerCall
 
@@ -114,12 +117,12 @@ class CopyMessages:
     Args:
         agent: sends them.
         copy: takes the pieces.
-        live: the numbers of all copies of the buffer here.
+        live: returns the numbers of all copies of the buffer here.
         seconds: what the fetch may take; 0 for no limit.
         what: names the fetch in errors.
     """
 
-    def __init__(self, agent: Agent, copy: LentCopy, live: list[int], seconds: float, what: str) -> None:
+    def __init__(self, agent: Agent, copy: LentCopy, live: Callable[[], list[int]], seconds: float, what: str) -> None:
         self._agent, self._copy, self._live, self._seconds, self._what = agent, copy, live, seconds, what
         self._ends = agent.timers.program.now() + seconds
 
@@ -130,7 +133,7 @@ class CopyMessages:
             SourceAsk(
                 copy.key[1],
                 copy.number,
-                live=self._live if first else None,
+                live=self._live() if first else None,
                 machine=machine_name() if first and maps_memory(self._agent.options.lanes) else b"",
                 arrived=news.arrived,
                 failed=news.failed,
@@ -145,9 +148,9 @@ class CopyMessages:
         return self._copy.map(place)
 
     def leave(self) -> None:
-        """Tell the owner that the fetch has ended without all pieces."""
-        ended = self._ask(SourceAsk(self._copy.key[1], self._copy.number, over=True))
-        ended.add_done_callback(Future.exception)
+        """Tell the owner, which is told surely, that the fetch has ended: its copy lends nothing."""
+        owner, number = self._copy.key
+        self._agent.control.post(self._agent.peers.at(owner), Topic.FETCH, LEFT.pack(number, self._copy.number))
 
     def read(self, piece: int, source: Holder) -> Future[Any]:
         """Ask a source for a piece: the owner for as long as the fetch may take, another for a short time."""
@@ -210,5 +213,5 @@ def fetch_copy(agent: Agent, key: LentKey, size: int, seconds: float, what: str)
     """
     copies = lent_copies(agent)
     copy = copies.add(key, size)
-    messages = CopyMessages(agent, copy, copies.live(key), seconds, what)
+    messages = CopyMessages(agent, copy, partial(copies.live, key), seconds, what)
     return Fetch(-(-size // fetch.FETCH_PIECE_BYTES), messages), copy

@@ -19,7 +19,7 @@ class FetchNews(NamedTuple):
     """News of a fetch, for the owner.
 
     Attributes:
-        first: it begins.
+        first: the owner may not know it: it begins, or an answer was lost.
         arrived, failed: pieces.
         held: pieces under way, after a request without an answer; else ``None``.
         whole: all pieces are here.
@@ -58,7 +58,7 @@ class FetchMessages(Protocol):
         ...
 
     def leave(self) -> None:
-        """Tell the owner that the fetch has ended without all pieces."""
+        """Tell the owner, which is told surely, that the fetch has ended: its copy lends nothing."""
         ...
 
     def late(self) -> BaseException | None:
@@ -109,7 +109,7 @@ class Fetch:
     def _ask_again(self) -> None:
         with self._lock:
             held = list(self._under_way)
-        self._ask(FetchNews(held=held))
+        self._ask(FetchNews(first=True, held=held))
 
     def _told(self, answer: Future[Any]) -> None:
         """Read the pieces that the owner has named; ask again if no request is under way, which may overtake each other."""
@@ -118,6 +118,8 @@ class Fetch:
             last = not self._asks
         error = answer.exception()
         if self.over.done():
+            if error is not None:  # the owner may not know that all pieces are here
+                attempt(self._messages.leave)
             return
         if error is None:
             self._guarded(partial(self._use_sources, answer.value()))

@@ -54,8 +54,9 @@ class FetchPlan:
         self._readers[reader] = FetchReader(self._count)
 
     def keep_only(self, worker: int, live: list[int]) -> None:
-        """Note that a worker has no copies any more but those of the numbers ``live``."""
-        for other in [other for other in self._readers if other[0] == worker and other[1] not in live]:
+        """Note that a worker has no copies any more but those of the numbers ``live``, and later ones."""
+        gone = set(range(max(live))).difference(live)
+        for other in [other for other in self._readers if other[0] == worker and other[1] in gone]:
             self.leave(other)
 
     def arrived(self, reader: Holder, piece: int) -> None:
@@ -63,6 +64,12 @@ class FetchPlan:
         if (state := self._ended(reader, piece)) is not None:
             state.needs.pop(piece, None)
             self._lenders[piece][reader] = None
+
+    def whole(self, reader: Holder) -> None:
+        """Note that a reader has all pieces: the owner may not have heard of each."""
+        if (state := self._readers.get(reader)) is not None:
+            for piece in (*state.gets, *state.needs):
+                self.arrived(reader, piece)
 
     def failed(self, reader: Holder, piece: int) -> None:
         """Note that a reader did not get a piece: its source lends nothing that it has by now."""

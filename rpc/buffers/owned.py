@@ -13,11 +13,11 @@ from ...base.errors import RpcError
 from ...core.extend import Array, Tensor, memory_address
 from ...core.futures import attempt
 from ..lanes.large.landing import Landing
-from ..wire.messages import Method
+from ..wire.messages import Method, Topic
 from . import fetch
 from .memory import BufferMemory, new_memory
 from .pieces import SMALL_BYTES
-from .sources import SourceAsk, Sources
+from .sources import LEFT, SourceAsk, Sources
 from .written_range import written_range
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class OwnedBuffers:
         agent.server.serve(Method.WRITE, self._write, quick=True)
         agent.server.landings[Method.WRITE] = self._place
         agent.server.serve(Method.SOURCES, self._sources_asked, quick=True)
+        agent.control.on(Topic.FETCH, self._reader_left)
         agent.losses.on_lost.append(self._lost)
         agent.on_close.append(self.close)
 
@@ -82,6 +83,11 @@ class OwnedBuffers:
             raise freed_error(number, self._agent.name)
         return memory.content
 
+    def _writable(self, number: int) -> Array:
+        content = self._content(number)
+        check_writable(self._memories[number], f"buffer {number} of worker {self._agent.name!r}")
+        return content
+
     def _read(self, call: ServerCall) -> None:
         number, start, end = call.open()
         call.what = f"a read of buffer {number}"
@@ -97,13 +103,20 @@ class OwnedBuffers:
         call.what = f"a fetch of buffer {ask.number}"
         size = self._content(ask.number).size
         check_sealed(self._memories[ask.number], f"buffer {ask.number} of worker {self._agent.name!r}")
-        with _making:
-            sources = self._sources.get(ask.number)
-            if sources is None:
-                count = -(-size // fetch.FETCH_PIECE_BYTES)
-                sources = self._sources[ask.number] = Sources(count, self._agent.number)
         call.park()
-        sources.asked(call.peer.number, ask, call)
+        self._sources_of(ask.number, size).asked(call.peer.number, ask, call)
+
+    def _reader_left(self, peer: Peer, payload: bytes) -> None:
+        number, copy = LEFT.unpack(payload)
+        if (memory := self._memories.get(number)) is not None:  # also if its first request comes later
+            self._sources_of(number, memory.content.size).left((peer.number, copy))
+
+    def _sources_of(self, number: int, size: int) -> Sources:
+        with _making:
+            if (sources := self._sources.get(number)) is None:
+                count = -(-size // fetch.FETCH_PIECE_BYTES)
+                sources = self._sources[number] = Sources(count, self._agent.number)
+            return sources
 
     def _lost(self, peer: Peer) -> None:
         for sources in list(self._sources.values()):
@@ -120,18 +133,17 @@ class OwnedBuffers:
     def _write(self, call: ServerCall) -> None:
         number, start, end, piece = call.open()
         call.what = f"a write to buffer {number}"
-        here = self._content(number)[start:end]
-        check_writable(self._memories[number], f"buffer {number} of worker {self._agent.name!r}")
+        here = self._writable(number)[start:end]
         if memory_address(piece.numpy()) == memory_address(here):  # it was received there
             call.reply(None)
         else:
             call.park()
-            self._agent.threads.run_transfer(partial(_copy, call, here, piece.numpy()))
+            self._agent.threads.run_transfer(partial(self._copy, call, number, range(start, end), piece.numpy()))
 
-
-def _copy(call: ServerCall, here: Array, piece: Array) -> None:
-    _, error = attempt(np.copyto, here, piece)
-    _reply(call, None) if error is None else call.fail(error)
+    def _copy(self, call: ServerCall, number: int, span: range, piece: Array) -> None:
+        # It may have been sealed or freed meanwhile.
+        _, error = attempt(lambda: np.copyto(self._writable(number)[span.start : span.stop], piece))
+        _reply(call, None) if error is None else call.fail(error)
 
 
 def _reply(call: ServerCall, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable
 from itertools import islice
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from .memory import BufferPlace
 
 MOST_LOOKED_AT = 64  # readers that wait, after each event
+LEFT = struct.Struct("<QQ")  # number of a buffer, and of the copy of a reader that has ended
 ASK_AT_ONCE = 4  # of them, those that get pieces: an event makes room for few
 
 
@@ -24,12 +26,11 @@ class SourceAsk(NamedTuple):
     Attributes:
         number: of the buffer.
         copy: number of the reader's copy.
-        live: in its first request, the numbers of all copies of this buffer there; else ``None``.
-        machine: in its first request, the name of its machine; empty if it maps no copies of other workers there.
+        live: in its first request, and after one without an answer, the numbers of all copies of this buffer there.
+        machine: then, the name of its machine; empty if it maps no copies of other workers there.
         arrived: pieces that it has got since it last asked.
         failed: pieces that it did not get.
         under_way: the pieces on their way to it, if it got no answer to its last request; else ``None``.
-        over: it has ended, without all pieces.
         place: of its copy, if that is whole.
         mapped: whether it could map the copy whose place it was told, if it was.
     """
@@ -41,7 +42,6 @@ class SourceAsk(NamedTuple):
     arrived: tuple[int, ...] = ()
     failed: tuple[int, ...] = ()
     under_way: list[int] | None = None
-    over: bool = False
     place: BufferPlace | None = None
     mapped: bool | None = None
 
@@ -77,6 +77,7 @@ class Sources:
             Holder, SourceCall
         ] = {}  # readers whose copies others are still to map: without an answer they keep it
         self._waiting: dict[Holder, tuple[SourceCall, bool]] = {}  # the call, and whether the reader is starved
+        self._left: set[Holder] = set()  # readers that have ended: a request of one may come later
         self._lock = threading.Lock()
 
     def asked(self, worker: int, ask: SourceAsk, call: SourceCall) -> None:
@@ -95,8 +96,9 @@ class Sources:
             answers: Answers = []
             if (earlier := self._waiting.pop(reader, None)) is not None:
                 answers.append((earlier[0], []))
-            self._note(reader, ask)
-            if ask.over or ask.mapped:
+            if not (over := reader in self._left):
+                self._note(reader, ask)
+            if over or ask.mapped:
                 answers.append((call, []))
             elif not (waits := self._machines.waits(reader)) and not self._plan.knows(reader):
                 raise RpcError(f"this fetch of buffer {ask.number} is over here: its worker was counted as lost")
@@ -109,6 +111,17 @@ class Sources:
             else:
                 answers.append((call, []))
             answers += self._ready(reader) + self._released()
+        _send(answers)
+
+    def left(self, reader: Holder) -> None:
+        """Note that a reader has ended, and lends nothing."""
+        with self._lock:
+            self._left.add(reader)
+            self._plan.leave(reader)
+            self._machines.leave(reader)
+            waiting, kept = self._waiting.pop(reader, None), self._kept.pop(reader, None)
+            answers: Answers = [(call, []) for call in (waiting and waiting[0], kept) if call is not None]
+            answers += self._ready() + self._released()
         _send(answers)
 
     def lost(self, worker: int) -> None:
@@ -135,7 +148,7 @@ class Sources:
             plan.keep_only(reader[0], ask.live)
         if ask.mapped is False:
             machines.not_mapped(reader, ask.machine)
-        elif ask.live is not None:
+        elif ask.live is not None and not (plan.knows(reader) or machines.waits(reader)):
             machines.begin(reader, ask.machine)
         elif ask.mapped:
             machines.mapped(reader)
@@ -144,14 +157,12 @@ class Sources:
         for piece in ask.failed:
             plan.failed(reader, piece)
         if ask.place is not None:
+            plan.whole(reader)
             machines.whole(reader, ask.place)
         if ask.under_way is not None:
             plan.only(reader, ask.under_way)
             if machines.waits(reader):
                 machines.starved(reader)
-        if ask.over:
-            plan.leave(reader)
-            machines.leave(reader)
 
     def _ready(self, *first: Holder) -> Answers:
         """Take out the requests that can be answered, and return them with their answers; look at some readers first."""

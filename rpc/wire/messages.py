@@ -63,6 +63,7 @@ class Topic:
     GROUP = 5
     HELD = 6
     MESH = 7
+    FETCH = 8
 
 
 class Awaited(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...base.errors import AgentClosedError, RpcError
 from ...core.extend import Tensor
-from . import calls, captured_steps, gradients, meshes, once, promises, references
+from . import buffers, calls, captured_steps, gradients, meshes, once, promises, references
 from .gatherings import gather
 from .journal import Journal, check_error
 from .worker import Worker
@@ -44,6 +44,8 @@ ACTIVITIES: dict[Activity, float] = {
     promises.use_failing: 0.5,
     meshes.together: 1,
     meshes.added_up: 0.5,
+    buffers.use: 2,
+    buffers.end: 0.5,
     gradients.train: 1.5,
     captured_steps.train: 0.3,
 }
@@ -51,13 +53,14 @@ WITH_RESTARTS = {**ACTIVITIES, calls.retried: 3, once.update: 6}
 
 
 class Mixed(Workload):
-    """Workload of calls, calls of many workers, references, gradients, compiled steps and gatherings in random order."""
+    """Workload of all that the activities do, and of gatherings, in random order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.journal = Journal(self.counts)
         self.shelves: dict[int, list[references.Kept]] = {}
         self.parameters: dict[int, Tensor] = {}
+        self.buffers = buffers.BufferRecords()
         self.ledgers = once.Ledgers()
         self.rounds: dict[tuple[str, int], dict[str, tuple[str, int]]] = {}
 
@@ -74,6 +77,7 @@ class Mixed(Workload):
 
     def check(self, simulation: Simulation) -> Iterator[str]:
         yield from self.journal.check()
+        yield from self.buffers.check(simulation)
         if simulation.restarts is not None:
             yield from self.ledgers.check(simulation)
 

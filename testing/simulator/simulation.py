@@ -14,6 +14,7 @@ from typing import Any
 
 from ...core.futures import thread_role
 from ...rpc.extend import GrpcRpcBackendOptions, WorkerRecords
+from .buffers import small_pieces
 from .checks import audit, check_closed, check_names, check_settled, check_verdicts, unsettled
 from .events import EventQueue, State
 from .faults import FaultPlan, Faults
@@ -119,7 +120,7 @@ class Simulation:
         Returns:
             The result; ``violations`` is empty if every guarantee held.
         """
-        with on_this_thread(self._logged):
+        with on_this_thread(self._logged), small_pieces():
             try:
                 self._run()
             except Violation as violation:

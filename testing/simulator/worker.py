@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Coroutine, Iterable
 from contextvars import Context
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...agents.assembly import add_parts
@@ -65,6 +66,8 @@ class Worker(Process):
         self.threads: dict[Any, None] = {}
         self.random = random.Random(f"{simulation.seed}/worker {rank}")
         queue = simulation.queue
+        if self.place % 3 == 2:  # as on a machine of its own: it maps no memory of others
+            options = replace(options, lanes=["tcp"])
         self.scheduler = Scheduler(random.Random(f"{simulation.seed}/threads {rank}"))
         self.executor = SimulatedExecutor(queue, self, self.scheduler)
         self.loop = SimulatedLoop(queue, self, self.scheduler, self._report)

@@ -86,10 +86,11 @@ class World:
         seed, count, workers: of the draw, of pieces, and the numbers of the readers.
         machines: on so many machines they share copies; 0 for none.
         fails: share of copies that cannot be mapped.
+        loses: share of requests to the owner that are lost, and of its answers.
     """
 
-    def __init__(self, seed, count, workers, machines=0, fails=0.0):
-        self.machines, self.fails = machines, fails
+    def __init__(self, seed, count, workers, machines=0, fails=0.0, loses=0.0):
+        self.machines, self.fails, self.loses = machines, fails, loses
         self.draw, self.count = random.Random(seed), count
         self.sources = Sources(count, 0)
         self.events, self.sent, self.has = [], [], {worker: set() for worker in workers}
@@ -105,8 +106,8 @@ class World:
             self.later(reader.begin)
         for _ in range(100_000):
             if not self.events:
-                waiting = [ask for ask in self.asks if not ask.done()]
-                if not waiting or all(reader.over.done() for reader in self.readers.values()):
+                waiting = [ask for ask in self.asks if not ask.done() and ask.worker not in self.dead]
+                if not waiting:
                     return
                 for ask in waiting:  # time passes
                     self.later(lambda ask=ask: ask.try_fail(RpcTimeoutError("slow")))
@@ -114,6 +115,11 @@ class World:
             self.events.pop()()
             each()
         raise AssertionError("it does not end")
+
+    def arrive(self, event):
+        """Let a request or an answer arrive some time, if it is not lost."""
+        if self.draw.random() >= self.loses:
+            self.later(event)
 
     def lose(self, worker):
         self.dead.add(worker)
@@ -124,7 +130,7 @@ class Ask(Future):
     """Answer to a reader, which is the owner's call, too."""
 
     def reply(self, value):
-        self.world.later(lambda: None if self.worker in self.world.dead or self.done() else self.set_result(value))
+        self.world.arrive(lambda: None if self.worker in self.world.dead or self.done() else self.set_result(value))
 
     def try_fail(self, error):
         if not self.done():
@@ -144,10 +150,10 @@ class Messages:
         if news.first and world.machines:
             machine = b"%d" % (self.worker % world.machines)
         place = ("place of", self.worker) if news.whole else None
-        ask = SourceAsk(0, 0, live, machine, news.arrived, news.failed, news.held, False, place, news.mapped)
+        ask = SourceAsk(0, 0, live, machine, news.arrived, news.failed, news.held, place, news.mapped)
         if self.worker not in world.dead:
             world.asks.append(answer)
-            world.later(lambda: self.worker in world.dead or world.sources.asked(self.worker, ask, answer))
+            world.arrive(lambda: self.worker in world.dead or world.sources.asked(self.worker, ask, answer))
         return answer
 
     def read(self, piece, source):
@@ -181,7 +187,7 @@ class Messages:
         pass
 
     def leave(self):
-        self.world.sources.asked(self.worker, SourceAsk(0, 0, over=True), Ask.__new__(Ask))
+        self.world.sources.left((self.worker, 0))
 
     def late(self):
         return None
@@ -193,6 +199,14 @@ def test_every_reader_gets_all_pieces_and_the_owner_sends_each_once(seed):
     world.run()
     assert all(reader.over.done() and len(world.has[worker]) == 30 for worker, reader in world.readers.items())
     assert world.sent.count(0) == 30 and len(world.sent) == 8 * 30
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_requests_and_answers_that_are_lost(seed):
+    world = World(seed, 12, range(1, 7), machines=seed % 3, fails=0.2, loses=0.1)
+    world.run()
+    assert all(reader.over.value() is None and len(world.has[worker]) == 12 for worker, reader in world.readers.items())
+    assert not world.sources._plan._sends and not world.sources._waiting and not world.sources._kept
 
 
 def lose_in_the_middle(world, readers, count):
@@ -390,6 +404,28 @@ def test_a_process_is_killed_while_it_lends(forked_job):
     running = forked_job("killed_lender", 4, [])
     running.wait(codes=[0, 0, -signal.SIGKILL, 0])
     assert "[True, True]" in running.output(0) and "over" in running.output(0), running.outputs()
+
+
+def test_a_fetch_that_took_too_long_leaves_room_to_others(sending):
+    agents, _ = sending
+    buffer = rpc.rpc_sync("b", keep, args=(np.arange(100_000),))
+    read = agents[1].server.handlers[10]
+    agents[1].server.handlers[10] = lambda call: call.park()
+    for _ in range(2):
+        with pytest.raises(RpcTimeoutError):
+            buffer.fetch(timeout=0.05)
+    agents[1].server.handlers[10] = read
+    until(lambda: not agents[1].part(OwnedBuffers)._sources[0]._plan._sends)
+
+
+def test_a_write_that_is_under_way_when_the_buffer_is_sealed_fails(sending):
+    agents, _ = sending
+    buffer = rpc.rpc_sync("b", keep, args=(np.zeros(100_000), False))
+    later = agents[1].threads.run_transfer
+    agents[1].threads.run_transfer = lambda task: (KEPT["buffer"].seal(), later(task))
+    with pytest.raises(RpcError, match=r"buffer 0 of worker 'b' is sealed"):
+        buffer.write_from(np.ones(100_000))
+    assert not KEPT["buffer"].tensor.any()
 
 
 def test_a_lost_owner_and_a_time_out_are_named(sending):

@@ -11,6 +11,7 @@ from telegrad.autograd_dist.graph import ContextGraph
 from telegrad.autograd_dist.termination import Over, Termination
 from telegrad.base.errors import RpcError, WorkerLostError
 from telegrad.rpc import rpc_async, rpc_sync
+from telegrad.rpc.buffers.copies import CopyMessages
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.calls.dispatch import CallTable
 from telegrad.rpc.calls.server_call import ServerCall
@@ -32,7 +33,7 @@ from telegrad.rref import remote
 from telegrad.rref.extend import RRefContext
 from telegrad.rref.owner_table import OwnerTable
 from telegrad.testing.cluster import in_process_cluster
-from telegrad.testing.simulator import FaultPlan, Simulation, Workload, calls, current_worker, meshes, mixed
+from telegrad.testing.simulator import FaultPlan, Simulation, Workload, buffers, calls, current_worker, meshes, mixed
 from telegrad.testing.simulator.command import main
 from telegrad.testing.simulator.events import State
 from telegrad.testing.simulator.faults import KINDS
@@ -75,6 +76,19 @@ def test_calls_to_many_workers_survive_every_kind_of_fault(seed, restarts, monke
     monkeypatch.setattr(mixed, "WITH_RESTARTS", mixed.ACTIVITIES)
     result = Simulation(seed, agents=9, events=3000, restarts=restarts).run()
     assert result.violations == [] and result.work["answered"] > 0
+
+
+def use_buffers(monkeypatch):
+    monkeypatch.setattr(mixed, "ACTIVITIES", {buffers.use: 4, buffers.end: 0.5, calls.plain: 0.3})
+    monkeypatch.setattr(mixed, "WITH_RESTARTS", mixed.ACTIVITIES)
+
+
+@pytest.mark.parametrize(("seed", "restarts"), [(1, False), (9, True)])
+def test_buffers_survive_every_kind_of_fault(seed, restarts, monkeypatch):
+    """Found by the simulator: readers that had given up took the room of others, whose fetches then took too long."""
+    use_buffers(monkeypatch)
+    result = Simulation(seed, agents=6, events=1500, restarts=restarts).run()
+    assert result.violations == [] and result.work["read"] and result.work["written"] and result.work["buffers fetched"]
 
 
 def split(seed, longest):
@@ -317,6 +331,22 @@ def disagrees_about_losses(monkeypatch):
 def test_a_guarantee_broken_on_purpose_is_found(monkeypatch, mutation):
     mutation(monkeypatch)
     assert any(run(seed, events=2000).violations for seed in range(20))
+
+
+def leaves_without_a_word(monkeypatch):
+    monkeypatch.setattr(CopyMessages, "leave", lambda self: None)
+
+
+def forgets_a_piece(monkeypatch):
+    accept = CopyMessages.accept
+    monkeypatch.setattr(CopyMessages, "accept", lambda self, piece, answer: piece == 3 or accept(self, piece, answer))
+
+
+@pytest.mark.parametrize(("seed", "mutation"), [(4, leaves_without_a_word), (1, forgets_a_piece)])
+def test_broken_buffers_are_found(seed, mutation, monkeypatch):
+    use_buffers(monkeypatch)
+    mutation(monkeypatch)
+    assert Simulation(seed, agents=6, events=1500).run().violations
 
 
 @pytest.mark.slow
