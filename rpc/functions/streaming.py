@@ -127,11 +127,13 @@ class Stream(Generic[T]):
     def __init__(self, pulls: Pulls, call_soon: Callable[[Callable[[], object]], object]) -> None:
         self._pulls = pulls
         # A finalizer must do no I/O: the loop does it.
-        weakref.finalize(self, call_soon, pulls.close).atexit = False
+        self._finalizer = weakref.finalize(self, call_soon, pulls.close)
+        self._finalizer.atexit = False
 
     def close(self) -> None:
         """End the stream: the generator is closed on its worker (``GeneratorExit`` is raised in it). Does not wait for that."""
         self._pulls.close()
+        self._finalizer.detach()  # it keeps the requests, whose errors have the frames of the consumer
 
     def __iter__(self) -> Stream[T]:
         return self
@@ -157,7 +159,7 @@ class Stream(Generic[T]):
             more, value = answer()
         finally:
             if more is None:
-                self._pulls.close()
+                self.close()
         self._pulls.took(more)
         return more, value
 
@@ -170,7 +172,7 @@ class Stream(Generic[T]):
             more, value = await self._pulls.first()
         finally:
             if more is None:
-                self._pulls.close()
+                self.close()
         self._pulls.took(more)
         if not more:
             raise StopAsyncIteration

@@ -183,6 +183,20 @@ def test_a_dropped_stream_closes_the_generator(workers, ended, generator):
     assert Shelf.kept["closed"] == [True]
 
 
+def test_a_stream_that_failed_is_not_kept_by_its_error(workers):
+    """The error has the frames of the consumer, which have the stream."""
+
+    def consume():
+        items = rpc.stream("b", count, args=(3, 0))
+        with pytest.raises(KeyError):
+            next(items)
+        return weakref.ref(items)
+
+    failed = consume()
+    gc.collect()
+    assert failed() is None
+
+
 def test_a_stream_that_outlives_its_worker_frees_its_items_when_it_is_dropped(cluster):
     gc.disable()
     try:
