@@ -44,8 +44,8 @@ ACTIVITIES: dict[Activity, float] = {
     promises.use_failing: 0.5,
     meshes.together: 1,
     meshes.added_up: 0.5,
-    buffers.use: 2,
-    buffers.end: 0.5,
+    buffers.use: 1,
+    buffers.end: 0.3,
     gradients.train: 1.5,
     captured_steps.train: 0.3,
 }

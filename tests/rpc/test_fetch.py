@@ -418,14 +418,15 @@ def test_a_fetch_that_took_too_long_leaves_room_to_others(sending):
     until(lambda: not agents[1].part(OwnedBuffers)._sources[0]._plan._sends)
 
 
-def test_a_write_that_is_under_way_when_the_buffer_is_sealed_fails(sending):
-    agents, _ = sending
-    buffer = rpc.rpc_sync("b", keep, args=(np.zeros(100_000), False))
-    later = agents[1].threads.run_transfer
-    agents[1].threads.run_transfer = lambda task: (KEPT["buffer"].seal(), later(task))
-    with pytest.raises(RpcError, match=r"buffer 0 of worker 'b' is sealed"):
-        buffer.write_from(np.ones(100_000))
-    assert not KEPT["buffer"].tensor.any()
+def test_a_write_that_is_under_way_when_the_buffer_is_sealed_fails():
+    with in_process_cluster("a", "b", options=rpc.GrpcRpcBackendOptions(lanes=SENT)) as (a, b), a.use():
+        buffer = rpc.rpc_sync("b", keep, args=(np.zeros(100_000), False))
+        later = b.threads.run_transfer
+        b.threads.run_transfer = lambda task: (KEPT["buffer"].seal(), later(task))
+        with pytest.raises(RpcError, match=r"buffer 0 of worker 'b' is sealed"):
+            buffer.write_from(np.ones(100_000))
+        assert not KEPT["buffer"].tensor.any()
+    KEPT.clear()
 
 
 def test_a_lost_owner_and_a_time_out_are_named(sending):

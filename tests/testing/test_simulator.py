@@ -120,7 +120,7 @@ def test_slow_processes_are_neither_lost_nor_cut_off(seed):
 
 @pytest.mark.slow
 def test_every_kind_of_fault_happens():
-    happened = {kind for seed in SEEDS for kind, count in run(seed, events=2000).faults.items() if count}
+    happened = {kind for seed in SEEDS for kind, count in run(seed, events=4000).faults.items() if count}
     assert happened == set(KINDS)
 
 
