@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.errors import RpcError
 from ...rpc import Buffer
-from ...rpc.buffers import fetch, owned, pieces, sent_range
 from ...rpc.buffers.owned import OwnedBuffers
 from .calls import journal
 from .journal import SLACK_SECONDS, call, check_error
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 CELL_BYTES = 8
 CELLS = 300
 MOST_OWN = 4  # buffers of one worker
-SMALL = {(fetch, "FETCH_PIECE_BYTES"): 400, (pieces, "RANGE_PIECE_BYTES"): 160}
-SMALL |= {(module, "SMALL_BYTES"): 100 for module in (owned, sent_range)}
 LONGEST_KEPT_SECONDS = 5.0
 Cells = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -216,16 +212,3 @@ async def _ended(worker: Worker, what: str, function: Any, *args: Any) -> Any:
 def _range(worker: Worker) -> range:
     start = worker.random.randrange(CELLS)
     return range(start, worker.random.randint(start + 1, CELLS))
-
-
-@contextmanager
-def small_pieces() -> Iterator[None]:
-    """Let buffers travel in small pieces, so that a few bytes make many."""
-    usual = {(module, name): getattr(module, name) for module, name in SMALL}
-    try:
-        for (module, name), value in SMALL.items():
-            setattr(module, name, value)
-        yield
-    finally:
-        for (module, name), value in usual.items():
-            setattr(module, name, value)

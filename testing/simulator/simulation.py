@@ -14,13 +14,13 @@ from typing import Any
 
 from ...core.futures import thread_role
 from ...rpc.extend import GrpcRpcBackendOptions, WorkerRecords
-from .buffers import small_pieces
 from .checks import audit, check_closed, check_names, check_settled, check_verdicts, unsettled
 from .events import EventQueue, State
 from .faults import FaultPlan, Faults
 from .network import Network
 from .reach import Reach
 from .restarts import Restarts
+from .small_pieces import small_pieces
 from .threads import RefusesToWait
 from .worker import SECRET, Worker
 from .workload import Workload

@@ -136,7 +136,7 @@ CYCLES = {
     "nn": "nn names it for type checkers",
     "rpc.meshes.mesh rpc.meshes.reference_mesh": "a mesh makes meshes of references, whose annotations name it",
     "testing.simulator.session testing.simulator.network": "the network carries the sessions' frames",
-    "testing.simulator.blocking "
+    "testing.simulator.blocking testing.simulator.buffers "
     "testing.simulator.calls testing.simulator.captured_steps testing.simulator.checks testing.simulator.faults "
     "testing.simulator.gatherings testing.simulator.gradients testing.simulator.journal testing.simulator.meshes "
     "testing.simulator.mixed testing.simulator.once testing.simulator.promises testing.simulator.reach "
