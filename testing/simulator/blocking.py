@@ -31,19 +31,23 @@ class BlockingThread:
 
     Args:
         run: what it runs.
+
+    Attributes:
+        went_on: whether it did when it was last to go on.
     """
 
     def __init__(self, run: Callable[[], None]) -> None:
         self._run = run
         self._mine, self._theirs = threading.Semaphore(0), threading.Semaphore(0)
-        self._ended = self._finished = False
+        self._ended = self._finished = self.went_on = False
         self._acquire: Callable[[float], bool] | None = None
         self._thread = threading.Thread(target=self._main, daemon=True)
         self._thread.start()
 
     def go_on(self) -> bool:
         """Let it run until it blocks, or to its end; return whether there is more to do."""
-        if self._acquire is None or self._ended or self._acquire(0.0):
+        self.went_on = self._acquire is None or self._ended or self._acquire(0.0)
+        if self.went_on:
             self._acquire = None
             self._mine.release()
             self._theirs.acquire()
@@ -98,8 +102,8 @@ async def blocking(worker: Worker, function: Callable[..., T], *args: Any) -> T:
     pause = FIRST_LOOK_SECONDS
     try:
         while thread.go_on():
+            pause = FIRST_LOOK_SECONDS if thread.went_on else min(2 * pause, LONGEST_LOOK_SECONDS)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_LOOK_SECONDS)
     finally:
         thread.end()
         del worker.threads[thread]

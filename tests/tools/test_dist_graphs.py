@@ -2,6 +2,7 @@
 
 import pytest
 from telegrad.autograd_dist.graph import ContextGraph
+from telegrad.autograd_dist.local_optimizer import LocalOptimizer
 from telegrad.autograd_dist.local_pass import LocalPass, PassKind
 from telegrad.capture.extend import Leaving
 from telegrad.testing import in_process_cluster
@@ -21,6 +22,15 @@ from telegrad.tools.dist_graphs.plan import (
     WAYS,
     make_plan,
 )
+from telegrad.tools.dist_graphs.trainings.models import ACROSS
+from telegrad.tools.dist_graphs.trainings.program import (
+    DENSE_OPTIMIZERS,
+    MESH_CALLS,
+    ONE_CALLS,
+    SPARSE_OPTIMIZERS,
+    make_training,
+)
+from telegrad.tools.dist_graphs.trainings.run import Trainings, train
 
 REPLAYED = 3  # some seeds of compiled steps, most of which are replayed
 
@@ -93,6 +103,40 @@ def says_nothing_of_what_is_unused(monkeypatch):
 def test_mistakes_are_found(monkeypatch, mutation):
     mutation(monkeypatch)
     assert any(problems for _, _, problems in repeated.check(simulated.Graphs, range(6), 4, 3000))
+
+
+# -- trainings with an optimizer
+
+
+@pytest.fixture
+def four_workers():
+    with in_process_cluster("w0", "w1", "w2", "w3") as agents, agents[0].use():
+        yield agents
+
+
+def test_trainings_give_the_parameters_of_one_process(four_workers):
+    plans = [make_training(seed, 4) for seed in range(40)]
+    assert plans == [make_training(seed, 4) for seed in range(40)]
+    assert {way for plan in plans for way, _ in plan.calls} == {*MESH_CALLS, *ONE_CALLS} == ACROSS.keys()
+    assert {plan.optimizer for plan in plans} == {each for each, _ in (*DENSE_OPTIMIZERS, *SPARSE_OPTIMIZERS)}
+    assert [train(seed, 4) for seed in range(12)] == [[]] * 12
+
+
+def test_trainings_survive_every_kind_of_fault():
+    ((_, complete, problems),) = repeated.check(Trainings, range(1, 2), 4, 2000)
+    assert complete and not problems
+
+
+def test_a_step_that_leaves_a_parameter_out_is_found(four_workers, monkeypatch):
+    gradients = LocalOptimizer._gradients
+    monkeypatch.setattr(LocalOptimizer, "_gradients", lambda *of: [None, *gradients(*of)[1:]])
+    assert "the parameter of model 0 is" in train(2, 4)[0]
+
+
+@pytest.mark.soak
+@pytest.mark.processes
+def test_many_trainings_on_processes():
+    assert command.main(["--trainings", "--seeds", "100"]) == 0
 
 
 # -- compiled steps

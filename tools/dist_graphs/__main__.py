@@ -13,11 +13,13 @@ from . import processes, simulated
 from .captured import run
 from .exact import is_exact
 from .plan import make_plan
+from .trainings import run as trainings
 
 ABOUT = """Compare gradients of random expressions that are split over workers (every way to call, dense and sparse, results
 that nothing needs, several passes) with those of the same expressions in one process, in float64, to 1e-9: on real processes,
 in both modes of the backward, and in the simulator, with late and reordered messages and killed workers. With --captured:
-random steps, compiled, on real processes, compared with eager ones bit by bit."""
+random steps, compiled, on real processes, compared with eager ones bit by bit. With --trainings: random trainings of models on
+a mesh with a DistributedOptimizer: losses, gradients and parameters after each step."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     if options.captured:
         return _captured(range(options.first, options.first + options.seeds), options.workers, options.lane)
+    if options.trainings:
+        return int(_trainings(options))
     failed = False
     if options.on != "simulator":
         seeds = range(options.first, options.first + options.seeds)
@@ -44,7 +48,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     about = "of the tensors: torch needs PyTorch, mixed needs JAX, too; both have no simulator (default %(default)s)"
     parser.add_argument("--library", choices=["telegrad", "torch", "mixed"], default="telegrad", help=about)
     parser.add_argument("--captured", action="store_true", help="random steps, eagerly and compiled, on processes only")
-    about = "of processes (default: the usual choice; with --captured one after the other)"
+    parser.add_argument("--trainings", action="store_true", help="random trainings of models on a mesh")
+    about = "of processes (default: the usual choice; with --captured and --trainings one after the other)"
     parser.add_argument("--lane", choices=[*run.LANES], help=about)
     return parser.parse_args(arguments)
 
@@ -63,6 +68,23 @@ def _captured(seeds: range, workers: int, lane: str | None) -> int:
         )
         wrong += len(report.problems)
     return int(wrong > 0)
+
+
+def _trainings(options: argparse.Namespace) -> bool:
+    failed, seeds = False, range(options.first, options.first + options.seeds)
+    for lane in () if options.on == "simulator" else [options.lane] if options.lane else run.LANES:
+        started = time.perf_counter()
+        problems = trainings.train_on_processes(lane, seeds, options.workers)
+        took = f"{time.perf_counter() - started:.1f} s"
+        print(
+            f"{len(seeds)} trainings on {options.workers} processes, {lane}, {took}: {len(problems)} wrong", flush=True
+        )
+        for seed, each in problems.items():
+            print(f"seed {seed}:", *each, sep="\n  ")
+        failed |= bool(problems)
+    if options.on != "processes":
+        failed |= repeated.report(trainings.Trainings, options.first, options.seeds, options.workers, "trainings")
+    return failed
 
 
 def _on_processes(seeds: range, workers: int, library: str, lane: str | None) -> bool:

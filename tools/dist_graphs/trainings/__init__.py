@@ -1,0 +1,1 @@
+"""Random trainings of meshes of references with a ``DistributedOptimizer``."""
