@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ...base.errors import RpcError
 from ...capture.extend import mapped, tensors_of
@@ -110,11 +111,18 @@ async def _packed_later(result: Any) -> Body:
 
 
 def form_of(result: Any) -> str | None:
-    """Return the form of a result: of a tensor, ``None``, or a list or tuple of tensors; ``None`` if it is something else."""
+    """Return the form of a result, without spaces: of ``None``, a tensor, or lists, tuples and dictionaries of such.
+
+    ``None`` if it is something else.
+    """
     if result is None:
         return "none"
     if type(result) is Tensor and not result._requires_grad:
         return "tensor"
-    if type(result) in (list, tuple) and all(form_of(each) == "tensor" for each in result):
-        return f"{type(result).__name__}{len(result)}"
-    return None
+    if type(result) in (list, tuple):
+        inside = [form_of(each) for each in result]
+    elif type(result) is dict and all(type(key) in (str, int) for key in result):
+        inside = [(each := form_of(value)) and f"{quote(repr(key))}:{each}" for key, value in result.items()]
+    else:
+        return None
+    return None if None in inside else f"{type(result).__name__}({','.join(map(str, inside))})"

@@ -157,6 +157,6 @@ def check_plain(each: Any) -> None:
 
 
 def _only_tensors(result: Any) -> bool:
-    return isinstance(result, Tensor) or (
-        isinstance(result, (tuple, list)) and all(isinstance(each, Tensor) for each in result)
-    )
+    if type(result) is dict:
+        return all(type(key) in (str, int) and _only_tensors(each) for key, each in result.items())
+    return isinstance(result, Tensor) or (isinstance(result, (tuple, list)) and all(map(_only_tensors, result)))

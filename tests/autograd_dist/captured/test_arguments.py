@@ -1,4 +1,4 @@
-"""Compiled steps whose calls have references and functions as arguments, as PyTorch's tutorials write them."""
+"""Compiled steps whose calls have references and functions as arguments, as in PyTorch's tutorials, and nested results."""
 
 import warnings
 
@@ -22,6 +22,13 @@ class Server(nn.Module):
 
     def forward(self, x):
         return self.layer(x).tanh()
+
+    def halves(self, x):
+        first, second = self(x).chunk(2, dim=1)
+        return {"first": first, "others": [second, (second * 2,)]}
+
+    def named(self):
+        return {**self.state_dict(), "nothing at all": [None]}
 
     def references(self):
         return [rpc.RRef(each) for each in self.parameters()]
@@ -54,6 +61,19 @@ class Trainer:
     def with_messages(self, x):
         return remote_method(Server.push, self.server, x.mean(0)[:2])
 
+    def with_halves(self, x):
+        with autograd_dist.context() as context:
+            given = self.server.rpc_sync().halves(x)
+            second, (third,) = given["others"]
+            autograd_dist.backward(context, [(given["first"] * second + third).sum()])
+            self.optimizer.step(context)
+        return third.detach()
+
+    def with_state(self, x):
+        state = self.server.rpc_sync().named()
+        self.server.rpc_sync().push(x.mean(0)[:2] + state["layer.bias"])
+        return [state["layer.weight"] + 1, state["nothing at all"]]
+
     def by_name(self, x):
         name = self.server.owner_name()
         return rpc.rpc_sync(name, call_method, (Server.push, self.server, x.mean(0)[2:]))
@@ -65,14 +85,23 @@ def _workers():
         yield
 
 
-@pytest.mark.parametrize("name", ["with_gradients", "with_messages", "by_name"])
-def test_methods_of_a_reference_in_a_function_of_the_user(name):
+@pytest.mark.parametrize("name", ["with_gradients", "with_messages", "with_halves", "by_name"])
+def test_a_replay_gives_what_the_step_gives(name):
     eager, trainer = Trainer(), Trainer()
     step = tg.compile(getattr(trainer, name))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for x in BATCHES:
             assert step(x).tolist() == getattr(eager, name)(x).tolist()
+    assert [plan.replays for plan in step.plans()] == [STEPS - 2]
+
+
+def test_a_state_is_a_dictionary():
+    eager, trainer = Trainer(), Trainer()
+    step = tg.compile(trainer.with_state)
+    for x in BATCHES:
+        (weight, nothing), (expected, _) = step(x), eager.with_state(x)
+        assert weight.tolist() == expected.tolist() and nothing == [None]
     assert [plan.replays for plan in step.plans()] == [STEPS - 2]
 
 
