@@ -97,6 +97,7 @@ from .wire.messages import Method as Method
 from .wire.messages import Outgoing as Outgoing
 from .wire.messages import Topic as Topic
 from .wire.promises import Promise as Promise
+from .wire.raw_body import RawBody as RawBody
 
 if TYPE_CHECKING:
     from .debugging.debugger import Debugger as Debugger

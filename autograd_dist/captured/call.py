@@ -101,7 +101,7 @@ class CapturedCall:
                 asked = self._agent.caller.request(
                     self.callee, GradientMethod.DESCRIBE, pack([self.number], ()), self._agent.rpc_timeout, self._what
                 )
-                self._described = Description.of_json(asked.wait()[0])
+                self._described = Description.of_json(asked.wait())
             except RpcError as error:
                 return Description([f"not known: {error}"])
         return self._described

@@ -1,53 +1,56 @@
-"""Encoding of the messages of a replay: a text of numbers, and arrays. This form needs no pickle (``pass_messages.py``)."""
+"""Encoding of the messages of a replay: a text of numbers, and arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...core.extend import Array, Tensor
+from ...core.extend import Array
+from ...rpc.extend import RawBody
 
 LONGEST_REASON = 1000  # of a reason
-Body: TypeAlias = tuple[str, tuple[Tensor, ...], dict[str, Any]]
 ACCEPTED = "accepted"
 
 
-def pack(words: Sequence[object], arrays: Sequence[Array | None]) -> Body:
+def pack(words: Sequence[object], arrays: Sequence[Array | None]) -> RawBody:
     """Return the body of a message.
 
     Args:
         words: numbers and texts without spaces.
         arrays: ``None`` for those that are not there.
     """
-    mask = "".join(["0" if each is None else "1" for each in arrays])
-    return " ".join(map(str, [*words, f"m{mask}"])), tuple([Tensor(each) for each in arrays if each is not None]), {}
+    given, mask = [each for each in arrays if each is not None], "m"
+    if len(given) < len(arrays):
+        mask += "".join(["0" if each is None else "1" for each in arrays])
+    return RawBody(" ".join([*map(str, words), mask]).encode(), given)
 
 
-def unpack(body: Body) -> tuple[list[str], list[Tensor | None]]:
-    """Return the words and the tensors of a message."""
-    text, tensors, _ = body
-    *words, mask = text.split()
-    given = iter(tensors)
+def unpack(body: RawBody) -> tuple[list[str], Sequence[Array | None]]:
+    """Return the words and the arrays of a message."""
+    *words, mask = body.words.decode().split()
+    if mask == "m":  # all are there
+        return words, body.arrays
+    given = iter(body.arrays)
     return words, [next(given) if each == "1" else None for each in mask[1:]]
 
 
-def refusal(reason: str, final: bool) -> Body:
+def refusal(reason: str, final: bool) -> RawBody:
     """Return the answer of a worker that cannot take part in a replay.
 
     Args:
         reason: why.
         final: whether it will not be otherwise later.
     """
-    return f"{int(final)} {reason[:LONGEST_REASON]}", (), {}
+    return RawBody(f"{int(final)} {reason[:LONGEST_REASON]}".encode(), ())
 
 
-def refused(body: Body) -> tuple[str, bool] | None:
+def refused(body: RawBody) -> tuple[str, bool] | None:
     """Return the reason of an answer, and whether it is final; ``None`` if the worker takes part."""
-    if body[0].startswith(ACCEPTED):
+    text = body.words.decode()
+    if text.startswith(ACCEPTED):
         return None
-    final, _, reason = body[0].partition(" ")
+    final, _, reason = text.partition(" ")
     return reason, final == "1"
 
 

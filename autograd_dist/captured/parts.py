@@ -104,7 +104,7 @@ class CapturedParts:
     # -- requests
 
     def _serve_forward(self, call: ServerCall) -> None:
-        words, tensors = unpack(call.open())
+        words, arrays = unpack(call.open())
         number, replay, place, oldest, alone = map(int, words)
         caller = key_of(call.peer)
         with self._lock:
@@ -115,11 +115,12 @@ class CapturedParts:
         call.what = "the replay of a captured step"
         try:
             kept = self._replay(caller, replay, oldest)
-            arrays = part.forward([each for each in tensors if each is not None], kept, place, bool(alone))
+            tensors = [Tensor(each) for each in arrays if each is not None]
+            results = part.forward(tensors, kept, place, bool(alone))
         except GivenUp as given_up:
             call.reply(refusal(str(given_up), given_up.final))
             return
-        call.reply(pack([ACCEPTED], arrays))
+        call.reply(pack([ACCEPTED], results))
 
     def _replay(self, caller: Any, replay: int, oldest: int) -> CalleeReplay:
         """Return what is kept of a replay; it may be new."""
@@ -168,7 +169,7 @@ class CapturedParts:
         with self._lock:
             part = self._table.find(key_of(call.peer), int(number))
         found = Description([UNKNOWN_PART]) if part is None else part.description
-        call.reply((found.as_json(), (), {}))
+        call.reply(found.as_json())
 
     def _kept(self, call: ServerCall, replay: int, find: Callable[[Any, int], Any]) -> Any:
         with self._lock:

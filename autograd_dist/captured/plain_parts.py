@@ -12,9 +12,9 @@ from urllib.parse import quote
 from ...base.errors import RpcError
 from ...capture.extend import mapped, tensors_of
 from ...core.extend import Tensor
-from ...rpc.extend import ServerCall, is_async_execution, resolve
+from ...rpc.extend import RawBody, ServerCall, is_async_execution, resolve
 from .callee import Slot
-from .messages import ACCEPTED, Body, pack, refusal, unpack
+from .messages import ACCEPTED, pack, refusal, unpack
 from .states import PartTable
 
 if TYPE_CHECKING:
@@ -86,16 +86,16 @@ class PlainParts:
 
     def serve_plain(self, call: ServerCall) -> None:
         """Call a function (``GradientMethod.PLAIN``)."""
-        (number,), tensors = unpack(call.open())
+        (number,), arrays = unpack(call.open())
         with self._lock:
             part = self.table.find(self._key_of(call.peer), int(number))
         if part is None:
             call.reply(refusal(UNKNOWN_CALL, final=False))
             return
-        part.call(call, tensors)
+        part.call(call, [Tensor(each) for each in arrays])
 
 
-def packed(result: Any) -> Body:
+def packed(result: Any) -> RawBody:
     """Return the answer with a result: its form, and the arrays.
 
     Raises:
@@ -106,7 +106,7 @@ def packed(result: Any) -> Body:
     return pack([ACCEPTED, form], [each._array for each in tensors_of(result)])
 
 
-async def _packed_later(result: Any) -> Body:
+async def _packed_later(result: Any) -> RawBody:
     return packed(await result)
 
 

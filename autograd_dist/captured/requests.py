@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import RpcError
-from ...core.extend import Array, Tensor
+from ...core.extend import Array
 from ...core.futures import Future
 from ...rpc.extend import UNSET_RPC_TIMEOUT
 from .messages import laid_out
@@ -93,18 +93,17 @@ class StepRequests:
         finally:
             del answer
 
-    def checked(self, tensors: Sequence[Tensor | None], like: Sequence[Array | None], peer: Peer) -> list[Any]:
+    def checked(self, arrays: Sequence[Array | None], like: Sequence[Array | None], peer: Peer) -> list[Any]:
         """Return the arrays of an answer, laid out as the recorded ones.
 
         Args:
-            tensors: those of the answer.
+            arrays: those of the answer.
             like: the recorded arrays.
             peer: the worker that has answered.
 
         Raises:
             RpcError: they have other shapes or dtypes.
         """
-        arrays = [None if each is None else each._array for each in tensors]
         if [_kind(each) for each in arrays] != [_kind(each) for each in like]:
             self.valid = False
             raise RpcError(f"worker {peer.info.name!r} answered the replay of a step with other arrays than recorded")

@@ -22,6 +22,7 @@ from ..wire.libraries.array_library import LibraryTensor, MissingDeviceError
 from ..wire.libraries.registry import MissingLibraryError, usual_libraries
 from ..wire.messages import NO_ATTACHMENTS, OF_BUFFERS, Attachments, Incoming, Interceptor, Method, Outgoing
 from ..wire.payload import Labels, Opener, pack_pickled
+from ..wire.raw_body import RawBody, open_raw, pack_raw
 from ..wire.users_code import users_error
 from .guests import can_be_made, make_arrays, name_before, stand_in
 
@@ -114,7 +115,7 @@ class Codec:
         """
         if type(body) is Bundle:
             body.put_into(message, self.limit)
-        elif not pack_bare(message, body, self.limit):
+        elif not (pack_raw if type(body) is RawBody else pack_bare)(message, body, self.limit):
             known, devices = self.reference_types, peer.devices
             placed = devices.of_replies if message.kind is FrameKind.REPLY else devices.of_requests
             pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions, placed)
@@ -193,6 +194,8 @@ class Codec:
             if opening := self._opening.get(number):
                 opening(message)
         try:
+            if flags & Flag.RAW:
+                return open_raw(message)
             if flags & Flag.GUEST:
                 make_arrays(message)
             if flags & Flag.BARE:

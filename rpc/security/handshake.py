@@ -28,7 +28,7 @@ from .private_file import open_private
 from .proofs import MAC_BYTES, MOST_CONTENT_BYTES, AcceptorProof, DialerProof, protocol_of
 from .tls import NO_CERTIFICATE, PeerCertificate, Tls
 
-PROTOCOL = 6
+PROTOCOL = 7
 SOCKET_NAME_BYTES = 16
 SOCKET_TOKEN_BYTES = MAC_BYTES
 SECRET_VARIABLE = "TELEGRAD_SECRET"

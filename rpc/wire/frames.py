@@ -89,8 +89,12 @@ def decode(frame: Any, owned: bool, message: M, session: Any = None) -> M:
         _decode_tables(message, attached, frame, memoryview(front), owned)
     elif problem:
         message.pickled = b""
+    elif scattered:
+        message.pickled = frame.read(BODY, len(frame) - BODY)
+    elif message.flags & Flag.RAW:
+        message.pickled = memoryview(frame)[BODY:]  # not copied: its arrays use it
     else:
-        message.pickled = frame.read(BODY, len(frame) - BODY) if scattered else frame[BODY:]
+        message.pickled = frame[BODY:]
     return message
 
 

@@ -31,6 +31,7 @@ class Flag:
     BUNDLE = 8  # the body is several bodies, each packed by itself (``bundle.py``)
     KEEP = 16  # a request that runs even if its caller has given up, because other workers rely on it
     AGREED = 32  # a goodbye of a worker that leaves because all do
+    RAW = 32  # a request or reply whose body is bytes and arrays (``raw_body.py``)
     BARE = (
         64  # the body is None, one tensor, or a call by name with tensors, and maybe plain values (``calls/codec.py``)
     )

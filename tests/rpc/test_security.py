@@ -131,8 +131,8 @@ def test_lengths_of_parts_are_signed():
 def test_another_protocol_is_named():
     dialer, _ = ends()
     dialer.hello()
-    with pytest.raises(AuthenticationError, match=f"speaks protocol 7, this worker {PROTOCOL};"):
-        dialer.prove(proofs.GREETING.pack(7, bytes(32)))
+    with pytest.raises(AuthenticationError, match=f"speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL};"):
+        dialer.prove(proofs.GREETING.pack(PROTOCOL + 1, bytes(32)))
     with pytest.raises(AuthenticationError, match="is no worker of this job"):
         dialer.prove(b"220 mail.example.org ESMTP")
 
