@@ -1,4 +1,4 @@
-"""``only_leaves``: whether a number that a function has just read can only become a part of its result.
+"""Uses of what a call has returned: ``only_leaves``: a number can only become a part of the function's result; ``drops``: none.
 
 Python's numbers do not tell who looks at them. So the rest of the function's code is looked at: it may put the number into
 local variables, tuples, lists and dictionaries, read other numbers, and return.
@@ -41,3 +41,15 @@ def only_leaves(frame: FrameType) -> bool:
         elif method or not each.opname.startswith(_HARMLESS):
             return False
     return False
+
+
+def drops(frame: FrameType | None) -> bool:
+    """Return whether a function does not use what the call that it is in returns, which is a statement of its own.
+
+    Args:
+        frame: of the function.
+    """
+    if frame is None:
+        return False
+    rest = (each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti)
+    return next((each.opname for each in rest if each.opname not in _SILENT), "") == "POP_TOP"

@@ -15,6 +15,7 @@ from ...core.futures import Future
 from ..numbers import GradientMethod
 from .call import Arrays, forget
 from .messages import pack, refused, unpack
+from .plain_parts import OTHER_FORM
 from .requests import StepRequests
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class PlainCall:
         number: names the call there.
         name: of the function, for readers.
         timeout: seconds for the call, as in ``rpc.rpc_sync``.
-        definition: the function and its arguments, as ``PlainPart`` takes them.
+        definition: the function and its arguments, as ``PlainParts`` takes them.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class PlainCall:
 
         Args:
             results: its arrays.
-            form: of the result (``form_of``).
+            form: of the result (``form_of``); empty if the step does not use it.
         """
         self._results, self._form = results, form
 
@@ -89,7 +90,7 @@ class PlainCall:
         return self._requests.ask(self.peer, GradientMethod.PLAIN, pack([self.number], arrays), seconds, self._what)
 
     def _define(self) -> None:
-        body: tuple[Any, ...] = str(self.number), self._definition, {}
+        body: tuple[Any, ...] = str(self.number), (*self._definition, self._form), {}
         seconds = self._requests.seconds(self._timeout)
         asked = self._requests.ask(self.peer, GradientMethod.DEFINE, body, seconds, self._what)
         self._requests.wait(asked)
@@ -108,7 +109,7 @@ class PlainCall:
             self._define()
             body = self._requests.wait(self._ask(arrays))
         words, tensors = unpack(body)
-        if words[1:] != [self._form]:
+        if OTHER_FORM in words:
             self._requests.valid = False
             raise RpcError(
                 f"{self._what} returned something else in a replay than in the recorded step; the next step is recorded anew"

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from ...base.errors import RpcError
 from ...capture.extend import mapped, tensors_of
 from ...core.extend import Tensor
 from ...rpc.extend import RawBody, ServerCall, is_async_execution, resolve
@@ -20,6 +18,7 @@ from .states import PartTable
 if TYPE_CHECKING:
     from ...rpc.extend import Agent
 
+OTHER_FORM = "other"
 UNKNOWN_CALL = "it does not know this call"
 
 
@@ -30,10 +29,11 @@ class PlainPart:
         find: finds the function, as calls do.
         arguments: its positional and named arguments, with a ``Slot`` for each tensor.
         marked: whether each tensor requires grad.
+        form: of its result (``form_of``); empty if the caller does not use it.
     """
 
-    def __init__(self, find: Callable[[], Any], arguments: Any, marked: Sequence[bool]) -> None:
-        self._find, self._arguments, self._marked = find, arguments, marked
+    def __init__(self, find: Callable[[], Any], arguments: Any, marked: Sequence[bool], form: str) -> None:
+        self._find, self._arguments, self._marked, self._form = find, arguments, marked, form
 
     def call(self, call: ServerCall, tensors: Sequence[Any]) -> None:
         """Call the function, and answer with its result.
@@ -50,11 +50,20 @@ class PlainPart:
         result = function(*args, **kwargs)
         del args, kwargs
         if is_async_execution(function):
-            call.reply_with(result.then(lambda done: packed(done.value())), is_future=True)
+            call.reply_with(result.then(lambda done: self._packed(done.value())), is_future=True)
         elif isinstance(result, CoroutineType):
-            call.reply_with(_packed_later(result))
+            call.reply_with(self._packed_later(result))
         else:
-            call.reply(packed(result))
+            call.reply(self._packed(result))
+
+    def _packed(self, result: Any) -> RawBody:
+        """Return the answer with a result: its arrays; without them, if it has another form than in the recorded step."""
+        if self._form and form_of(result) != self._form:
+            return pack([ACCEPTED, OTHER_FORM], ())
+        return pack([ACCEPTED], [each._array for each in tensors_of(result)] if self._form else ())
+
+    async def _packed_later(self, result: Any) -> RawBody:
+        return self._packed(await result)
 
 
 class PlainParts:
@@ -75,12 +84,12 @@ class PlainParts:
 
     def serve_define(self, call: ServerCall) -> None:
         """Note a function (``GradientMethod.DEFINE``)."""
-        number, (kind, target, name, arguments, marked), _ = call.open()
+        number, (kind, target, name, arguments, marked, form), _ = call.open()
         find: Callable[[], Any] = partial(resolve, target, self._agent.name)
         if kind == "method":
             find = partial(getattr, target.local_value(), name)
         with self._lock:
-            dropped = self.table.learn(self._key_of(call.peer), int(number), PlainPart(find, arguments, marked))
+            dropped = self.table.learn(self._key_of(call.peer), int(number), PlainPart(find, arguments, marked, form))
         del dropped  # here, without the lock: it may hold a user's objects
         call.reply(None)
 
@@ -95,26 +104,8 @@ class PlainParts:
         part.call(call, [Tensor(each) for each in arrays])
 
 
-def packed(result: Any) -> RawBody:
-    """Return the answer with a result: its form, and the arrays.
-
-    Raises:
-        RpcError: it has something else than tensors.
-    """
-    if (form := form_of(result)) is None:
-        raise RpcError("the function returned something else than in the recorded step; the next step is recorded anew")
-    return pack([ACCEPTED, form], [each._array for each in tensors_of(result)])
-
-
-async def _packed_later(result: Any) -> RawBody:
-    return packed(await result)
-
-
 def form_of(result: Any) -> str | None:
-    """Return the form of a result, without spaces: of ``None``, a tensor, or lists, tuples and dictionaries of such.
-
-    ``None`` if it is something else.
-    """
+    """Return the form of ``None``, a tensor, and lists, tuples and dictionaries of such; ``None`` for anything else."""
     if result is None:
         return "none"
     if type(result) is Tensor and not result._requires_grad:
@@ -122,7 +113,7 @@ def form_of(result: Any) -> str | None:
     if type(result) in (list, tuple):
         inside = [form_of(each) for each in result]
     elif type(result) is dict and all(type(key) in (str, int) for key in result):
-        inside = [(each := form_of(value)) and f"{quote(repr(key))}:{each}" for key, value in result.items()]
+        inside = [(each := form_of(value)) and f"{key!r}:{each}" for key, value in result.items()]
     else:
         return None
     return None if None in inside else f"{type(result).__name__}({','.join(map(str, inside))})"

@@ -30,6 +30,7 @@ class RecordedCall:
         message_id: of the message, if tensors of it require grad; else 0.
         hop: the call in the program, if there is one.
         results: the tensors that it has returned.
+        unused: whether the step has not used what the call returned.
 
     Raises:
         Unrecordable: an argument is of another kind (``ARGUMENTS``).
@@ -43,6 +44,7 @@ class RecordedCall:
         self.message_id = 0
         self.hop: Hop | None = None
         self.results: list[Tensor] | None = None
+        self.unused = False
 
     def leaves(self, peer: Peer, tensors: Sequence[Tensor]) -> int:
         """Note that the message leaves; return the number of the part that it calls.
@@ -72,7 +74,7 @@ class RecordedCall:
         if self._recorder.program is not None:
             self.hop = Hop(self._recorder.program, self.call.callee, self.call.send, replay, self.sends)
 
-    def arrived(self, result: Any) -> None:
+    def arrived(self, result: Any, _unused: bool) -> None:
         """Write that the results are taken.
 
         Args:
@@ -108,6 +110,7 @@ class RecordedPlainCall:
         self._recorder, self.call, self._tensors = recorder, call, tensors
         self._sent: Value | None = None
         self.results: list[Tensor] | None = None
+        self.unused = False
 
     def sent(self, _replay: Any) -> None:
         """Write that the arguments are sent."""
@@ -116,21 +119,24 @@ class RecordedPlainCall:
             self._sent = program.tracer.value(storages=frozenset())
             program.tracer.effect(self.call.send, (tuple(given),), self._sent, changes=True)
 
-    def arrived(self, result: Any) -> None:
+    def arrived(self, result: Any, unused: bool) -> None:
         """Write that the result is taken.
 
         Args:
             result: what the call has returned.
+            unused: whether the step does not use it.
 
         Raises:
             Unrecordable: it has something else than tensors that require no grad.
         """
         recorder, program = self._recorder, self._recorder.program
-        if (kind := form_of(result)) is None:
+        if (kind := "" if unused else form_of(result)) is None:
             raise Unrecordable(
                 "a call of another worker outside of an autograd context returned something else than tensors that require no "
                 "grad, and None"
             )
+        if unused:
+            result = None
         self.results = results = tensors_of(result)
         recorder.events.append(("returned", kind, form(tuple(map(recorder.names.knows, results)), repr)))
         recorder.keep(results)

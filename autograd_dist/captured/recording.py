@@ -15,7 +15,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...base.errors import IllegalEventError
-from ...capture.extend import Hop, PassAcross, Recorder, RemotePart, Unrecordable, Value, form, mapped, tensors_of
+from ...capture.extend import (
+    Hop,
+    PassAcross,
+    Recorder,
+    RemotePart,
+    Unrecordable,
+    Value,
+    drops,
+    form,
+    mapped,
+    tensors_of,
+)
 from ...core.extend import Array, Tensor
 from ...rpc.extend import EXACTLY_ONCE_MARK, UNSET_RPC_TIMEOUT, Outgoing, Peer, current_agent, name_of, reference
 from ...rref import RemoteModule
@@ -69,6 +80,7 @@ class StepCrossing:
         self._gradients: list[tuple[Tensor, Any]] = []
         self._taken: list[Value] = []
         self._running: list[tuple[FrameType, End]] = []
+        self._unused = False  # whether the caller does not use what a call has returned
 
     @cached_property
     def _parts(self) -> CapturedParts:
@@ -100,6 +112,7 @@ class StepCrossing:
         """Note the end of such a call (``Crossing.ended``)."""
         if self._running and self._running[-1][0] is frame:
             _, end = self._running.pop()
+            self._unused = drops(frame.f_back)
             end(result)
 
     def finish(self, results: list[Tensor]) -> list[RemotePart]:
@@ -247,7 +260,10 @@ class StepCrossing:
         if call.results is None:
             if isinstance(call, RecordedCall):
                 self._move(StepMove.TAKE, call.call.place)
-            call.arrived(result)
+            call.arrived(result, self._unused)
+            call.unused = self._unused
+        elif call.unused and not self._unused:
+            raise Unrecordable("it uses the result of a call of another worker, for which it has waited before")
 
     def _begin_wait(self, given: dict[str, Any]) -> End | None:
         _, call = self._futures.get(id(given["self"]), (None, None))

@@ -27,6 +27,11 @@ class Server(nn.Module):
         first, second = self(x).chunk(2, dim=1)
         return {"first": first, "others": [second, (second * 2,)]}
 
+    def count(self, x):
+        self.layer.weight.data = self.layer.weight.detach() + x.mean(0)
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.calls
+
     def named(self):
         return {**self.state_dict(), "nothing at all": [None]}
 
@@ -74,6 +79,22 @@ class Trainer:
         self.server.rpc_sync().push(x.mean(0)[:2] + state["layer.bias"])
         return [state["layer.weight"] + 1, state["nothing at all"]]
 
+    def without_results(self, x):
+        self.server.rpc_sync().count(x)
+        rpc.rpc_sync("b", call_method, (Server.count, self.server, x))
+        future = self.server.rpc_async().count(x)
+        tg.futures.wait_all([self.server.rpc_async().count(x), future])
+        return self.server.rpc_sync().state_dict()["layer.weight"]
+
+    def with_a_number(self, x):
+        number = self.server.rpc_sync().count(x)
+        return x * number
+
+    def with_a_late_number(self, x):
+        future = self.server.rpc_async().count(x)
+        future.wait()
+        return x * future.value()
+
     def by_name(self, x):
         name = self.server.owner_name()
         return rpc.rpc_sync(name, call_method, (Server.push, self.server, x.mean(0)[2:]))
@@ -85,7 +106,7 @@ def _workers():
         yield
 
 
-@pytest.mark.parametrize("name", ["with_gradients", "with_messages", "with_halves", "by_name"])
+@pytest.mark.parametrize("name", ["with_gradients", "with_messages", "with_halves", "without_results", "by_name"])
 def test_a_replay_gives_what_the_step_gives(name):
     eager, trainer = Trainer(), Trainer()
     step = tg.compile(getattr(trainer, name))
@@ -103,6 +124,22 @@ def test_a_state_is_a_dictionary():
         (weight, nothing), (expected, _) = step(x), eager.with_state(x)
         assert weight.tolist() == expected.tolist() and nothing == [None]
     assert [plan.replays for plan in step.plans()] == [STEPS - 2]
+
+
+NUMBERS = {
+    "with_a_number": "a call of another worker outside of an autograd context returned something else",
+    "with_a_late_number": "it uses the result of a call of another worker, for which it has waited before",
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_that_is_used_is_not_replayed(name):
+    eager, trainer = Trainer(), Trainer()
+    step = tg.compile(getattr(trainer, name))
+    with pytest.warns(UserWarning) as told:
+        for x in BATCHES:
+            assert step(x).tolist() == getattr(eager, name)(x).tolist()
+    assert NUMBERS[name] in str(told[0].message)
 
 
 def test_a_step_of_another_reference_is_another():
