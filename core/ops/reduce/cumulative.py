@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -178,8 +179,7 @@ _LONG, _WIDE_STEP = (
     64,
     16,
 )  # lengths, of the dimension if it is the last, and of those behind it, from which on that is faster
-_BLOCK = 8
-_ONES = {step: np.vstack([np.tri(_BLOCK)[::-step, ::-step], np.ones(_BLOCK)]) for step in (-1, 1)}
+_BLOCK, _WHOLE = 8, 32  # elements that one product adds up; of a row, and of a whole row
 
 
 def _cumulative_sum(x: Array, axis: int, step: int = 1) -> Array:
@@ -211,28 +211,37 @@ def write_sums(result: Array, x: Array, step: int) -> None:
     count = max(1, _LARGE * 2 // length)  # their blocks stay in the cache
     for start in range(0, len(rows), count):
         part = slice(start, start + count)
-        sums[part] = _block_sums(rows[part], step)
+        found = _block_sums(rows[part].astype(np.float64), step)
+        if not np.isfinite(found[:, -1 if step > 0 else 0]).all():  # 0 times infinity would be nan
+            found = np.add.accumulate(rows[part, ::step], 1, np.float64)[:, ::step]
+        sums[part] = found
 
 
 def _block_sums(rows: Array, step: int) -> Array:
-    """Return the cumulative sums of rows.
+    """Return the cumulative sums of rows, which are overwritten.
 
-    Those within blocks of eight, plus the sums before each, are one product with ones, in which no addition waits for another.
+    The sum of the blocks before is added to the first element of a block. Then all blocks are multiplied by a triangle of
+    ones: no addition waits for those of another block.
     """
     count, length = rows.shape
-    whole, rest = divmod(length, _BLOCK)
-    blocks = (np.zeros if rest else np.empty)((_BLOCK + 1, count, whole + bool(rest)))  # and the sums before each
-    blocks[:-1, :, :whole] = rows[:, : whole * _BLOCK].reshape(count, whole, _BLOCK).transpose(2, 0, 1)
-    blocks[:rest, :, whole:] = rows[:, whole * _BLOCK :].T[:, :, np.newaxis]
-    flat = blocks.reshape(_BLOCK + 1, -1)
-    totals = (np.ones(_BLOCK) @ flat[:-1]).reshape(count, -1)[:, ::step]
-    np.add.accumulate(totals, 1, out=totals)
-    if not np.isfinite(totals[:, -1]).all():  # 0 times infinity would be nan
-        return np.asarray(np.add.accumulate(rows[:, ::step], 1, np.float64)[:, ::step])
-    before = blocks[-1, :, ::step]
-    before[:, 0] = 0
-    before[:, 1:] = totals[:, :-1]
-    return np.asarray((flat.T @ _ONES[step]).reshape(count, -1)[:, :length])
+    if length <= _WHOLE:
+        return np.asarray(rows @ _triangle(length, step))
+    if length % _BLOCK:
+        rows = np.pad(rows, ((0, 0), (0, -length % _BLOCK)))
+    blocks = rows.reshape(-1, _BLOCK)
+    sums = _block_sums((blocks @ np.ones(_BLOCK)).reshape(count, -1), step)
+    numbers = rows.reshape(count, -1, _BLOCK)
+    if step > 0:
+        numbers[:, 1:, 0] += sums[:, :-1]
+    else:
+        numbers[:, :-1, -1] += sums[:, 1:]
+    return np.asarray((blocks @ _triangle(_BLOCK, step)).reshape(rows.shape)[:, :length])
+
+
+@lru_cache(maxsize=64)
+def _triangle(length: int, step: int) -> Array:
+    """Return the matrix by which the product with a row is its cumulative sums, from the end if ``step`` is -1."""
+    return np.asarray(np.tri(length)[::-step, ::-step])
 
 
 def _accumulate_halves(function: Any, x: Array, axis: int, levels: int) -> None:
