@@ -35,12 +35,12 @@ class SVD(NamedTuple):
 def _eigh_rule(xp: Any, grads: Any, values: Any, vectors: Any) -> Any:
     # Giles (2008), 3.1.
     gvalues, gvectors = grads
-    inside: Any = 0
-    if gvectors is not None:
-        apart = _row(xp, values) - _column(xp, values)
-        # Eigenvectors stay orthonormal: only the skew part of their gradient counts, and that of the matrix is Hermitian.
-        projected = xp.matmul(xp.adjoint(vectors), gvectors)
-        inside = (projected - xp.adjoint(projected)) * 0.5 * _reciprocals(xp, apart)
+    if gvectors is None:
+        return xp.matmul(vectors * _row(xp, xp.cast(gvalues, vectors.dtype)), xp.adjoint(vectors))
+    apart = _row(xp, values) - _column(xp, values)
+    # Eigenvectors stay orthonormal: only the skew part of their gradient counts, and that of the matrix is Hermitian.
+    projected = xp.matmul(xp.adjoint(vectors), gvectors)
+    inside = (projected - xp.adjoint(projected)) * 0.5 * _reciprocals(xp, apart)
     if gvalues is not None:
         inside = inside + xp.cast(xp.diag_embed(gvalues), vectors.dtype)
     return xp.matmul(xp.matmul(vectors, inside), xp.adjoint(vectors))
@@ -81,23 +81,22 @@ def _svd_rule(xp: Any, grads: Any, u: Any, s: Any, vh: Any) -> Any:
     # Townsend, "Differentiating the singular value decomposition" (2016); for complex matrices Wan and Zhang,
     # "Automatic differentiation for complex valued SVD" (2019).
     gu, gs, gvh = grads
+    if gu is None and gvh is None:
+        return xp.matmul(u * _row(xp, xp.cast(gs, u.dtype)), vh)
     row, column = _row(xp, s), _column(xp, s)
-    inside: Any = 0
-    if gs is not None:
-        inside = xp.cast(xp.diag_embed(gs), u.dtype)
-    if gu is not None or gvh is not None:
-        apart = _reciprocals(xp, (row - column) * (row + column))
-        if gu is not None:
-            projected = xp.matmul(xp.adjoint(u), gu)
-            inside = inside + (projected - xp.adjoint(projected)) * apart * row
-            if u.dtype.kind == "c":
-                inside = inside + (projected - xp.adjoint(projected)) * (identity(projected) * 0.25) / row
-        if gvh is not None:
-            projected = xp.matmul(vh, xp.adjoint(gvh))
-            inside = inside + column * ((projected - xp.adjoint(projected)) * apart)
-            if u.dtype.kind == "c":
-                inside = inside - (projected - xp.adjoint(projected)) * (identity(projected) * 0.25) / row
-    result = xp.matmul(xp.matmul(u, inside), vh) if not isinstance(inside, int) else 0
+    inside: Any = 0 if gs is None else xp.cast(xp.diag_embed(gs), u.dtype)
+    apart = _reciprocals(xp, (row - column) * (row + column))
+    if gu is not None:
+        projected = xp.matmul(xp.adjoint(u), gu)
+        inside = inside + (projected - xp.adjoint(projected)) * apart * row
+        if u.dtype.kind == "c":
+            inside = inside + (projected - xp.adjoint(projected)) * (identity(projected) * 0.25) / row
+    if gvh is not None:
+        projected = xp.matmul(vh, xp.adjoint(gvh))
+        inside = inside + column * ((projected - xp.adjoint(projected)) * apart)
+        if u.dtype.kind == "c":
+            inside = inside - (projected - xp.adjoint(projected)) * (identity(projected) * 0.25) / row
+    result = xp.matmul(xp.matmul(u, inside), vh)
     if gu is not None and u.shape[-2] > s.shape[-1]:
         outside = gu - xp.matmul(u, xp.matmul(xp.adjoint(u), gu))
         result = result + xp.matmul(outside / row, vh)
