@@ -421,6 +421,37 @@ def test_depthwise_convolution_is_that_of_each_channel(dims, options, batch):
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "dims, kernel, options",
+    [
+        (1, (5,), {"stride": 3, "padding": 4}),
+        (2, (3, 3), {"stride": 2}),
+        (2, (3, 4), {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2}),
+        (2, (2, 1), {"stride": 2, "padding": (1, 0)}),
+        (2, (3, 3), {"stride": (1, 2), "dilation": (2, 1), "padding": (0, 3)}),
+        (3, (2, 2, 3), {"stride": (2, 1, 2)}),
+    ],
+)
+def test_pixels_a_stride_apart_are_computed_as_images(monkeypatch, dims, kernel, options):
+    function = getattr(F, f"conv_transpose{dims}d")
+    groups = options.get("groups", 1)
+    x, w = (
+        randn(*shape).to(tg.float64).requires_grad_()
+        for shape in ((2, 4, *(5, 4, 3)[:dims]), (4, 6 // groups, *kernel))
+    )
+
+    def passes():
+        result = function(x, w, **options)
+        return [result, *autograd.grad((result**2).sum(), (x, w))]
+
+    expected, calls, phase_by_phase = passes(), [], products._phase_by_phase
+    monkeypatch.setattr(products, "LEAST_PRODUCTS", 1)
+    monkeypatch.setattr(products, "_phase_by_phase", lambda *args: calls.append(1) or phase_by_phase(*args))
+    for one, other in zip(expected, passes()):
+        np.testing.assert_allclose(one.detach(), other.detach(), atol=1e-12)
+    assert calls
+
+
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_grid_sample_adds_to_the_same_gradients_in_parts_of_the_batch(monkeypatch, dims, padding):

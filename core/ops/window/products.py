@@ -22,6 +22,8 @@ from ...types import Array, DType
 from . import depthwise, long_rows, shifted_rows
 from .window import Window, cropped, padded, patches
 
+# Up to so many images of pixels a stride apart are computed one by one, where there are so many products.
+MOST_PHASES, LEAST_PRODUCTS = 4, 1 << 21
 CACHE = 1 << 19  # bytes of patches that are copied at once
 # Between these numbers of output channels, a weight's gradient is the product of the patches and the transposed output, then
 # transposed: BLAS is a quarter faster if the patches are not. With more channels turning the weight costs more than that.
@@ -101,11 +103,37 @@ def convolve_image(output: Array, weight: Array, window: Window, groups: int, bi
         # Copying patches of the output is faster than adding products to the image, if it has no more channels than that
         # and turning the weight costs little beside the product.
         result = convolve(output, weight_back(weight, groups), back, groups)
+    elif _in_phases(window) and len(weight) <= inputs and stops * weight.size >= LEAST_PRODUCTS:
+        result = _phase_by_phase(output, weight, window, groups)
     else:
         result = _added_up(output, weight, window, groups)
     if bias is not None:
         result += bias.reshape(-1, *(1,) * len(window.input_size))
     return result
+
+
+def _in_phases(window: Window) -> bool:
+    """Return whether the pixels that are a stride apart are few images, over each of which a window slides by single pixels."""
+    steps = window.stride
+    return 1 < math.prod(steps) <= MOST_PHASES and all(1 in each for each in zip(steps, window.dilation))
+
+
+def _phase_by_phase(output: Array, weight: Array, window: Window, groups: int) -> Array:
+    """Return the image, from those of pixels that are a stride apart: each sees elements of the window as far apart."""
+    image = np.zeros((len(output), weight.shape[1] * groups, *window.input_size), output.dtype, like=output)
+    for first in itertools.product(*map(range, map(min, window.stride, window.kernel_size))):
+        moved = [divmod(number - before, step) for number, before, step in zip(first, window.padding, window.stride)]
+        pixels = image[(..., *[slice(pixel, None, step) for (_, pixel), step in zip(moved, window.stride)])]
+        elements = weight[(..., *[slice(number, None, step) for number, step in zip(first, window.stride)])]
+        if pixels.size:
+            smaller = window._replace(
+                input_size=pixels.shape[2:],
+                kernel_size=elements.shape[2:],
+                stride=(1,) * len(first),
+                padding=tuple(-steps for steps, _ in moved),
+            )
+            pixels[...] = convolve_image(output, elements, smaller, groups)
+    return image
 
 
 def _columns(image: Array, window: Window, groups: int, dtype: DType) -> Iterator[tuple[slice, Array]]:
