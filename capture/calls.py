@@ -6,6 +6,8 @@ there is a recording.
 
 from __future__ import annotations
 
+import datetime
+import io
 import random
 import sys
 import time
@@ -63,6 +65,9 @@ _CHANGES = frozenset(
 )
 _BESIDE = ("__del__", "<module>")  # run when memory is collected or a module is imported, at any moment
 _SILENT: dict[Any, str] = {print: "print()", open: "open()", input: "input()"}
+_OF_SYSTEM = ("posix", "nt")  # modules with the functions of ``os``
+_SYSTEM_CONSTANT = frozenset(["fspath", "getpid"])
+_CLOCKS = frozenset(["now", "utcnow", "today"])
 
 
 def _codes(names: Iterable[str], why: str) -> dict[CodeType, str]:
@@ -81,6 +86,10 @@ _REASONS = {
     Tensor.data.fset.__code__: "an assignment to data replaces a tensor's memory",  # type: ignore[attr-defined]
     autograd.grad.__code__: "autograd.grad() is not recorded; call backward()",
     memory_address.__code__: "an address is read",
+    **{
+        getattr(Generator, name).__code__: f"{name}() sets the state of a generator of random numbers"
+        for name in ("manual_seed", "seed", "set_state")
+    },
     **{
         function.__code__: f"{name}() of a GradScaler looks at gradients, or at what changes from step to step"
         for name, function in vars(GradScaler).items()
@@ -278,10 +287,18 @@ class Calls:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, random.Random):  # the methods that are written in C
             recorder.stop("Python's random numbers are drawn")
-        elif owner is time or getattr(function, "__module__", None) == "time":
+        elif owner is time or getattr(function, "__module__", None) == "time" or _is_date(owner, function):
             recorder.stop(f"{function.__name__}() reads the clock")
+        elif isinstance(owner, io.IOBase):
+            recorder.stop(f"{function.__name__}() of a file would happen in no replay")
+        elif getattr(function, "__module__", None) in _OF_SYSTEM and function.__name__ not in _SYSTEM_CONSTANT:
+            recorder.stop(f"{function.__name__}() asks the operating system")
         elif isinstance(function, types.BuiltinFunctionType) and function in _SILENT:
             recorder.stop(f"{_SILENT[function]} would happen in no replay")
+
+
+def _is_date(owner: Any, function: Any) -> bool:
+    return isinstance(owner, type) and issubclass(owner, datetime.date) and function.__name__ in _CLOCKS
 
 
 def _unusual(given: dict[str, Any]) -> bool:

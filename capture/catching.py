@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType
 
 _SILENT = ("CACHE", "NOT_TAKEN", "NOP")
+_SUPPRESSES = "suppress"  # of contextlib
 
 
 def catches(frame: FrameType | None, last: CodeType | None, package: str) -> bool:
@@ -29,10 +31,13 @@ def catches(frame: FrameType | None, last: CodeType | None, package: str) -> boo
     return False
 
 
+@functools.lru_cache(1024)
 def _tries(code: CodeType, at: int) -> bool:
+    """Return whether there is a statement around an instruction that catches errors."""
     instructions = [each for each in dis.get_instructions(code) if each.opname not in _SILENT]
     return any(
-        start <= at < stop and _is_try(instructions, handler) for start, stop, handler in _blocks(code, instructions)
+        start <= at < stop and (_is_try(instructions, handler) or _SUPPRESSES in code.co_names)
+        for start, stop, handler in _blocks(code, instructions)
     )
 
 

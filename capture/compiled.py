@@ -137,6 +137,15 @@ class Compiled(Explained):
             raise AttributeError(name)
         return getattr(self._function, name)  # parameters() and train() of a module
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__ or "_divided" not in self.__dict__:  # its own, made by __init__()
+            super().__setattr__(name, value)
+        else:
+            setattr(self._function, name, value)  # as the function itself would read it
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._function, name)
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 

@@ -16,12 +16,14 @@ class Unrecordable(Exception):
 
     Attributes:
         look: the number of the look that is the reason, if it is one.
+        line: of the function: the one that is the reason, if it is known.
     """
 
     def __init__(self, reason: str, names: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
         self.names = names
         self.look: int | None = None
+        self.line: int | None = None
 
 
 def check_library(module: str) -> None:

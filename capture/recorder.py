@@ -49,6 +49,7 @@ class Recorder(Watcher):
         generators: those that random numbers were drawn from.
         depth: above 0 while an operation or another recorded call runs.
         drew: whether random numbers were drawn since it was last set.
+        caught: the line of the function where it would catch an error of a call; ``None`` if there is none.
         crossing: what is known of calls of other workers; ``None`` if there was none.
         parts: those of other workers, after ``finish``.
     """
@@ -68,6 +69,7 @@ class Recorder(Watcher):
         self.generators: list[Generator] = []
         self.depth = 0
         self.drew = False
+        self.caught: int | None = None
         self.crossing: Crossing | None = None
         self.parts: list[RemotePart] = []
         self._alive: list[Any] = []  # tensors are named by their ids
@@ -121,8 +123,11 @@ class Recorder(Watcher):
             self._alive.clear()
 
     def _note(self, event: Any) -> None:
+        line = line_in(self._code)
         self.events.append(event)
-        self.lines.append(line_in(self._code))
+        self.lines.append(line)
+        if self.program is not None and self.caught is None and catches(sys._getframe(1), self._code, PACKAGE):
+            self.caught = line or 0
 
     def _before(self, operation: Operation) -> None:
         try:

@@ -124,10 +124,10 @@ def record(
         What is known of the call, and its result.
     """
     try:
-        state = State(function, *args, *kwargs.values(), besides=whole)
-    except Unrecordable as error:
+        state = State(function, *args, *kwargs.values(), besides=whole, given=tensors)
+    except Exception as error:  # of whatever kind: the call itself has not failed
         recording = Recording(None, None, str(error))
-        recording.names = error.names
+        recording.names = error.names if isinstance(error, Unrecordable) else ()
         return recording, function(*args, **kwargs)
     code = getattr(body_of(function), "__code__", None)
     try:
@@ -152,8 +152,8 @@ def record(
                 recording.plan = _plan(recorder, recorder.program, result, name, tensors, inputs, state, fast)
             except Exception as error:  # a program that cannot be written is no error of the caller
                 recording.reason = str(error)
-                look = getattr(error, "look", None)
-                recording.lines = [recorder.looks[look].at or 0] if look is not None else ()
+                look, line = getattr(error, "look", None), getattr(error, "line", None)
+                recording.lines = [recorder.looks[look].at or 0] if look is not None else [line] if line else ()
         return recording, result
     finally:
         recorder.end()
@@ -164,6 +164,8 @@ def _requires_grad(tree: Any) -> bool:
 
 
 def _effects(state: State) -> str | None:
+    if state.modes_differ():
+        return "the call changes the grad mode or the default dtype"
     if state.drawn():
         return "random numbers of NumPy are drawn"
     change = next(state.differences(), None)
@@ -210,6 +212,12 @@ def _plan(
     source = Source(statements, half, program.arrays(), results, found, len(given), backwards, inputs, fast, live=live)
     label = f"{name}, {len(recorder.events)} operations"
     plan = Plan(source, found, state, label, program.whole, given)
+    if recorder.caught is not None and not plan.pure:
+        refusal = Unrecordable(
+            "it changes tensors and may catch an error of an operation; put the try statement around the compiled function"
+        )
+        refusal.line = recorder.caught
+        raise refusal
     plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
     plan.parts, plan.looks, plan.remote = parts, recorder.looks, recorder.parts
     plan.sums = [each for backward in backwards for each in backward.sums if any(each is leaf for leaf in plan.leaves)]

@@ -14,12 +14,14 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+from .code_names import global_names
 from .division import Division, Segment, declared, name_of
 from .errors import Unrecordable
 from .modules import body_of, instead_of
 from .written import Written
 
-_REFUSED = frozenset(["locals", "eval", "exec", "vars", "dir", "super", "__class__", "_getframe"])
+_REFUSED = frozenset(["__class__", "_getframe"])
+_REFUSED_GLOBALS = frozenset(["locals", "eval", "exec", "vars", "dir", "super"])
 # Names in programs that look at the inside of a graph, which a replay does not have.
 GRAPHS = frozenset(
     [
@@ -135,6 +137,7 @@ def _written(function: Any) -> Written:
     handled = any(isinstance(each, ast.ExceptHandler) and each.name for each in ast.walk(written.tree))
     generator = code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
     refused = not (_REFUSED | GRAPHS).isdisjoint(names | keywords) or "inputs" in keywords  # of backward()
+    refused = refused or not _REFUSED_GLOBALS.isdisjoint(global_names(code))
     if deleted or handled or generator or refused:
         raise Unrecordable("it cannot be divided")
     return written
