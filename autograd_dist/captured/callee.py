@@ -12,6 +12,7 @@ from ...base.errors import RpcError
 from ...capture.extend import Compiled, Description, GivenUp, Leaving, Plan, mapped, tensors_of
 from ...core.extend import Array, GraphTask, Tensor, gradient_edge, watchers
 from ..graph import SendNode
+from .straight import run_straight
 
 CHANGES = "its function changes something (running statistics, random numbers), and the step has other calls"
 SUMS = "a parameter is used several times in one call, and in another call of the step"
@@ -110,6 +111,10 @@ class CalleeCall:
         edges = tuple([gradient_edge(each) for each in results if each._requires_grad])
         self.root, self._leaving = SendNode(edges, 0, 0), leaving
 
+    def run_alone(self, gradients: Sequence[Any]) -> dict[int, Any] | None:
+        """Run the pass of the only call of a step (``run_straight``)."""
+        return run_straight(self.root, self._leaving, gradients)
+
     @property
     def gradients(self) -> Sequence[Any]:
         """The gradients of the arguments, after the pass."""
@@ -164,6 +169,10 @@ class CalleeReplay:
             if not self._left.issuperset(places):
                 raise RpcError("gradients of a captured step came twice, or for a call that this worker does not know")
             calls, start = [self._calls[place] for place in places], 0
+            if len(self._calls) == 1 and (found := calls[0].run_alone(gradients)) is not None:
+                self.found = found
+                self._left.clear()
+                return calls[0].gradients, True
             if (task := self._task) is None:
                 task = self._task = GraphTask(sink=self._deliver)
                 task.expect(*[each.root for each in self._calls.values()])
