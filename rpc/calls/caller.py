@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...base.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError, WorkerLostError
 from ...core.futures import (
@@ -47,6 +47,11 @@ OPEN, GONE = LinkState.OPEN, LinkState.GONE
 PLAIN_OR_ERROR = Flag.PLAIN | Flag.ERROR
 LONG_TIMEOUT_SECONDS = 5.0  # the reason of a shorter time-out is not looked for: programs try again by it
 TOLD_OTHERWISE = (AgentClosedError, RpcCancelledError, WorkerLostError)  # not told for each call: see ``unseen.py``
+
+
+Prepared: TypeAlias = (
+    "tuple[PendingCall, Peer, list[Any] | None]"  # a request to be sent, and its frame if it is encoded
+)
 
 
 class Caller:
@@ -129,7 +134,7 @@ class Caller:
         labels: Labels = no_labels,
         notes: dict[int, Any] | None = None,
         future: Future[Any] | None = None,
-        later: list[tuple[PendingCall, Peer]] | None = None,
+        later: list[Prepared] | None = None,
     ) -> PendingCall:
         """Send a request, as ``request`` does, and return the call.
 
@@ -155,18 +160,41 @@ class Caller:
         if thread_role.inside and interrupts_protected():
             self._send_soon(call, peer)
         elif later is not None:
-            later.append((call, peer))
+            later.append((call, peer, None))
         else:
             self._send(call, peer)
         return call
 
-    def send_all(self, calls: Sequence[tuple[PendingCall, Peer]]) -> None:
-        """Send calls that ``begin`` has put off, to these peers.
+    def sends_packed(self) -> bool:
+        """Return whether ``begin_packed`` may be called: no interceptor has to see requests, and this thread may send them."""
+        return not (self._state.closed or self._codec.speaks() or (thread_role.inside and interrupts_protected()))
+
+    def begin_packed(
+        self, peer: Peer, method: int, flags: int, body: Sequence[bytes], timeout: float, future: Future[Any]
+    ) -> Prepared:
+        """Make a request whose small body is packed and has no attachments, for ``send_all``, if ``sends_packed``.
+
+        Args:
+            peer, method, timeout: as for ``request``.
+            flags, body: of the message.
+            future: holds the answer, and names the request in error messages.
+        """
+        table, number = self.table, peer.number
+        call = PendingCall(method, next(table.ids), timeout, number)  # ``CallTable.new_call``, without a call
+        call.began, call.what, call.future = table.clock.now(), future, future
+        future.canceller, future.call = self, (number, call.call_id)
+        call.flags = flags
+        frame = b"".join((FRAME_HEAD.pack(call.kind, flags, method, call.call_id, timeout), *body))
+        call.size = len(frame)
+        return call, peer, [frame]
+
+    def send_all(self, calls: Sequence[Prepared]) -> None:
+        """Send calls that ``begin`` has put off, or ``begin_packed`` made.
 
         All are encoded before the first leaves: a worker that a frame wakes may take this core, and empties its caches.
         """
-        frames = [attempt(encode, call)[0] for call, _ in calls]
-        for (call, peer), parts in zip(calls, frames):
+        frames = [parts or attempt(encode, call)[0] for call, _, parts in calls]
+        for (call, peer, _), parts in zip(calls, frames):
             self._send(call, peer, parts)  # encodes it again if that failed
 
     def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None) -> None:

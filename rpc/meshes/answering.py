@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import SerializationError
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from .leaf_call import LeafCall
     from .mesh_call import MeshCall
     from .sink import Sink
+
+
+TENSORS = attrgetter("tensors")
 
 
 class MeshAnswers:
@@ -132,7 +136,7 @@ class MeshAnswers:
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
         bundle = Bundle(head, pack_warnings([content for _, content in fitting]))
         answer = GivenAnswer(start)
-        if any(content.tensors for content in bundle.contents):  # gradients may come for it
+        if any(map(TENSORS, bundle.contents)):  # gradients may come for it
             with self.lock:
                 call.answers.append(answer)
         try:
@@ -144,7 +148,8 @@ class MeshAnswers:
         """Return the first results that fit into a message, and at least one."""
         size = 0
         for place, (_, content) in enumerate(results):
-            size += content.size()
+            if content is not NONE:
+                size += content.size()
             if size > self.agent.codec.limit and place:
                 return results[:place]
         return results

@@ -8,11 +8,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..wire.bundle import HEAD as BUNDLE_HEAD
+from ..wire.bundle import ROW, Content
 from .tree import Member, Subtree
 
 REQUEST = struct.Struct(
     "<QQQIIBBHI"
 )  # caller, id, ids below are over; position, members; folds, parts; bytes of the name, and of what tells of shared arrays
+LEAF = struct.Struct(BUNDLE_HEAD.format + REQUEST.format.lstrip("<"))  # the front of the body of a request
 MEMBER = struct.Struct("<IIH")
 KEY = struct.Struct("<QQ")
 COUNT = struct.Struct("<I")
@@ -57,10 +59,18 @@ class RequestHead(NamedTuple):
         Args:
             subtree, over, held, shared: those of the request.
         """
+        return self.front(len(subtree), over, held, shared) + pack_members(subtree)
+
+    def front(self, count: int, over: int, held: int = 0, shared: bytes = b"") -> bytes:
+        """Return what ``encode`` returns for a subtree of so many members, without the members.
+
+        Args:
+            count: number of the members.
+            over, held, shared: those of the request.
+        """
         name = self.name.encode()[:1000]
-        numbers = self.caller, self.id, over, held, len(subtree), self.folds, self.parts
-        first = REQUEST.pack(*numbers, len(name), len(shared))
-        return b"".join((first, name, shared, *[MEMBER.pack(*member) for member in subtree]))
+        numbers = self.caller, self.id, over, held, count, self.folds, self.parts
+        return b"".join((REQUEST.pack(*numbers, len(name), len(shared)), name, shared))
 
     @classmethod
     def decode(cls, data: bytes) -> RequestHead:
@@ -74,6 +84,51 @@ class RequestHead(NamedTuple):
         name = data[REQUEST.size : named].decode(errors="replace")
         fields = caller, number, over, held, bool(folds), bool(parts), name, members, data[named:start]
         return tuple.__new__(cls, fields)  # as ``_member``
+
+
+class LeafRequest(NamedTuple):
+    """Request to a worker that has no other below it.
+
+    Attributes:
+        caller, id, over, name: as in ``RequestHead``.
+        place: of the worker in the mesh.
+        call: the call.
+    """
+
+    caller: int
+    id: int
+    over: int
+    name: str
+    place: int
+    call: Content
+
+
+_leaf_request = partial(tuple.__new__, LeafRequest)  # as ``_member``
+
+
+def open_leaf_request(body: Any) -> LeafRequest | None:
+    """Open the body of a request to a worker that has no other below it, without attachments. Most requests are such.
+
+    Returns:
+        ``None`` if it is another one: ``open_bundle`` and ``RequestHead.decode`` open each.
+    """
+    length, contents, caller, number, over, held, members, _, parts, name, shared = LEAF.unpack_from(body)
+    end = BUNDLE_HEAD.size + length
+    if members != 1 or contents != 1 or held or parts or shared or length != REQUEST.size + name + MEMBER.size:
+        return None
+    flags, *beside, size = ROW.unpack_from(body, end)
+    start = end + ROW.size
+    if any(beside) or start + size != len(body):
+        return None
+    text = str(body[LEAF.size : LEAF.size + name], "utf-8", "replace")
+    place = MEMBER.unpack_from(body, end - MEMBER.size)[1]
+    content = Content(flags, (memoryview(body)[start:],))
+    return _leaf_request((caller, number, over, text, place, content))
+
+
+def pack_members(subtree: Subtree) -> bytes:
+    """Return the members of a subtree, as they are in the head of a request."""
+    return b"".join([MEMBER.pack(*member) for member in subtree])
 
 
 def key_of(body: Any) -> tuple[int, int]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..agent import Agent
     from ..calls.server_call import ServerCall
     from .answers import GivenAnswer
-    from .heads import RequestHead
 
 Step: TypeAlias = (
     "tuple[Sequence[RelayAction], ServerCall | None, Content | None]"  # a parent that waits no more, result
@@ -59,7 +58,9 @@ class LeafCall:
 
     Args:
         calls: the mesh calls of the agent.
-        head: of the request that brought it.
+        caller: number of the worker that made it.
+        place: of this worker in the mesh.
+        name: of the function, for people.
         call: the call, packed.
         parts: this worker's parts of scattered arguments, packed together; ``None`` if there are none.
         request: the request that brought it, which waits for the result.
@@ -71,20 +72,25 @@ class LeafCall:
     """
 
     __slots__ = (
-        "_call", "_calls", "_head", "_parent", "_parts", "_request", "_result", "_state", "agent", "answers", "idle",
+        "_call", "_caller", "_calls", "_name", "_parent", "_parts", "_place", "_request", "_result", "_state", "agent",
+        "answers", "idle",
     )  # fmt: skip
 
     def __init__(
         self,
         calls: LeafOwner,
-        head: RequestHead,
+        caller: int,
+        place: int,
+        name: str,
         call: Content | SharedCall,
         parts: Content | None,
         request: ServerCall,
     ) -> None:
         self._calls = calls
         self.agent = calls.agent
-        self._head = head
+        self._caller = caller
+        self._place = place
+        self._name = name
         self._call: Content | SharedCall | None = call
         self._parts = parts
         self._request = request
@@ -107,7 +113,7 @@ class LeafCall:
 
     def own(self, value: Any) -> None:
         """Take the result of its part. In the thread and context of the code that made it."""
-        self._complete(NONE if value is None else self._calls.pack_result(self._head.caller, value))
+        self._complete(NONE if value is None else self._calls.pack_result(self._caller, value))
 
     def own_failed(self, error: BaseException) -> None:
         """Take an exception as the result of its part."""
@@ -175,6 +181,6 @@ class LeafCall:
             if action is RelayAction.LEAVE:
                 parent.finish()
             elif result is not None and action is RelayAction.ANSWER:
-                self._calls.answer_with(self, parent, self._head.subtree[0].place, result)
+                self._calls.answer_with(self, parent, self._place, result)
             else:
-                parent.fail(RpcCancelledError(f"the call of {self._head.name} is over"))
+                parent.fail(RpcCancelledError(f"the call of {self._name} is over"))

@@ -14,8 +14,11 @@ from ...core.shared_memory import SharedMemoryError
 from ..call_states import ANSWERED_CALL
 from ..calls.server_call import ServerCall
 from ..functions.calling import text_of
-from ..wire.bundle import NONE, Bundle, Content, join
+from ..links.link import LinkState
+from ..wire.bundle import BUNDLE_FLAGS, NONE, Bundle, Content, join
+from ..wire.header import Flag
 from ..wire.messages import REPEATED, Method
+from .alike_bodies import AlikeBodies
 from .heads import RequestHead, decode_answer
 from .hop import Hop
 from .relaying import (
@@ -35,6 +38,7 @@ from .warned_result import open_warnings, with_warnings
 if TYPE_CHECKING:
     from ...core.futures import Driver, Future
     from ..agent import Agent
+    from ..calls.caller import Prepared
     from ..calls.dispatch import PendingCall
     from ..links.peer import Peer
     from .answers import GivenAnswer
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from .tree import Member, Subtree
 
 Key = tuple[int, int]  # number of the caller, id of the call there
+REQUEST_FLAGS = BUNDLE_FLAGS | Flag.KEEP
 NEXT_REQUEST_SECONDS = 0.1  # after a request to a child found no connection, until the next
 NO_ADOPTION = (RpcTimeoutError, RpcCancelledError, AgentClosedError)  # errors that the rest of the subtree has, too
 
@@ -226,8 +231,8 @@ class MeshCall:
                 self._child_failed(subtree[0].number, RpcTimeoutError("its deadline has passed"))
             return
         over = self._calls.over(self.head)
-        asked: list[tuple[PendingCall, Peer]] = []
-        for subtree, held in asks:
+        asked: list[Prepared] = []
+        for subtree, held in self._ask_alike(asks, left, over, asked):
             if subtree[0].number not in agent.peers:
                 self._ask_when_known(subtree[0].number)
                 continue
@@ -246,9 +251,35 @@ class MeshCall:
             if problem is not None:
                 hop.try_finish(None, problem)
         agent.caller.send_all(asked)
-        for call, peer in asked:
+        for call, peer, _ in asked:
             if call.session is not (now := peer.link.dialed) and not call.done() and peer.linked:
                 self.redialed(peer.number, now)  # its session broke before the call was noted
+
+    def _ask_alike(self, asks: Sequence[AskChild], left: float, over: int, asked: list[Prepared]) -> Sequence[AskChild]:
+        """Make small requests that differ in their receivers only, if no interceptor has to see them; return the other asks."""
+        peers, caller = self._agent.peers.by_number, self._agent.caller
+        if len(asks) == 1 or not self._join() or profiles.get() or not caller.sends_packed():
+            return asks
+        bodies, others, hops = AlikeBodies(self.head, over, self._join()), [], {}
+        for ask in asks:
+            number, peer = ask.subtree[0].number, peers.get(ask.subtree[0].number)
+            if ask.held or peer is None or peer.link.state is not LinkState.OPEN or number in self._repeated:
+                others.append(ask)
+                continue
+            hop = hops[number] = Hop(self, ask.subtree)
+            made = caller.begin_packed(peer, Method.MESH, REQUEST_FLAGS, bodies.of(ask.subtree), left, hop)
+            hop.request = made[0]
+            asked.append(made)
+        with self._lock:
+            self._hops.update(hops)
+        return others
+
+    def _join(self) -> bytes:
+        """Return the call as bytes, as in the messages to all children; empty if it is long, or something is beside it."""
+        if self._joined is None:
+            shared = isinstance(self._call, SharedCall) or self.head.parts
+            self._joined = b"" if shared else join((self._call,))
+        return self._joined
 
     def _begin(
         self,
@@ -256,7 +287,7 @@ class MeshCall:
         body: Bundle,
         left: float,
         hop: Hop,
-        asked: list[tuple[PendingCall, Peer]],
+        asked: list[Prepared],
         notes: dict[int, Any] | None,
     ) -> PendingCall:
         """Make a request to a child, which ``_ask`` sends later. Profiles record it, with what returns from the child."""
@@ -296,9 +327,7 @@ class MeshCall:
                 return Bundle(encode(subtree, over, 0, call.encode()), [call.rest, *parts], True)
             call = call.content()
         elif not parts:
-            if self._joined is None:
-                self._joined = join((call,))
-            return Bundle(encode(subtree, over), (call,), True, self._joined)
+            return Bundle(encode(subtree, over), (call,), True, self._join())
         return Bundle(encode(subtree, over), [call, *parts], True)
 
     def text(self, member: Member) -> str:

@@ -16,7 +16,17 @@ from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.messages import NO_ATTACHMENTS, Method, Topic
 from .answering import MeshAnswers
 from .answers import lose_answers
-from .heads import COUNT_SPAN, END, OF_LEAF, RequestHead, decode_message, encode_end, encode_release, key_of
+from .heads import (
+    COUNT_SPAN,
+    END,
+    OF_LEAF,
+    RequestHead,
+    decode_message,
+    encode_end,
+    encode_release,
+    key_of,
+    open_leaf_request,
+)
 from .leaf_call import LeafCall
 from .mesh_call import Key, MeshCall
 from .own_part import run_part
@@ -188,8 +198,30 @@ class MeshCalls(MeshAnswers):
 
     def _serve(self, request: ServerCall) -> None:
         """Serve a request in a thread of the pool: pass it on, and run the part of this worker."""
-        if (made := self._take(request, None)) is not None:
+        made: MeshCall | LeafCall | None = None
+        if not request.extras and request.attached is NO_ATTACHMENTS and request.pickled[COUNT_SPAN] == OF_LEAF:
+            made = self._take_leaf(request)
+        if made is None:
+            made = self._take(request, None)
+        if made is not None:
             run_part(made, request)
+
+    def _take_leaf(self, request: ServerCall) -> LeafCall | None:
+        """Take a request for this worker alone, as ``_take`` does; return ``None`` if that is to take it."""
+        if (asked := open_leaf_request(request.pickled)) is None:
+            return None
+        caller, number, over, name, place, call = asked
+        if over > self._over.get(caller, 0):
+            self._release(caller, over)
+        peer = self.agent.peers.by_number[caller]
+        with self.lock:
+            calls = self._served.setdefault(caller, {})
+            known = number in calls or (caller, number) in self._given_up
+            if known or number < self._over.get(caller, 0) or peer.link.state is LinkState.GONE:
+                return None
+            made = calls[number] = LeafCall(self, caller, place, name, call, None, request)
+        request.what, request.kept, request.pickled = name, peer.info, None
+        return made
 
     def _run(self, made: MeshCall | LeafCall, request: ServerCall) -> Any:
         request.session.flow.used(request.size)
@@ -229,7 +261,8 @@ class MeshCalls(MeshAnswers):
             if first and call is not None:
                 given = bundle.contents[1:]
                 if len(head.subtree) == 1:
-                    made = calls[head.id] = LeafCall(self, head, call, given[0] if head.parts else None, request)
+                    place, parts = head.subtree[0].place, given[0] if head.parts else None
+                    made = calls[head.id] = LeafCall(self, head.caller, place, head.name, call, parts, request)
                 else:
                     made = calls[head.id] = self._new(head, call, given, request, context)
         if made is None:

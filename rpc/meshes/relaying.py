@@ -9,8 +9,10 @@ them, or if its connection broke, and from 0 if it has adopted this worker. So a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .tree import Member, Subtree, children
@@ -99,6 +101,9 @@ class AskChild(NamedTuple):
     held: int
 
 
+_ask_child = partial(tuple.__new__, AskChild)  # without a call of Python code
+
+
 class AnswerParent(NamedTuple):
     """Instruction: give a parent results, each with its place in the mesh; ``more`` will follow when it asks again.
 
@@ -133,14 +138,6 @@ Instruction = AskChild | AnswerParent | LeaveParent | RefuseParent | ForgetCall
 NOTHING: Sequence[Instruction] = ()
 
 
-class _Branch:
-    __slots__ = ("held", "subtree")
-
-    def __init__(self, subtree: Subtree) -> None:
-        self.subtree = subtree
-        self.held = 0
-
-
 class Relaying(Generic[R]):
     """A mesh call at one worker.
 
@@ -161,16 +158,16 @@ class Relaying(Generic[R]):
         self.results: list[tuple[int, R]] = []
         self.missing = set() if own is None else {own}
         self._own = own
-        self._branches: dict[int, _Branch] = {}
-        for subtree in subtrees:
-            self.missing.update([member.place for member in (subtree[:1] if folds else subtree)])
-            self._branches[subtree[0].number] = _Branch(subtree)
+        self._branches = {subtree[0].number: subtree for subtree in subtrees}
+        self._taken: dict[int, int] = {}  # by child: how many of its results are here, if it is asked for more
+        members = [subtree[0] for subtree in subtrees] if folds else itertools.chain(*subtrees)
+        self.missing.update([member.place for member in members])
         self._parent: Any = None
         self._held = 0
 
     def begin(self) -> Sequence[Instruction]:
         """Return the first requests to the children."""
-        return [AskChild(branch.subtree, 0) for branch in self._branches.values()]
+        return [_ask_child((subtree, 0)) for subtree in self._branches.values()]
 
     # -- the parent's side
 
@@ -218,18 +215,18 @@ class Relaying(Generic[R]):
             results: the results, with their places in the mesh.
             more: it has not given all; it is asked again.
         """
-        branch = self._branches.get(head)
-        if branch is None or not more:
+        subtree = self._branches.get(head)
+        if subtree is None or not more:
             self._branches.pop(head, None)
             return self._progress(results)
-        branch.held += len(results)
+        self._taken[head] = taken = self._taken.get(head, 0) + len(results)
         done = self._progress(results)
-        return done if self.state in (COMPLETE, ENDED) else [AskChild(branch.subtree, branch.held), *done]
+        return done if self.state in (COMPLETE, ENDED) else [AskChild(subtree, taken), *done]
 
     def broken(self, head: int) -> Sequence[Instruction]:
         """Ask a child again: the connection broke, and it is unknown whether the request arrived."""
-        branch = self._branches.get(head)
-        return NOTHING if branch is None or self.state is ENDED else [AskChild(branch.subtree, branch.held)]
+        subtree = self._branches.get(head)
+        return NOTHING if subtree is None or self.state is ENDED else [AskChild(subtree, self._taken.get(head, 0))]
 
     def failed(self, head: int, error: Callable[[Member], R], adopts: bool) -> Sequence[Instruction]:
         """Note that the child of number ``head`` gives no more results.
@@ -240,14 +237,15 @@ class Relaying(Generic[R]):
             adopts: only the child failed, and its children are asked instead; otherwise all results of its subtree fail.
         """
         branch = self._branches.pop(head, None)
+        self._taken.pop(head, None)
         if branch is None:
             return NOTHING
         adopted: list[Instruction] = []
-        lost = branch.subtree[:1] if adopts or self.folds else branch.subtree
+        lost = branch[:1] if adopts or self.folds else branch
         if adopts and not self.folds:
-            for subtree in children(branch.subtree):
+            for subtree in children(branch):
                 if any(member.place in self.missing for member in subtree):
-                    self._branches[subtree[0].number] = _Branch(subtree)
+                    self._branches[subtree[0].number] = subtree
                     adopted.append(AskChild(subtree, 0))
         done = self._progress([(member.place, error(member)) for member in lost if member.place in self.missing])
         return done if self.state in (COMPLETE, ENDED) else [*adopted, *done]

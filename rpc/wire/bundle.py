@@ -21,6 +21,7 @@ HEAD = struct.Struct("<II")  # bytes of the head, number of contents
 ROW = struct.Struct("<BIIIQ")  # flags; tensors, references, buffers; bytes of the pickle
 LONGEST_JOINED = 4096  # bytes of contents that are copied into one piece
 OF_NONE = Flag.BARE | Flag.PLAIN
+BUNDLE_FLAGS = Flag.BUNDLE | Flag.PLAIN
 KEPT = Flag.BARE | Flag.GUEST | Flag.PLAIN | Flag.ERROR  # flags of a message that belong to its body
 
 
@@ -95,6 +96,7 @@ class Content:
 
 
 NONE = Content(OF_NONE, ())
+ROW_OF_NONE = ROW.pack(OF_NONE, 0, 0, 0, 0)
 
 
 def _captured(tensor: Any) -> Any:
@@ -128,7 +130,7 @@ class Bundle:
         Raises:
             SerializationError: it has more than ``limit`` bytes.
         """
-        message.flags |= Flag.BUNDLE | Flag.PLAIN | (Flag.KEEP if self.keep else 0)
+        message.flags |= BUNDLE_FLAGS | (Flag.KEEP if self.keep else 0)
         if self.joined:
             message.pickled = (HEAD.pack(len(self.head), len(self.contents)), self.head, self.joined)
             return
@@ -137,6 +139,9 @@ class Bundle:
         pickles: list[Any] = []
         size = beside = 0
         for content in contents:
+            if content is NONE:
+                rows.append(ROW_OF_NONE)
+                continue
             length = sum(map(len, content.pickled))
             counts = len(content.tensors), len(content.references), len(content.buffers)
             rows.append(ROW.pack(content.flags, *counts, length))

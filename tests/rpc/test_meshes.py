@@ -24,13 +24,17 @@ from telegrad.base.errors import (
     UnknownWorkerError,
     WorkerLostError,
 )
-from telegrad.rpc.extend import FrameKind, MeshCalls
+from telegrad.rpc.calls.caller import Caller
+from telegrad.rpc.calls.codec import Codec
+from telegrad.rpc.extend import MeshCalls
 from telegrad.rpc.links.peers import Peers
 from telegrad.rpc.meshes import tree
-from telegrad.rpc.meshes.heads import RequestHead
+from telegrad.rpc.meshes.alike_bodies import AlikeBodies
+from telegrad.rpc.meshes.heads import RequestHead, open_leaf_request
 from telegrad.rpc.meshes.tree import HOST_FAN_OUT, MEMBERS_OF_HEAD, Member
-from telegrad.rpc.wire.bundle import Bundle
-from telegrad.rpc.wire.messages import Method
+from telegrad.rpc.wire.bundle import HEAD, Bundle, join
+from telegrad.rpc.wire.header import FRAME_HEAD
+from telegrad.rpc.wire.messages import Method, Outgoing
 from telegrad.testing import in_process_cluster
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "meshes.md"
@@ -124,14 +128,16 @@ def test_every_worker_answers_on_every_lane(lanes):
 
 
 def test_arguments_are_pickled_once_and_at_most_four_copies_leave(workers, monkeypatch):
-    Counted.pickled, receivers, put_into = 0, [], Bundle.put_into
+    Counted.pickled, receivers, send_all = 0, [], Caller.send_all
 
-    def noted(bundle, message, limit):
-        if message.kind == FrameKind.REQUEST and bundle.contents:  # else it asks for more results
-            receivers.append((where(), message.to))
-        put_into(bundle, message, limit)
+    def noted(caller, calls):
+        for call, _, parts in calls:
+            body = b"".join(parts)[FRAME_HEAD.size :] if parts else b"".join(call.pickled)
+            if HEAD.unpack_from(body)[1]:  # else it asks for more results
+                receivers.append((where(), call.to))
+        send_all(caller, calls)
 
-    monkeypatch.setattr(Bundle, "put_into", noted)
+    monkeypatch.setattr(Caller, "send_all", noted)
     assert list(rpc.mesh(NAMES[1:]).call(where, (Counted(),))) == NAMES[1:]
     assert Counted.pickled == 1
     assert sorted(to for _, to in receivers) == list(range(1, len(NAMES)))
@@ -143,6 +149,24 @@ def test_arguments_are_pickled_once_and_at_most_four_copies_leave(workers, monke
     rpc.mesh(NAMES[1:21]).call(where)
     traced = [f"    worker{sender[1:]} --> worker{to}" for sender, to in sorted(receivers, key=lambda hop: hop[1])]
     assert "\n".join(traced) in PAGE.read_text()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_bodies_of_alike_requests_are_those_of_bundles(count):
+    codec = Codec(10_000, "w")
+    call = codec.pack_content(("builtins:abs", (-1,), {}), True, "", lambda body: [])
+    head = RequestHead(7, 2**40, 0, 0, False, False, "ä" * 600, ())
+    subtree = tuple(Member(number, number + 10, 0) for number in range(count))
+    message = Outgoing(Method.MESH, 1, 0.0, 2)
+    Bundle(head.encode(subtree, 5), [call]).put_into(message, codec.limit)
+    body = b"".join(message.pickled)
+    assert b"".join(AlikeBodies(head, 5, join([call])).of(subtree)) == body
+    opened = open_leaf_request(body)
+    if count == 1:
+        assert opened[:5] == (7, 2**40, 5, "ä" * 500, 10)
+        assert codec.open_content(opened.call) == ("builtins:abs", (-1,), {})
+    else:
+        assert opened is None
 
 
 def test_results_are_found_by_worker_place_and_coordinates(workers):
