@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("telegrad.rpc")
 WITHDRAW_SECONDS = 5.0
+WITHDRAWAL_LATE_SECONDS = 0.5  # after its time-out, until a leader drops an object without one
 NOTICE_SECONDS = FIRST_SECONDS
 TICKET_BITS = 32
 GATHERING_NAMES = 8  # of workers in a notice
@@ -99,13 +100,14 @@ class Gathering:
             self._notices.begin()
         for member in self._gone_members(group):
             self._end(group, member)
-        # A withdrawal may not arrive: its sender may have died.
-        waiting = self._caller.waits.with_deadline(offer.done, seconds, f"a gathering of worker {name!r}")
+        # A withdrawal, which comes first, may not arrive: its sender may have died.
+        limit = seconds and seconds + WITHDRAWAL_LATE_SECONDS
+        waiting = self._caller.waits.with_deadline(offer.done, limit, f"a gathering of worker {name!r}")
         waiting.add_done_callback(lambda done: done.exception() and self.withdraw(group, name, ticket))
         return waiting
 
-    def withdraw(self, group: Group, name: str, ticket: int) -> bool:
-        """Remove the object of a member that gave up.
+    def withdraw(self, group: Group, name: str, ticket: int) -> list[str]:
+        """Remove the object of a member that gave up, and return the names of the others for which it waited.
 
         Args:
             group: names of the members.
@@ -113,12 +115,14 @@ class Gathering:
             ticket: number of its offer.
 
         Returns:
-            False if the others have it already, or if it has not arrived; then it will be dropped when it does.
+            no names if the others have it already, or if it has not arrived; then it will be dropped when it does.
         """
+        missing = self._step(group, Rounds.missing)
         offer = self._step(group, lambda rounds: rounds.withdraw(name, ticket))
-        if offer is not None:
-            _give_up(offer)
-        return offer is not None
+        if offer is None:
+            return []
+        _give_up(offer)
+        return [each for each in missing if each != name]
 
     def open(self) -> list[tuple[list[str], list[Future[Gathered]]]]:
         """Return for each round that is not complete which members are missing, and the futures of those that wait."""
@@ -193,7 +197,7 @@ def _fail(group: Group, ticket: int, error: BaseException) -> None:
     current_agent().part(Gathering).coming.arrived((group, ticket), None, error)
 
 
-def _withdraw(group: Group, name: str, ticket: int) -> bool:
+def _withdraw(group: Group, name: str, ticket: int) -> list[str]:
     return current_agent().part(Gathering).withdraw(group, name, ticket)
 
 
@@ -250,7 +254,7 @@ class OwnOffer:
     ) -> None:
         self._agent = agent
         self._group, self._leader = _group(agent, worker_names)
-        seconds = resolve_timeout(agent, timeout)
+        self._seconds = seconds = resolve_timeout(agent, timeout)
         gathering = agent.part(Gathering)
         self._ticket = gathering.ticket(self._group)
         self._coming = gathering.coming.expect((self._group, self._ticket), self._leader, seconds)
@@ -266,9 +270,12 @@ class OwnOffer:
         try:
             answer = self._answer.wait()
             return self._coming.in_time().wait() if comes_over_tree(answer) else opened(self._agent, answer)
-        except (RpcTimeoutError, KeyboardInterrupt):
+        except (RpcTimeoutError, KeyboardInterrupt) as error:
+            missing: list[str] = []
             with contextlib.suppress(RpcError):
-                self._withdraw().wait()
+                missing = self._withdraw().wait()
+            if missing and isinstance(error, RpcTimeoutError):
+                raise self._late(missing) from None
             raise
         finally:
             self._coming.forget()
@@ -278,14 +285,24 @@ class OwnOffer:
         try:
             answer = await self._answer
             return await self._coming.in_time() if comes_over_tree(answer) else opened(self._agent, answer)
-        except (RpcTimeoutError, asyncio.CancelledError):
+        except (RpcTimeoutError, asyncio.CancelledError) as error:
+            missing: list[str] = []
             with contextlib.suppress(RpcError):
-                await self._withdraw()
+                missing = await self._withdraw()
+            if missing and isinstance(error, RpcTimeoutError):
+                raise self._late(missing) from None
             raise
         finally:
             self._coming.forget()
 
-    def _withdraw(self) -> Future[bool]:
+    def _late(self, missing: list[str]) -> RpcTimeoutError:
+        names = abridged([*map(repr, missing)], GATHERING_NAMES)
+        return RpcTimeoutError(
+            f"a call of _barrier or _all_gather did not end within {self._seconds:g} s: {names} had not called it, or had "
+            f"given up; give it longer with timeout=, or GrpcRpcBackendOptions(rpc_timeout=)"
+        )
+
+    def _withdraw(self) -> Future[list[str]]:
         arguments = (self._group, self._agent.name, self._ticket)
         return call_function(self._agent, self._leader, _withdraw, arguments, None, WITHDRAW_SECONDS)
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import ArgumentValueError, RpcError
+from ...base.words import abridged
 from ...core import cat
 from ...core.extend import Tensor
 
 SUM, MEAN, CAT = 1, 2, 3
+MOST_KEYS = 6  # of a dictionary, in an error
 REDUCTIONS = {"sum": SUM, "mean": MEAN, "cat": CAT}
 
 
@@ -61,13 +63,17 @@ def _plus(one: Any, other: Any) -> Any:
         return type(one)(map(_plus, one, other))
     if not (_is_number(one) and _is_number(other)):
         raise RpcError(
-            f"results of types {type(one).__name__} and {type(other).__name__} cannot be added up; return tensors, arrays or "
+            f"results cannot be added up: one is {_described(one)}, another {_described(other)}; return tensors, arrays or "
             f"numbers, or the same lists or dictionaries of them, or leave reduce= out"
         )
-    try:
-        return add(one, other)
-    except ValueError as error:  # NumPy's, of shapes that do not fit
-        raise RpcError(f"results cannot be added up: {error}; return the same shapes on all workers") from None
+    return _fitting(lambda pair: add(*pair), (one, other), "added up", "the same shapes")
+
+
+def _described(value: Any) -> str:
+    kind = type(value).__name__
+    if isinstance(value, dict):
+        return f"{kind} with the keys {abridged([*map(repr, value)], MOST_KEYS)}" if value else f"{kind} without keys"
+    return f"{kind} of length {len(value)}" if type(value) in (list, tuple) else f"of type {kind}"
 
 
 def _is_number(value: Any) -> bool:
@@ -83,14 +89,20 @@ def _each(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _joined(values: Sequence[Any]) -> Any:
-    first = values[0]
     if all(isinstance(value, list) for value in values):
         return [item for value in values for item in value]
-    if all(isinstance(value, Tensor) for value in values):
-        return cat(values)
-    if all(isinstance(value, np.ndarray) for value in values):
-        return np.concatenate(values)
+    for kind, join in ((Tensor, cat), (np.ndarray, np.concatenate)):
+        if all(isinstance(value, kind) for value in values):
+            return _fitting(join, values, "concatenated", "the same shapes, but for the first dimension,")
+    kinds = " and ".join(dict.fromkeys(type(value).__name__ for value in values))
     raise RpcError(
-        f"results of type {type(first).__name__} cannot be concatenated; return tensors, arrays or lists, all of one kind, or "
-        f"leave reduce= out"
+        f"results of type {kinds} cannot be concatenated; return tensors, arrays or lists, all of one kind, or leave "
+        f"reduce= out"
     )
+
+
+def _fitting(join: Callable[..., Any], values: Any, done: str, needed: str) -> Any:
+    try:
+        return join(values)
+    except ValueError as error:  # of shapes that do not fit
+        raise RpcError(f"results cannot be {done}: {error}; return {needed} on all workers") from None

@@ -47,6 +47,9 @@ def scattered(values: Iterable[Any]) -> Scattered:
     Args:
         values: as many as the mesh has workers.
 
+    Raises:
+        ArgumentKindError: they are no list, and nothing else to iterate.
+
     Example:
         >>> from telegrad import rpc
         >>> from telegrad.testing import cluster
@@ -54,7 +57,12 @@ def scattered(values: Iterable[Any]) -> Scattered:
         ...     print(list(rpc.mesh().call(pow, (2, rpc.scattered([1, 2, 3])))))
         [2, 4, 8]
     """
-    values = list(values)
+    try:
+        values = list(values)
+    except TypeError:
+        raise ArgumentKindError(
+            f"rpc.scattered() takes a list of values, one for each worker; you gave {values!r}"
+        ) from None
 
     def parts(count: int) -> Sequence[Any]:
         if len(values) != count:

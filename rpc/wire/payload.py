@@ -19,7 +19,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from ...base.errors import SerializationError
+from ...base.errors import ArgumentKindError, SerializationError
 from ...base.words import abridged
 from ...core.extend import Tensor
 from ...core.futures import Future, raised_by_handler
@@ -320,6 +320,8 @@ def pack_pickled(
 def _reason(error: Exception) -> str:
     if isinstance(error, OtherVersionError):
         return f"{error}; {ADVICE}"
+    if isinstance(error, ArgumentKindError):  # an object of ours, which says how it travels
+        return str(error)
     advice = "send its items with rpc.stream()" if "generator'" in str(error) else KEEP_IT
     return f"{type(error).__name__}: {error}; {advice}"
 

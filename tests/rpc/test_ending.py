@@ -269,7 +269,8 @@ def test_after_a_time_out_the_others_get_the_next_object(workers):
     a, b, _ = workers
     group = ["a", "b"]
     for leader, other in ((a, b), (b, a)):
-        with leader.use(), pytest.raises(RpcTimeoutError):
+        told = f"did not end within 0.2 s: '{other.name}' had not called it"
+        with leader.use(), pytest.raises(RpcTimeoutError, match=told):
             _all_gather("old", group, timeout=0.2)
         with ThreadPoolExecutor(1) as pool:
 

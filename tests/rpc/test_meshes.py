@@ -1,6 +1,7 @@
 """Calls on meshes: every worker runs the function once, arguments are pickled once, failed workers are errors by name."""
 
 import asyncio
+import copy
 import signal
 import threading
 from collections import Counter
@@ -550,6 +551,17 @@ def test_wrong_reductions_are_told(workers):
         rpc.mesh().call(abs, (1,), reduce="cat")  # numbers are not concatenated
     with pytest.raises(RuntimeError, match="cannot be added up"):
         rpc.mesh().call(where, reduce="sum")
+    mesh = rpc.mesh(NAMES[:2])
+    with pytest.raises(RuntimeError, match="one is dict with the keys 'a', another dict with the keys 'a', 'b'"):
+        mesh.call(dict, (rpc.scattered([{"a": 1}, {"a": 1, "b": 2}]),), reduce="sum")
+    with pytest.raises(RuntimeError, match="results of type list and tuple cannot be concatenated"):
+        mesh.call(copy.copy, (rpc.scattered([[1], (1,)]),), reduce="cat")
+    with pytest.raises(RuntimeError, match=r"cannot be concatenated: .*; return the same shapes, but for the first"):
+        mesh.call(np.ones, (rpc.scattered([(1, 2), (1, 3)]),), reduce="cat")
+    with pytest.raises(ArgumentKindError, match=r"rpc.scattered\(\) takes a list of values, .* you gave 3"):
+        rpc.scattered(3)
+    with pytest.raises(SerializationError, match=r"and not inside of others$"):
+        mesh.call(abs, ([rpc.scattered([1, 2])],))
     with pytest.raises(RuntimeError, match=r"cannot be added up: .*; return the same shapes on all workers"):
         rpc.mesh(NAMES[:2]).call(np.ones, (rpc.scattered([2, 3]),), reduce="sum")
 
