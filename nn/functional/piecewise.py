@@ -41,9 +41,11 @@ def _leaky_rule(xp: Any, g: Any, a: Any, slope: float) -> Any:
 
 
 def _hardsigmoid_rule(xp: Any, g: Any, a: Any) -> Any:
-    inside = ~((a <= -3) | (a >= 3))
-    scaled = g * (1 / 6)
-    return xp.chosen(inside, scaled, out=scaled) if xp is ARRAYS and scaled.ndim else xp.chosen(inside, scaled)
+    chosen = xp.chosen((a > -3) & (a < 3), g)  # nan is outside, as in PyTorch
+    if xp is not ARRAYS or not chosen.ndim:
+        return chosen * (1 / 6)
+    chosen *= 1 / 6
+    return chosen
 
 
 def _hardswish_rule(xp: Any, g: Any, a: Any) -> Any:
