@@ -28,7 +28,7 @@ class _Tables(NamedTuple):
     steps: Array  # from pixel to pixel in each dimension, with the frame
     corners: Array  # numbers of the corners of the image's first cell
     framed: tuple[int, ...]
-    inside: tuple[slice, ...]
+    inside: tuple[Any, ...]
 
 
 @lru_cache(maxsize=64)
@@ -38,7 +38,7 @@ def _tables(lengths: tuple[int, ...], dtype: Any) -> _Tables:
     corners = _BEFORE * sum(steps) + reduce(np.add.outer, [np.array([0, step]) for step in steps]).reshape(-1, 1)
     exact = dtype if math.prod(framed) < 1 << 24 else np.float64
     last = np.array(lengths[::-1], dtype).reshape(-1, 1, 1)
-    inside = (..., *[slice(_BEFORE, -_BEHIND)] * len(lengths))
+    inside: tuple[Any, ...] = (..., *[slice(_BEFORE, -_BEHIND)] * len(lengths))
     return _Tables(last, np.array(steps[::-1], exact), corners, framed, inside)
 
 
@@ -62,19 +62,23 @@ class Corners:
         points = wide(grid).reshape(count, math.prod(size), dims).transpose(2, 0, 1).copy()
         if self._slopes is not None:
             to_pixels(points, self._slopes, corners)
-        self._tables = tables = _tables(image.shape[2:], points.dtype)
-        points = np.minimum(
-            np.maximum(points, -_BEFORE, out=points), tables.last, out=points
-        )  # beyond, all corners are zeros
-        low = np.floor(points)
-        ends = np.empty((dims, count, 2, points.shape[2]), points.dtype, like=points)
-        share = np.subtract(points, low, out=ends[:, :, 1])
+        self._tables = _tables(image.shape[2:], points.dtype)
+        self._place(points)
+
+    def _place(self, points: Array) -> None:
+        """Find the cells of positions, shape (dimensions, N, L), and the shares of both ends in each dimension."""
+        last = self._tables.last  # beyond it, and before -2, all corners are zeros
+        points = np.minimum(np.maximum(points, -_BEFORE, out=points), last, out=points)
+        cells = np.floor(points)
+        dims, count, length = points.shape
+        ends = np.empty((dims, count, 2, length), points.dtype, like=points)
+        share = np.subtract(points, cells, out=ends[:, :, 1])
         np.subtract(1, share, out=ends[:, :, 0])
         self._shares = self._by_axis(ends)
-        self._weights = reduce(np.multiply, self._shares).reshape(count, 2**dims, points.shape[2])  # (N, K, L)
-        low = np.fmin(low, tables.last, out=low)  # nan becomes that, so that it reaches no gradient of the image
-        numbers = np.dot(tables.steps, low.reshape(dims, count * points.shape[2]))
-        self._cells = numbers.astype(np.int64).reshape(count, 1, points.shape[2])
+        self._weights = reduce(np.multiply, self._shares).reshape(count, 2**dims, length)  # (N, K, L)
+        cells = np.fmin(cells, last, out=cells)  # the last one for nan, which so reaches no gradient of the image
+        numbers = np.dot(self._tables.steps, cells.reshape(dims, count * length))
+        self._cells = numbers.astype(np.int64).reshape(count, 1, length)
 
     def _by_axis(self, ends: Array) -> list[Array]:
         """Return both ends of each dimension along an axis of its own, to be broadcast: shape (N, 2, 1, L) or (N, 1, 2, L)."""
@@ -102,8 +106,9 @@ class Corners:
 
     def backward(self, grads: Sequence[Array | None], needed: Sequence[bool]) -> Sequence[Array | None]:
         """Return the gradients of the image and the grid, as ``fused`` asks for them."""
-        values: Any = self._values
-        grad = wide(grads[0]).reshape(*values.shape[:2], values.shape[3])
+        values, (given,) = self._values, grads
+        assert given is not None  # fused() asks only where there is one
+        grad = wide(given).reshape(*values.shape[:2], values.shape[3])
         return (
             self._image_gradient(grad) if needed[0] else None,
             self._grid_gradient(grad) if needed[1] else None,
@@ -120,8 +125,8 @@ class Corners:
         result = np.empty((dims, count, length), slopes.dtype, like=slopes)
         slopes = slopes.reshape(count, *(2,) * dims, length)
         for axis in range(dims):
-            before = (slice(None),) * (axis + 1)
-            growth = slopes[(*before, slice(1, 2))] - slopes[(*before, slice(0, 1))]
+            first, second = ((..., slice(end, end + 1), *[slice(None)] * (dims - axis)) for end in (0, 1))
+            growth = slopes[second] - slopes[first]
             for other in range(dims):
                 if other != axis:
                     growth *= self._shares[other]

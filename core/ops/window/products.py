@@ -123,8 +123,9 @@ def _phase_by_phase(output: Array, weight: Array, window: Window, groups: int) -
     image = np.zeros((len(output), weight.shape[1] * groups, *window.input_size), output.dtype, like=output)
     for first in itertools.product(*map(range, map(min, window.stride, window.kernel_size))):
         moved = [divmod(number - before, step) for number, before, step in zip(first, window.padding, window.stride)]
-        pixels = image[(..., *[slice(pixel, None, step) for (_, pixel), step in zip(moved, window.stride)])]
-        elements = weight[(..., *[slice(number, None, step) for number, step in zip(first, window.stride)])]
+        where: tuple[Any, ...] = (..., *[slice(pixel, None, step) for (_, pixel), step in zip(moved, window.stride)])
+        which: tuple[Any, ...] = (..., *[slice(number, None, step) for number, step in zip(first, window.stride)])
+        pixels, elements = image[where], weight[which]
         if pixels.size:
             smaller = window._replace(
                 input_size=pixels.shape[2:],
