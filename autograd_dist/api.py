@@ -72,9 +72,9 @@ def make_crossing(recorder: Recorder) -> Crossing:
     Args:
         recorder: the recording.
     """
-    from .captured.recording import StepCrossing  # here: few programs compile their steps
+    from .captured.joined import crossing_of  # here: few programs compile their steps
 
-    return StepCrossing(recorder)
+    return crossing_of(recorder)
 
 
 def backward(
@@ -188,7 +188,7 @@ def _prepare(
     contexts = contexts_of(agent)
     context = contexts.find(context_id)
     feeds = _feeds(context.graph, roots)
-    keep = retain_graph or context.recorded is not None
+    keep = retain_graph or bool(context.recorded)
     make = partial(BackwardPass, agent, context.graph, keep_graph=keep, smart=mode == "smart", roots=feeds)
     fresh = context.passes.begin(make)
     return fresh, feeds, _Description(contexts, context)

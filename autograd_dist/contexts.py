@@ -36,7 +36,7 @@ from .passes import Passes, PassId
 
 
 class RecordedStep(Protocol):
-    """Recording of the step that has made a context (``captured/recording.py``)."""
+    """Recording of a step in a context (``captured/recording.py``)."""
 
     def sending(self, message: Outgoing) -> int:
         """Note that a request leaves; return the number of the part that it calls, 0 if it calls none.
@@ -67,7 +67,7 @@ class Context(Lifetime):
         super().__init__(context_id, parent)
         self.graph = ContextGraph(context_id)
         self.passes = Passes(worker)
-        self.recorded: RecordedStep | None = None  # the recording of the step that has made it
+        self.recorded: dict[int, RecordedStep] = {}  # recordings of steps in it, by threads
 
 
 class Contexts:

@@ -129,7 +129,7 @@ class ContextGraph:
     """Send and receive nodes of a context on one worker, and the gradients that were accumulated there.
 
     Attributes:
-        watch: gets the entries that come to a pass, in order; ``None`` if the step is not recorded.
+        watches: each gets the entries that come to a pass, in order, while a step is recorded.
     """
 
     def __init__(self, context_id: int) -> None:
@@ -139,7 +139,7 @@ class ContextGraph:
         self._receives: dict[int, ReceiveNode] = {}  # by message id
         self._gradients: dict[int, tuple[Any, Any]] = {}  # by id() of the leaf: a subclass may define __hash__
         self._orders = itertools.count()
-        self.watch: Callable[[Sequence[Any]], object] | None = None
+        self.watches: list[Callable[[Sequence[Any]], object]] = []
         self.library_part: Any = None  # for a model of another library (``edges.py``)
 
     def next_order(self) -> int:

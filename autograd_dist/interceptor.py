@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import partial
+from threading import get_ident
 
 from ..core.extend import is_grad_enabled
 from ..rpc.extend import REPEATED, FrameKind, Incoming, Interceptor, Outgoing, ServerCall
@@ -41,7 +42,8 @@ class AutogradInterceptor(Interceptor):
         message.keep(GRADIENT_EXTRA, (context, node))
         more = b""
         if message.kind == FrameKind.REQUEST:
-            part = 0 if context.recorded is None else context.recorded.sending(message)
+            recorded = context.recorded.get(get_ident())
+            part = 0 if recorded is None else recorded.sending(message)
             more = pack_mode() + (PART.pack(part) if part else b"") + self.contexts.news.riding(message.to)
         message.tell(GRADIENT_EXTRA, MESSAGE_EXTRA.pack(context.id, 0 if node is None else node.message_id) + more)
 
@@ -63,8 +65,8 @@ class AutogradInterceptor(Interceptor):
             return None
         message_id = make_message_id(self.contexts.agent.number, next(self.contexts.message_ids))
         node = SendNode(edges, message_id, message.to)
-        if context.recorded is not None:
-            context.recorded.sent(node)
+        if (recorded := context.recorded.get(get_ident())) is not None:
+            recorded.sent(node)
         return node
 
     def replaced(self, message: Outgoing) -> None:

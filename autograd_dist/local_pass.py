@@ -192,8 +192,9 @@ class LocalPass:
         return True
 
     def _feed(self, entries: Sequence[Entry], feeds: Feeds) -> None:
-        if (watch := self._graph.watch) is not None and entries:
-            watch(entries)
+        if entries:
+            for watch in self._graph.watches:
+                watch(entries)
         for node, gradients in feeds.items():
             self.task.feed(node, gradients)
         for entry in entries:

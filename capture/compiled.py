@@ -107,6 +107,8 @@ class Compiled(Explained):
     def fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, Sequence[Tensor]] | None:
         """Return a plan without looks that fits a call, and the tensors of the call; ``None`` if there is none now.
 
+        A plan that calls other workers is one for this if these take part in its backward.
+
         Args:
             args, kwargs: the arguments of the call.
 
@@ -119,11 +121,17 @@ class Compiled(Explained):
             raise GivenUp(str(error), final=True) from None
         entry = self._entry(key)
         for plan in entry.plans:
-            if isinstance(plan, Plan) and not plan.remote and plan.fits(tensors):
+            if isinstance(plan, Plan) and (plan.source.halves or not plan.remote) and plan.fits(tensors):
                 return plan, tensors
         if entry.reason is not None:
             raise GivenUp(entry.reason, final=True)
         return None
+
+    def drop(self, plan: Plan) -> None:
+        """Drop a plan in which another worker could not take part: the next call that is no replay is recorded."""
+        with self._lock:
+            for entry in self._entries.values():
+                entry.plans = [each for each in entry.plans if each is not plan]
 
     def _refuse(self, entry: Entry, plan: Any, refusal: GivenUp) -> None:
         """Drop a plan in which another worker could not take part; after some, all such calls run eagerly."""
@@ -169,7 +177,7 @@ class Compiled(Explained):
             others = list(entry.recordings)
         whole = None if self._segment is None else self._segments.code
         recording, result = record(
-            self._function, self._name, tensors, args, kwargs, bool(others), self._fast, entry.called, whole
+            self._function, self._name, tensors, args, kwargs, others, self._fast, entry.called, whole
         )
         with self._lock:
             entry.learn(recording, tensors, self._segment, self._shared)

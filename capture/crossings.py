@@ -6,10 +6,12 @@ workers; that one and all later ones are shown to it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from ..core.extend import GraphTask, Node
     from .description import Description
 
 MAKERS, MAKER = "autograd_dist.api", "make_crossing"  # the module and its function: it gets the recorder
@@ -32,6 +34,23 @@ class Crossing(Protocol):
         Args:
             results: tensors that the call returned.
         """
+        ...
+
+    def passing(self) -> Across | None:
+        """Return the pass over other workers that begins at the results, after ``finish``; ``None`` if there is none."""
+        ...
+
+
+class Across(Protocol):
+    """Pass that goes over other workers (``PassAcross``)."""
+
+    @property
+    def roots(self) -> Sequence[Node]:
+        """Nodes where gradients arrive from other workers."""
+        ...
+
+    def run(self, task: GraphTask) -> None:
+        """Write the pass; its task expects the roots."""
         ...
 
 

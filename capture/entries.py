@@ -7,7 +7,7 @@ from typing import Any
 
 from .branches import Tree, joined
 from .division import Segment
-from .errors import DISTURBED, GivenUp
+from .errors import DISTURBED, EARLY, GivenUp
 from .looks import is_rounded, varies
 from .plan import Plan
 from .recording import Recording
@@ -58,7 +58,7 @@ class Entry:
         """
         self.tries += 1
         if recording.reason is not None:
-            again = shared and recording.reason.startswith(DISTURBED) and self.tries < _RECORDINGS
+            again = shared and recording.reason.startswith((DISTURBED, EARLY)) and self.tries < _RECORDINGS
             self.reason = recording.reason if self.called and not again else None
         elif same := [other for other in self.recordings if recording.same(other)]:
             self._confirm(recording, same, tensors, segment)

@@ -5,6 +5,8 @@ from __future__ import annotations
 OTHER_LIBRARIES = {"torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "cupy": "CuPy"}
 DISTURBED = "a tensor from outside was changed by something that is not recorded"
 """Reason: another thread may have changed it."""
+EARLY = "no gradients have come back from the calls of other workers in the recorded call before"
+"""Reason: they may be on their way."""
 
 
 class Unrecordable(Exception):

@@ -5,6 +5,7 @@ from .crossings import Crossing as Crossing
 from .crossings import RemotePart as RemotePart
 from .description import Description as Description
 from .differentiable import ReplayNode as ReplayNode
+from .errors import EARLY as EARLY
 from .errors import GivenUp as GivenUp
 from .errors import Unrecordable as Unrecordable
 from .hops import Hop as Hop

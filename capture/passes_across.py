@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..core.extend import Array, GraphTask, Tensor
+from ..core.extend import Array, GraphTask, Node, Tensor
 from .errors import Unrecordable
 from .hops import Hop, arrived
 from .stand_in import StandIn
@@ -53,7 +53,7 @@ class _Frame:
 
 
 class PassAcross:
-    """A pass, which has run and keeps its graph, as statements.
+    """A pass as statements: of a step whose pass has run and keeps its graph, or of a function that another worker calls.
 
     Args:
         program: gets the statements.
@@ -61,9 +61,7 @@ class PassAcross:
         hops: the calls of other workers.
         make_message: makes a message with the gradients of the results of some of them.
         large: bytes of gradients that are sent while other nodes are ready to run.
-
-    Attributes:
-        taken: values of what ``take`` of the messages returns.
+        arrivals: what came in a recorded pass, in order: calls, and gradients of what they have sent.
     """
 
     def __init__(
@@ -73,27 +71,23 @@ class PassAcross:
         hops: Sequence[Hop],
         make_message: Callable[[Sequence[Hop]], Message],
         large: int,
+        arrivals: Sequence[Sequence[tuple[Hop, Arrived]]],
     ) -> None:
         self._program, self._replay, self._hops, self._make = program, replay, hops, make_message
-        self._large = large
+        self._large, self._arrivals = large, arrivals
         self._found: list[tuple[Tensor, Any]] = []
         self._task = GraphTask(sink=self._deliver, keep_graph=False)
         self._complete: dict[object, list[Hop]] = {}  # by worker, those whose gradients were not sent yet
         self._frames: dict[Hop, _Frame] = {}
-        self._arrived: dict[Hop, Arrived] = {}
-        self.taken: list[Value] = []
+        self._arrived: dict[Hop, Arrived] = {hop: gradients for batch in arrivals for hop, gradients in batch}
 
-    def run(
-        self,
-        roots: Sequence[Tensor],
-        arrivals: Sequence[Sequence[tuple[Hop, Arrived]]],
-        expected: Callable[[Sequence[Tensor]], Sequence[Any]],
+    def run_step(
+        self, roots: Sequence[Tensor], expected: Callable[[Sequence[Tensor]], Sequence[Any]]
     ) -> list[tuple[Tensor, Any]]:
-        """Write the pass; return leaves of this worker with their gradients.
+        """Write the pass of a step; return leaves of this worker with their gradients.
 
         Args:
             roots: where it started: scalars.
-            arrivals: what came in the recorded pass, in order: calls, and gradients of what they have sent.
             expected: returns the gradients of leaves in the recorded pass.
 
         Raises:
@@ -101,14 +95,32 @@ class PassAcross:
         """
         task = self._task
         feeds = self._program.feeds(list(roots), [None] * len(roots))
-        task.expect(*feeds, *[each.arriving for each in self._hops if each.arriving is not None])
-        for hop in self._hops:
-            hop.leaving.gather = partial(self._gather, hop)
-        self._arrived = {hop: gradients for batch in arrivals for hop, gradients in batch}
+        task.expect(*feeds, *self.roots)
         for root, feed in feeds.items():
             task.feed(root, feed)
+        self.run(task)
+        self._check(expected)
+        return [(leaf, _as_value(gradient)) for leaf, gradient in self._found]
+
+    @property
+    def roots(self) -> list[Node]:
+        """Nodes where gradients arrive from other workers."""
+        return [each.arriving for each in self._hops if each.arriving is not None]
+
+    def run(self, task: GraphTask) -> None:
+        """Write a pass.
+
+        Args:
+            task: the pass. It expects ``roots`` beside its own, and these were fed.
+
+        Raises:
+            Unrecordable: it does not lead to all calls.
+        """
+        self._task = task
+        for hop in self._hops:
+            hop.leaving.gather = partial(self._gather, hop)
         self._go_on()
-        for batch in arrivals:
+        for batch in self._arrivals:
             for hop, _ in batch:
                 self._feed(hop)
             self._go_on()
@@ -116,8 +128,8 @@ class PassAcross:
             self._take(frame)
         for hop in self._hops:
             hop.leaving.gather = None
-        self._check(expected)
-        return [(leaf, _as_value(gradient)) for leaf, gradient in self._found]
+        if len(self._frames) < len(self._hops):
+            raise Unrecordable("no gradient leads to the call of another worker")
 
     def _deliver(self, leaf: Tensor, gradient: Any) -> None:
         self._found.append((self._program.leaf(leaf), gradient))
@@ -148,7 +160,6 @@ class PassAcross:
             tracer = self._program.tracer
             made = tracer.value(storages=frozenset())
             tracer.effect(frame.message.take, (frame.pending,), made, changes=True)
-            self.taken.append(made)
             frame.gradients, place = {}, 0
             for hop in frame.hops:
                 given = self._arrived.get(hop, ())
@@ -165,8 +176,6 @@ class PassAcross:
         self._task.feed(hop.arriving, self._take(self._frames[hop])[hop])
 
     def _check(self, expected: Callable[[Sequence[Tensor]], Sequence[Any]]) -> None:
-        if len(self._frames) < len(self._hops):
-            raise Unrecordable("no gradient leads to the call of another worker")
         for (_, gradient), real in zip(self._found, expected([leaf for leaf, _ in self._found])):
             if not same(gradient, real):
                 raise Unrecordable("the recorded gradients are not those of the distributed backward pass")

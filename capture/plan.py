@@ -56,7 +56,8 @@ class Plan:
         self.replays = 0
         self.exported: Exported | None = None  # by a recording
         self.gradients: Sequence[tuple[Outer, Any]] = ()  # that the program reads, and of what kind they are before
-        self.pure = not any(statement.changes for statement in source.statements)
+        # A backward half sends gradients to other workers.
+        self.pure = not any(statement.changes for statement in source.recorded.statements[: source.recorded.half])
         self.parts: Sequence[Part] = ()  # of a plan that looks at elements; the source is that of the last one
         self.looks: Sequence[Look] = ()
         self.generators: Sequence[Generator] = ()  # that the earlier parts draw from

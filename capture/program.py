@@ -27,6 +27,7 @@ from ..core.extend import (
 )
 from .comparison import check_alike
 from .constants import constant, is_constant
+from .crossings import Across
 from .elements import operation_by_elements
 from .errors import Unrecordable
 from .gradients import Gradients, read_gradient
@@ -372,11 +373,12 @@ class Program:
             if isinstance(arrived, BorrowedGradient) and not same(gradient, arrived._array):
                 raise Unrecordable("the recorded gradients are not those of the backward pass")
 
-    def differentiate(self, outputs: Sequence[Tensor | None]) -> Backward | None:
+    def differentiate(self, outputs: Sequence[Tensor | None], across: Across | None = None) -> Backward | None:
         """Write the backward pass of results behind the program.
 
         Args:
             outputs: results that require grad; ``None`` in the places of those without a gradient.
+            across: leads it to other workers; ``None`` if the program calls none.
 
         Returns:
             The pass; ``None`` if the graph was freed.
@@ -402,13 +404,13 @@ class Program:
         self.tracer.keep = True
         task = GraphTask(sink=deliver, keep_graph=True)
         check_traced(feeds, self._nodes)
-        task.expect(*feeds)
+        task.expect(*feeds, *(across.roots if across is not None else ()))
         leaves = [(each, gradient_edge(shadow)) for shadow, each in self._outside() if shadow._requires_grad]
         sums = [each for each, edge in leaves if edge is not None and task.awaited(edge[0]) > 1]
         for root, feed in feeds.items():
             task.feed(root, feed)
         try:
-            task.run()
+            task.run() if across is None else across.run(task)
         except AutogradError:  # a backward pass inside has freed the graph
             self.tracer.back(mark)
             return None

@@ -7,7 +7,7 @@ It sees each operation that the function calls (as a ``Watcher``), and the calls
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
@@ -52,6 +52,7 @@ class Recorder(Watcher):
         caught: the line of the function where it would catch an error of a call; ``None`` if there is none.
         crossing: what is known of calls of other workers; ``None`` if there was none.
         parts: those of other workers, after ``finish``.
+        earlier: recordings of calls before, with which this one is compared.
     """
 
     def __init__(self, given: list[Tensor], program: bool, code: CodeType | None = None) -> None:
@@ -72,6 +73,7 @@ class Recorder(Watcher):
         self.caught: int | None = None
         self.crossing: Crossing | None = None
         self.parts: list[RemotePart] = []
+        self.earlier: Sequence[Recorder] = ()
         self._alive: list[Any] = []  # tensors are named by their ids
         for tensor in given:
             self.names.name(tensor)
@@ -357,6 +359,7 @@ class Recorder(Watcher):
             self.program.tracer.closed = True
             self.program.steps.close()
         self.program = self.crossing = None
+        self.earlier = ()
         self._alive.clear()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.extend import Tensor
 from .calls import Calls
+from .crossings import Across
 from .errors import Unrecordable
 from .looks import LOOK
 from .memory import check_second_half
@@ -102,7 +103,7 @@ def record(
     tensors: list[Tensor],
     args: Any,
     kwargs: Any,
-    program: bool,
+    earlier: Sequence[Recording],
     fast: bool = False,
     changes: bool = False,
     whole: CodeType | None = None,
@@ -115,7 +116,7 @@ def record(
         tensors: those among its arguments.
         args: its arguments.
         kwargs: its named arguments.
-        program: whether to write a program, too.
+        earlier: recordings of other calls; if there are some, a program is written, too.
         fast: whether its chains of arithmetic become compiled loops.
         changes: whether to look for the line that changes what the function reads.
         whole: code of the function that it is a segment of.
@@ -131,7 +132,8 @@ def record(
         return recording, function(*args, **kwargs)
     code = getattr(body_of(function), "__code__", None)
     try:
-        recorder = Recorder(tensors, program, code)
+        recorder = Recorder(tensors, bool(earlier), code)
+        recorder.earlier = [each.recorder for each in earlier if each.recorder is not None]
     except Unrecordable as error:
         return Recording(None, None, str(error)), function(*args, **kwargs)
     inputs = [Input.of(tensor) for tensor in tensors]  # before the call changes them
@@ -189,7 +191,8 @@ def _plan(
     recorded = list({id(each): each for each in returned}.values())
     half, backwards = len(statements), list[Backward]()
     if recorded:
-        backwards = _backwards(program, recorded)
+        across = None if recorder.crossing is None else recorder.crossing.passing()
+        backwards = _backwards(program, recorded, across)
         check_second_half(statements, half)
     result = numbered(result, recorder.numbers)
     _check_shapes(program)
@@ -277,12 +280,19 @@ def _without(live: list[Value], backwards: list[Backward]) -> list[Value]:
     return [each for each in live if each.number not in given]
 
 
-def _backwards(program: Program, recorded: list[Tensor]) -> list[Backward]:
-    """Write a backward pass for each choice of results that get a gradient, and return these."""
+def _backwards(program: Program, recorded: list[Tensor], across: Across | None) -> list[Backward]:
+    """Write a backward pass for each choice of results that get a gradient, and return these.
+
+    One over other workers is written for all results only: they know which of theirs get a gradient.
+    """
     if len(recorded) > _RESULTS:
         raise Unrecordable(f"more than {_RESULTS} results require grad; return fewer, or call backward() inside")
     masks = list(itertools.product((True, False), repeat=len(recorded)))[:-1]
-    passes = [program.differentiate([each if used else None for each, used in zip(recorded, mask)]) for mask in masks]
+    if across is not None:
+        masks = masks[:1]
+    passes = [
+        program.differentiate([each if used else None for each, used in zip(recorded, mask)], across) for mask in masks
+    ]
     return [each for each in passes if each is not None]
 
 

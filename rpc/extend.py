@@ -7,6 +7,7 @@ from .agent import Agent as Agent
 from .backend_registry import BackendType as BackendType
 from .backend_registry import find_backend as find_backend
 from .backend_registry import init_backend as init_backend
+from .calls.current_call import current_call as current_call
 from .calls.late_parts import LateInterceptor as LateInterceptor
 from .calls.remote_warnings import RemoteWarnings as RemoteWarnings
 from .calls.remote_warnings import collect_warnings as collect_warnings

@@ -12,7 +12,8 @@ from ...core.extend import Array
 from ...core.futures import Future
 from ..numbers import GradientMethod, GradientTopic
 from .messages import pack, refused, unpack
-from .requests import Replay, StepRequests
+from .replays import Replay
+from .requests import StepRequests
 
 if TYPE_CHECKING:
     from ...rpc.extend import Agent, Peer
@@ -23,11 +24,9 @@ class Arrays(NamedTuple):
 
     Attributes:
         arrays: the arrays.
-        failed: of an answer to gradients: the worker's name, if the optimizer's step there has raised an error.
     """
 
     arrays: Sequence[Array | None]
-    failed: str = ""
 
 
 class CapturedCall:
@@ -42,6 +41,7 @@ class CapturedCall:
 
     Attributes:
         alone: whether no other call of a replay can be refused after this one has run.
+        whole: whether all of its results get gradients.
         arrived: gradients that came back in the recorded step.
     """
 
@@ -49,7 +49,7 @@ class CapturedCall:
         self._requests, self._agent, self._timeout = requests, requests.agent, timeout
         self.number, self.place, self.name = number, place, name
         self.peer: Peer | None = None
-        self.alone = False
+        self.alone = self.whole = False
         self.arrived: Sequence[Array | None] = ()
         self._results: Sequence[Array] = ()
         self._what = ""
@@ -89,9 +89,10 @@ class CapturedCall:
     def text(self) -> str:
         """A line for readers."""
         there, back = _bytes(self._results), _bytes(self.arrived)
+        start = f"hop from {self._agent.name!r}" if self._requests.joined else "hop"
         return (
-            f"hop to {self.callee.info.name!r}: {self.name} is plan {self.number} there, {there:,} bytes of results, {back:,} "
-            "bytes of gradients back"
+            f"{start} to {self.where}: {self.name} is plan {self.number} there, {there:,} bytes of results, "
+            f"{back:,} bytes of gradients back"
         )
 
     def description(self) -> Description:
@@ -109,8 +110,16 @@ class CapturedCall:
     # -- replays
 
     def send(self, replay: Replay, *arrays: Array) -> Future[Any]:
-        """Send the arguments; return the future of the answer."""
-        words = self.number, replay.number, self.place, self._requests.oldest_replay(), int(self.alone)
+        """Send the arguments; return the future of the answer.
+
+        Raises:
+            GivenUp: the callee waits for this call, or for one that waits for it.
+        """
+        if self.callee.number in replay.path:
+            raise GivenUp(f"the calls of workers go round in a ring, back to {self.where}", True)
+        alone, oldest = self.alone and replay.alone, self._requests.oldest(replay)
+        flags = int(alone), int(self.whole)
+        words = self.number, replay.number, self.place, oldest, *flags, *replay.words, *replay.path
         seconds = self._requests.seconds(self._timeout)
         return self._requests.ask(self.callee, GradientMethod.FORWARD, pack(words, arrays), seconds, self._what)
 

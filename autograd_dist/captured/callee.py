@@ -5,15 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...base.errors import RpcError
-from ...capture.extend import Compiled, Description, GivenUp, Leaving, Plan, mapped, tensors_of
+from ...base.errors import IllegalEventError, RpcError
+from ...capture.extend import Compiled, Description, GivenUp, Leaving, Plan, ReplayNode, mapped, tensors_of
+from ...core import set_grad_enabled
 from ...core.extend import Array, GraphTask, Tensor, gradient_edge, watchers
 from ..graph import SendNode
+from .replays import Owners, ReplayNews, ServedPart, served_call
+from .states import ReplayForm
 from .straight import run_straight
 
+PARTIAL = "its function calls other workers, and not all of its results get gradients"
 CHANGES = "its function changes something (running statistics, random numbers), and the step has other calls"
 SUMS = "a parameter is used several times in one call, and in another call of the step"
 
@@ -63,14 +68,17 @@ class CalleePart:
         """Description of what was recorded."""
         return Description([f"eager: {self._reason}"]) if self._reason else self._compiled.description()
 
-    def forward(self, tensors: Sequence[Tensor], replay: CalleeReplay, place: int, alone: bool) -> Sequence[Array]:
+    def forward(
+        self, tensors: Sequence[Tensor], replay: CalleeReplay, place: int, served: ServedPart, whole: bool
+    ) -> Sequence[Array]:
         """Replay the forward, and return the results.
 
         Args:
             tensors: those among the arguments.
             replay: gets the call.
-            place: of the call among those of the step.
-            alone: whether the function may change something: no other call of the step can be refused after it.
+            place: of the call among those of its caller's part.
+            served: the call. If no other one can be refused after it, the function may change something.
+            whole: whether all results get gradients.
 
         Raises:
             GivenUp: there is no plan; nothing has happened.
@@ -86,12 +94,27 @@ class CalleePart:
         if watchers() or (found := self._compiled.fitting(args, kwargs)) is None:
             raise GivenUp("it has no plan for this call now", final=False)
         plan, given = found
-        if not (alone or plan.pure):
+        if not (served.alone or plan.pure):
             raise GivenUp(CHANGES, final=True)
+        if plan.remote and not whole:
+            raise GivenUp(PARTIAL, final=True)
         replay.admit(plan)
-        call = CalleeCall(tensors_of(plan.replay(given)), leaving)
-        replay.add(place, call)
+        call = CalleeCall(tensors_of(self._run(plan, given, replay, served)), leaving)
+        replay.add((served.origin.caller, served.origin.run, place), call)
         return call.arrays
+
+    def _run(self, plan: Plan, given: Sequence[Tensor], replay: CalleeReplay, served: ServedPart) -> Any:
+        if not plan.remote:
+            return plan.replay(given)
+        token = served_call.set(served)
+        try:
+            return plan.replay(given)
+        except GivenUp:  # by a worker that it calls
+            self._compiled.drop(plan)
+            replay.withdraw(plan)
+            raise
+        finally:
+            served_call.reset(token)
 
 
 class CalleeCall:
@@ -115,6 +138,38 @@ class CalleeCall:
         """Run the pass of the only call of a step (``run_straight``)."""
         return run_straight(self.root, self._leaving, gradients)
 
+    @cached_property
+    def _node(self) -> ReplayNode | None:
+        nodes = [edge[0] for edge in self.root.next_edges if edge is not None]
+        return next((node for node in nodes if isinstance(node, ReplayNode)), None)
+
+    @cached_property
+    def behind(self) -> SendNode:
+        """Node where a pass goes on when the backward of the plan has run."""
+        node = self._node
+        direct = [edge for edge in self.root.next_edges if edge is None or edge[0] is not node]
+        return SendNode((*(() if node is None else node.next_edges), *direct), 0, 0)
+
+    def differentiate(self, gradients: Sequence[Array | None]) -> Sequence[Any]:
+        """Run the backward of the plan, which may wait for other workers; return gradients for ``behind``.
+
+        Args:
+            gradients: of the results.
+        """
+        node, direct = self._node, list[Any]()
+        given: list[Any] = [None] * (0 if node is None else node.num_inputs)
+        for edge, each in zip(self.root.next_edges, gradients):
+            if edge is None or edge[0] is not node:
+                direct.append(each)
+            elif each is not None:
+                given[edge[1]] = each if given[edge[1]] is None else given[edge[1]] + each
+        if node is None:
+            return direct
+        with set_grad_enabled(False):
+            found = node.apply(tuple(given))
+        node.release()
+        return [*found, *direct]
+
     @property
     def gradients(self) -> Sequence[Any]:
         """The gradients of the arguments, after the pass."""
@@ -122,17 +177,19 @@ class CalleeCall:
 
 
 class CalleeReplay:
-    """Calls of one replay of a step at one worker. One pass goes over all of them, as in eager code.
+    """Calls of one replay of a step at one worker, of one caller or several. One pass goes over all of them, as in eager code.
 
     Attributes:
         found: gradients of this worker's tensors, by their ids.
+        news: what the workers that are called from here have told.
     """
 
     def __init__(self) -> None:
         self.found: dict[int, Any] = {}
-        self._calls: dict[int, CalleeCall] = {}
-        self._plans: list[Plan] = []
-        self._left: set[int] = set()
+        self.news = ReplayNews(Owners.of({}))
+        self._calls: dict[Any, CalleeCall] = {}
+        self._used: list[Used] = []
+        self._form = ReplayForm()
         self._task: GraphTask | None = None
         self._lock = threading.Lock()
 
@@ -142,53 +199,82 @@ class CalleeReplay:
         Raises:
             GivenUp: the order of sums would be another one than in eager code.
         """
+        used = Used(plan.leaves, plan.sums)
         with self._lock:
-            if any(_mix(plan, each) or _mix(each, plan) for each in self._plans):
+            if any(_mix(used, each) or _mix(each, used) for each in self._used):
                 raise GivenUp(SUMS, final=True)
-            self._plans.append(plan)
+            self._used.append(used)
 
-    def add(self, place: int, call: CalleeCall) -> None:
+    def withdraw(self, plan: Plan) -> None:
+        """Note that a plan was not replayed to its end: another worker could not take part."""
+        with self._lock:
+            self._used = [each for each in self._used if each.leaves is not plan.leaves]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no plan was replayed."""
+        return not self._used
+
+    def add(self, key: Any, call: CalleeCall) -> None:
         """Add a call.
 
         Args:
-            place: of the call among those of the step.
+            key: names the call in the replay.
             call: the call.
         """
         with self._lock:
-            self._calls[place] = call
-            self._left.add(place)
+            self._calls[key] = call
+            self._form.returned(key)
 
-    def backward(self, places: Sequence[int], gradients: Sequence[Any]) -> tuple[Sequence[Any], bool]:
-        """Return the gradients of the arguments of some calls, and whether all calls have got their gradients.
+    def backward(self, keys: Sequence[Any], gradients: Sequence[Array | None]) -> tuple[Sequence[Any], bool]:
+        """Return the gradients of the arguments of some calls, and whether the backwards of all calls have run.
 
         Args:
-            places: of the calls.
+            keys: of the calls.
             gradients: of their results, one call after the other.
         """
         with self._lock:
-            if not self._left.issuperset(places):
-                raise RpcError("gradients of a captured step came twice, or for a call that this worker does not know")
-            calls, start = [self._calls[place] for place in places], 0
-            if len(self._calls) == 1 and (found := calls[0].run_alone(gradients)) is not None:
-                self.found = found
-                self._left.clear()
-                return calls[0].gradients, True
+            calls = self._begin(keys)
+            if len(self._calls) == 1 and (alone := calls[0].run_alone(gradients)) is not None:
+                self.found = alone
+                return calls[0].gradients, self._form.end(keys)
+        given, start = list[Sequence[Any]](), 0
+        for each in calls:  # without the lock: it may wait for other workers, which may call this one
+            given.append(each.differentiate(gradients[start : start + each.root.num_inputs]))
+            start += each.root.num_inputs
+        with self._lock:
             if (task := self._task) is None:
                 task = self._task = GraphTask(sink=self._deliver)
-                task.expect(*[each.root for each in self._calls.values()])
-            for each in calls:
-                stop = start + each.root.num_inputs
-                task.feed(each.root, gradients[start:stop])
-                start = stop
+                task.expect(*[each.behind for each in self._calls.values()])
+            for each, found in zip(calls, given):
+                task.feed(each.behind, found)
             task.run()
-            self._left.difference_update(places)
-            return [gradient for each in calls for gradient in each.gradients], not self._left
+            return [gradient for each in calls for gradient in each.gradients], self._form.end(keys)
+
+    def _begin(self, keys: Sequence[Any]) -> list[CalleeCall]:
+        try:
+            self._form.begin(keys)
+        except IllegalEventError as error:
+            raise RpcError(str(error)) from None
+        return [self._calls[key] for key in keys]
 
     def _deliver(self, leaf: Tensor, gradient: Any) -> None:
         self.found[id(leaf)] = gradient
 
 
-def _mix(plan: Plan, other: Plan) -> bool:
+class Used(NamedTuple):
+    """Parameters that a plan uses. The plan itself would hold a user's objects.
+
+    Attributes:
+        leaves: tensors that require grad.
+        sums: those whose gradients it adds up.
+    """
+
+    leaves: Sequence[Tensor]
+    sums: Sequence[Tensor]
+
+
+def _mix(plan: Used, other: Used) -> bool:
     """Return whether gradients that a plan adds up itself would be added up in another order with those of another plan."""
     return bool(plan.sums) and any(each is leaf for each in other.leaves for leaf in plan.sums)
 

@@ -16,12 +16,14 @@ from ...core.extend import Tensor, watchers
 from ...core.futures import Future
 from ...rpc.extend import Agent, Peer, ServerCall, is_async_execution
 from ...rref.extend import forward_of
+from ..current_context import recorded_part
 from ..local_optimizer import LocalOptimizer
 from ..numbers import GradientMethod, GradientTopic
 from ..step_queue import StepQueue
 from .callee import CalleePart, CalleeReplay, QuietlyCompiled, is_same, slot_of
 from .messages import ACCEPTED, pack, refusal, unpack
 from .plain_parts import PlainParts
+from .replays import Origin, Owners, ReplayNews, ServedPart, numbers_in
 from .states import PartTable
 
 UNKNOWN_PART = "it does not know this part of the step"
@@ -84,7 +86,8 @@ class CapturedParts:
         marked = [place for place, each in enumerate(tensors) if each._requires_grad]
         arguments = mapped((args, kwargs), partial(slot_of, tensors))
         compiled = self._compiled_of(function)
-        result = compiled.called(args, kwargs)
+        with recorded_part():
+            result = compiled.called(args, kwargs)
         if not reason and tensors_of(arguments):
             reason = "an argument is of a class of tensors of its own"
         part = CalleePart(find, named, compiled, arguments, marked, reason)
@@ -105,7 +108,7 @@ class CapturedParts:
 
     def _serve_forward(self, call: ServerCall) -> None:
         words, arrays = unpack(call.open())
-        number, replay, place, oldest, alone = map(int, words)
+        number, replay, place, oldest, alone, whole, *more = map(int, words)
         caller = key_of(call.peer)
         with self._lock:
             part = self._table.find(caller, number)
@@ -113,56 +116,65 @@ class CapturedParts:
             call.reply(refusal(UNKNOWN_PART, final=False))
             return
         call.what = "the replay of a captured step"
+        origin = Origin.of_words(caller, replay, more)
+        kept = self._replay(origin, oldest)
         try:
-            kept = self._replay(caller, replay, oldest)
+            served = ServedPart(origin, oldest, bool(alone), kept.news)
             tensors = [Tensor(each) for each in arrays if each is not None]
-            results = part.forward(tensors, kept, place, bool(alone))
+            results = part.forward(tensors, kept, place, served, bool(whole))
         except GivenUp as given_up:
+            if kept.empty:
+                with self._lock:
+                    self._table.take(origin.root, origin.replay)
             call.reply(refusal(str(given_up), given_up.final))
             return
         call.reply(pack([ACCEPTED], results))
 
-    def _replay(self, caller: Any, replay: int, oldest: int) -> CalleeReplay:
+    def _replay(self, origin: Origin, oldest: int) -> CalleeReplay:
         """Return what is kept of a replay; it may be new."""
         with self._lock:
-            kept, dropped = self._table.kept(caller, replay), None
+            kept, dropped = self._table.kept(origin.root, origin.replay), None
             if kept is None:
                 kept = CalleeReplay()
-                dropped = self._table.keep(caller, replay, oldest, kept)
+                dropped = self._table.keep(origin.root, origin.replay, oldest, kept)
         del dropped
         found: CalleeReplay = kept
         return found
 
     def _serve_backward(self, call: ServerCall) -> None:
-        words, gradients = unpack(call.open())
-        replay, number, *places = map(int, words)
+        (owners, places, replay, *more), gradients = unpack(call.open())
         call.what = "the backward of a captured step"
-        kept = self._kept(call, replay, self._table.kept)
-        optimizer = self._optimizer(number) if number else None
-        returned, complete = kept.backward(places, gradients)
-        if complete:
-            self._kept(call, replay, self._table.take)
+        origin = Origin.of_words(key_of(call.peer), int(replay), list(map(int, more)))
+        keys = [(origin.caller, origin.run, place) for place in numbers_in(places)]
+        # Without calls, this worker owns parameters that the step has not used.
+        kept = self._kept(origin, self._table.kept) if keys else CalleeReplay()
+        kept.news.owners = Owners.of_text(owners)
+        optimizer = self._optimizer(kept.news.owners.numbers.get(self.agent.number, 0))
+        returned, complete = kept.backward(keys, gradients)
+        if complete and keys:
+            self._kept(origin, self._table.take)
         if optimizer is None or not complete:
-            call.reply(pack([0], returned))
+            call.reply(pack(kept.news.words(), returned))
             return
         done = optimizer.step_with([kept.found.get(id(each)) for each in optimizer.parameters])
         if done.known():
-            call.reply(pack([0], returned))
+            call.reply(pack(kept.news.words(), returned))
             return
-        call.reply_with(done.then(partial(self._stepped, key_of(call.peer), replay, returned)), is_future=True)
+        call.reply_with(done.then(partial(self._stepped, origin, kept.news, returned)), is_future=True)
 
-    def _stepped(self, caller: Any, replay: int, returned: Sequence[Any], done: Future[None]) -> Any:
+    def _stepped(self, origin: Origin, news: ReplayNews, returned: Sequence[Any], done: Future[None]) -> Any:
         """Return the answer after a step. Its error is kept: the caller asks for it when its own steps are done."""
         error = done.exception()
         if error is not None:
+            news.failed.add(self.agent.number)
             with self._lock:
-                dropped = self._table.keep(caller, replay, 0, error)
+                dropped = self._table.keep(origin.root, origin.replay, 0, error)
             del dropped
-        return pack([int(error is not None)], returned)
+        return pack(news.words(), returned)
 
     def _serve_failure(self, call: ServerCall) -> None:
         (replay,), _ = unpack(call.open())
-        raise self._kept(call, int(replay), self._table.take)
+        raise self._kept(Origin.of_words(key_of(call.peer), int(replay), []), self._table.take)
 
     def _serve_describe(self, call: ServerCall) -> None:
         (number,), _ = unpack(call.open())
@@ -171,14 +183,18 @@ class CapturedParts:
         found = Description([UNKNOWN_PART]) if part is None else part.description
         call.reply(found.as_json())
 
-    def _kept(self, call: ServerCall, replay: int, find: Callable[[Any, int], Any]) -> Any:
+    def _kept(self, origin: Origin, find: Callable[[Any, int], Any]) -> Any:
         with self._lock:
-            kept = find(key_of(call.peer), replay)
+            kept = find(origin.root, origin.replay)
         if kept is None:
-            raise RpcError(f"worker {self.agent.name!r} does not keep replay {replay} of a captured step any more")
+            raise RpcError(
+                f"worker {self.agent.name!r} does not keep replay {origin.replay} of a captured step any more"
+            )
         return kept
 
-    def _optimizer(self, number: int) -> LocalOptimizer:
+    def _optimizer(self, number: int) -> LocalOptimizer | None:
+        if not number:
+            return None
         found: LocalOptimizer | None = self.agent.part(StepQueue).optimizers.get(number)
         if found is None:
             raise RpcError(f"worker {self.agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from threading import get_ident
 from types import FrameType
 from typing import Any, TypeAlias
 
@@ -42,6 +43,7 @@ from .callee import slot_of
 from .parts import CapturedParts
 from .plain import PlainCall
 from .recorded_call import RecordedCall, RecordedPlainCall, check_plain
+from .replays import Owners
 from .requests import StepRequests
 from .states import StepForm, StepMove, StepPlace
 from .step import CapturedStep, GradientMessage
@@ -69,7 +71,7 @@ class StepCrossing:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._form = StepForm()
+        self._form = self._first_form()
         self._context: Context | None = None
         self._calls: list[RecordedCall] = []
         self._leaving: RecordedCall | RecordedPlainCall | None = None  # the call whose message has not left
@@ -78,13 +80,15 @@ class StepCrossing:
         self._arrivals: list[list[tuple[int, Any]]] = []  # gradients that came, by the ids of messages
         self._replay: Value | None = None
         self._gradients: list[tuple[Tensor, Any]] = []
-        self._taken: list[Value] = []
         self._running: list[tuple[FrameType, End]] = []
         self._unused = False  # whether the caller does not use what a call has returned
 
     @cached_property
     def _parts(self) -> CapturedParts:
         return current_agent().part(CapturedParts)
+
+    def _first_form(self) -> StepForm:
+        return StepForm()
 
     @cached_property
     def _requests(self) -> StepRequests:
@@ -117,19 +121,25 @@ class StepCrossing:
 
     def finish(self, results: list[Tensor]) -> list[RemotePart]:
         """Return the parts of the callees (``Crossing.finish``)."""
-        if self._form.place not in (StepPlace.LEFT, StepPlace.OUTSIDE):
-            raise Unrecordable("its autograd context was left by an exception, or is not left")
-        if self._form.place is StepPlace.OUTSIDE and not self._plain:
+        self._move(StepMove.RETURN)
+        if not (self._calls or self._plain) and self._form.place is not StepPlace.LEFT:
             return []  # it has looked at references only
         if any(each.results is None for each in self._plain):
             raise Unrecordable("it does not wait for the result of a call of another worker, or that has failed")
         if self._recorder.looks:
             raise Unrecordable("it looks at elements in a step that calls another worker")
-        if any(each._requires_grad for each in results):
-            raise Unrecordable("a result requires grad; return detach() of it from a step with calls of other workers")
+        self._check_results(results)
         if self._form.alone is not None:
             self._calls[self._form.alone].call.alone = True
         return [self._step, *[each.call for each in self._calls], *[each.call for each in self._plain]]
+
+    def _check_results(self, results: list[Tensor]) -> None:
+        if any(each._requires_grad for each in results):
+            raise Unrecordable("a result requires grad; return detach() of it from a step with calls of other workers")
+
+    def passing(self) -> PassAcross | None:
+        """Return ``None``: no result of a step requires grad (``Crossing.passing``)."""
+        return None
 
     def _move(self, move: StepMove, call: int | None = None) -> None:
         try:
@@ -140,13 +150,19 @@ class StepCrossing:
     # -- the context: a generator, which is heard when it begins and when it goes on
 
     def _context_runs(self, given: dict[str, Any]) -> End:
-        inside = self._form.place is not StepPlace.OUTSIDE
+        inside = self._form.place not in (StepPlace.OUTSIDE, StepPlace.JOINED)
         self._move(StepMove.LEAVE if inside else StepMove.ENTER)
         return self._left if inside else self._entered
 
     def _entered(self, context_id: Any) -> None:
-        self._context = contexts_of(current_agent()).find(context_id)
-        self._context.recorded, self._context.graph.watch = self, self._came
+        self._watch(contexts_of(current_agent()).find(context_id))
+        assert self._context is not None
+        self._context.graph.watches.append(self._came)
+
+    def _watch(self, context: Context) -> None:
+        """Look on at the messages that this thread sends in a context."""
+        self._context = context
+        context.recorded[get_ident()] = self
         self._recorder.events.append(("context",))
         if self._recorder.program is not None:
             tracer = self._recorder.program.tracer
@@ -289,7 +305,7 @@ class StepCrossing:
 
     def _came(self, entries: Sequence[Any]) -> None:
         """Note entries that come to the pass. In any thread."""
-        self._arrivals.append([(number, gradients) for kind, number, gradients in entries if kind == PassKind.FED])
+        self._arrivals.append(gradients_in(entries))
 
     def _begin_backward(self, given: dict[str, Any]) -> End:
         self._move(StepMove.BACKWARD)
@@ -306,7 +322,7 @@ class StepCrossing:
         if len(context.graph.receive_nodes()) != len(self._calls):
             raise Unrecordable("another worker sends tensors in this context")
         by_message = {each.message_id: each for each in self._calls if each.message_id}
-        arrivals = [[(by_message[number], _arrays(given)) for number, given in batch] for batch in self._arrivals]
+        arrivals = [[(by_message[number], given) for number, given in batch] for batch in self._arrivals]
         for call, gradients in [each for batch in arrivals for each in batch]:
             call.call.arrived = gradients
         if any(not each.call.arrived for each in by_message.values()):
@@ -315,15 +331,16 @@ class StepCrossing:
             return
         program.tracer.keep = False
         hops = {each.hop: each.call for each in self._calls if each.hop is not None}
-        passing = PassAcross(program, self._replay, list(hops), partial(self._message, hops), LARGE)
         came = [[(each.hop, given) for each, given in batch if each.hop is not None] for batch in arrivals]
-        self._gradients = passing.run(roots, came, context.graph.gradients_of)
-        self._taken = passing.taken
+        passing = PassAcross(program, self._replay, list(hops), partial(self._message, hops), LARGE, came)
+        self._gradients = passing.run_step(roots, context.graph.gradients_of)
 
     def _message(self, calls: Mapping[Hop, CapturedCall], hops: Sequence[Hop]) -> GradientMessage:
-        step = self._step
-        message = GradientMessage(self._requests, step.optimizers, [calls[each] for each in hops])
-        step.messages.append(message)
+        for each in hops:
+            calls[each].whole = all(gradient is not None for gradient in each.leaving.gradients or ())
+        given = [calls[each] for each in hops]
+        message = GradientMessage(self._requests, given, given[0].callee)
+        self._step.messages.append(message)
         return message
 
     # -- the step
@@ -339,6 +356,7 @@ class StepCrossing:
     def _stepped(self, optimizer: DistributedOptimizer, _: Any) -> None:
         recorder = self._recorder
         callees = [each.call.callee for each in self._calls]
+        owners: dict[int, int] = {}
         found = {id(leaf): gradient for leaf, gradient in self._gradients}
         steps: dict[str, Any] = {}
         parameters: list[Tensor] = []
@@ -348,13 +366,14 @@ class StepCrossing:
                 mine = part.local_value()
                 parameters += mine.parameters
                 steps[name] = mine, [found.get(id(each)) for each in mine.parameters]
-            elif (owner := owner_of(part)) in callees:
-                self._step.optimizers[owner] = optimizer.number_at(name)
-                steps[name] = None
             else:
-                raise Unrecordable(f"its optimizer has parameters of worker {name!r}, which it does not call")
+                owner, steps[name] = owner_of(part), None
+                owners[owner.number] = optimizer.number_at(name)
+                self._step.optimizers.append(owner)
+        self._requests.owners = Owners.of(owners)
+        self._step.far = [each for each in self._step.optimizers if each not in callees]
         if recorder.program is not None:
-            given = self._replay, tuple(self._taken), steps
+            given = self._replay, steps
             recorder.program.tracer.effect(self._step.step, given, changes=True, escapes=True)
         recorder.names.close(parameters)
 
@@ -394,6 +413,11 @@ def _target(what: tuple[Any, ...]) -> tuple[Peer, tuple[Any, ...]]:
         return peer, ("function", named, "")
     reference_to = given.module_rref if kind == "module" else given
     return owner_of(reference_to), ("method", reference_to, more[0] if more else "__call__")
+
+
+def gradients_in(entries: Sequence[Any]) -> list[tuple[int, list[Array | None]]]:
+    """Return the gradients among the entries of a pass, by the ids of messages."""
+    return [(number, _arrays(gradients)) for kind, number, gradients in entries if kind == PassKind.FED]
 
 
 def _arrays(gradients: Sequence[Any]) -> list[Array | None]:

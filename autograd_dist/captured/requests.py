@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -9,63 +10,67 @@ from typing import TYPE_CHECKING, Any
 from ...base.errors import RpcError
 from ...core.extend import Array
 from ...core.futures import Future
-from ...rpc.extend import UNSET_RPC_TIMEOUT
+from ...rpc.extend import UNSET_RPC_TIMEOUT, current_call
 from .messages import laid_out
+from .replays import Owners, OwnReplay, Replay, ReplayNews, served_call
 
 if TYPE_CHECKING:
     from ...rpc.extend import Peer
     from .parts import CapturedParts
 
 
-class Replay:
-    """One replay. The oldest that lives bounds what callees keep.
-
-    Args:
-        replays: numbers of the worker's replays that are not over.
-        number: its number.
-    """
-
-    __slots__ = ("_replays", "number")
-
-    def __init__(self, replays: dict[int, None], number: int) -> None:
-        replays[number] = None
-        self._replays, self.number = replays, number
-
-    def __del__(self) -> None:
-        self._replays.pop(self.number, None)
+SHORTEST_SECONDS = 1e-3  # a time-out of 0 is none
 
 
 class StepRequests:
-    """Requests of the replays of one captured step.
+    """Requests of the replays of one captured step, or of a part of one that calls other workers.
 
     Args:
         parts: the captured parts of this worker.
+        joined: whether it is a part that another worker calls.
 
     Attributes:
         agent: this worker's agent.
         valid: whether no replay has failed; after one that has, the step is recorded anew.
+        owners: the optimizers that step at other workers.
     """
 
-    def __init__(self, parts: CapturedParts) -> None:
-        self._parts, self.agent, self.valid = parts, parts.agent, True
+    def __init__(self, parts: CapturedParts, joined: bool = False) -> None:
+        self._parts, self.agent, self.joined, self.valid = parts, parts.agent, joined, True
+        self.owners = Owners.of({})
 
     def begin(self) -> Replay:
-        """Begin a replay."""
-        return Replay(self._parts.replays, next(self._parts.replay_numbers))
+        """Begin a replay, or a run of a part in one."""
+        number = next(self._parts.replay_numbers)
+        if not self.joined:
+            return OwnReplay(self._parts.replays, number, ReplayNews(self.owners))
+        served = served_call.get()
+        assert served is not None  # set where such a part is replayed
+        return Replay.within(served, number)
 
-    def oldest_replay(self) -> int:
-        """Return the number of this worker's oldest replay that is not over; 0 if another thread is just ending it."""
-        with suppress(RuntimeError, StopIteration):
+    def oldest(self, replay: Replay) -> int:
+        """Return the number of the oldest replay that is not over, of the worker that has begun this one.
+
+        Args:
+            replay: the replay.
+        """
+        if self.joined:
+            return replay.oldest
+        with suppress(RuntimeError, StopIteration):  # another thread is just ending it
             return next(iter(self._parts.replays))
         return 0
 
-    def seconds(self, timeout: float) -> float:
-        """Return the time-out of a call in seconds.
+    def seconds(self, timeout: float = UNSET_RPC_TIMEOUT) -> float:
+        """Return the time-out of a request in seconds: in a part for another worker, no more than that waits.
 
         Args:
             timeout: as in ``rpc.rpc_sync``.
         """
-        return self.agent.rpc_timeout if timeout == UNSET_RPC_TIMEOUT else timeout
+        seconds = self.agent.rpc_timeout if timeout == UNSET_RPC_TIMEOUT else timeout
+        if not self.joined:
+            return seconds
+        left = max(current_call().time_left, SHORTEST_SECONDS)
+        return min(seconds or left, left) if left < math.inf else seconds
 
     def ask(self, peer: Peer, method: int, body: Any, seconds: float, what: str) -> Future[Any]:
         """Send a request; return the future of the answer.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,7 @@ class StepPlace(Enum):
     """Place that a step has reached."""
 
     OUTSIDE = auto()
+    JOINED = auto()  # in the context of its caller: the step is a function that another worker calls
     INSIDE = auto()  # in its context
     CALLED = auto()  # another worker
     DIFFERENTIATED = auto()
@@ -35,11 +37,17 @@ class StepMove(Enum):
     BACKWARD = auto()
     STEP = auto()
     LEAVE = auto()
+    RETURN = auto()
 
 
 NEXT = {
     (StepPlace.OUTSIDE, StepMove.PLAIN): StepPlace.OUTSIDE,
     (StepPlace.LEFT, StepMove.PLAIN): StepPlace.LEFT,
+    (StepPlace.OUTSIDE, StepMove.RETURN): StepPlace.OUTSIDE,
+    (StepPlace.LEFT, StepMove.RETURN): StepPlace.LEFT,
+    (StepPlace.JOINED, StepMove.CALL): StepPlace.JOINED,
+    (StepPlace.JOINED, StepMove.TAKE): StepPlace.JOINED,
+    (StepPlace.JOINED, StepMove.RETURN): StepPlace.JOINED,
     (StepPlace.OUTSIDE, StepMove.ENTER): StepPlace.INSIDE,
     (StepPlace.INSIDE, StepMove.CALL): StepPlace.CALLED,
     (StepPlace.CALLED, StepMove.CALL): StepPlace.CALLED,
@@ -56,13 +64,21 @@ REASONS = {
     StepMove.BACKWARD: "it runs autograd_dist.backward() more than once, or before it has called another worker",
     StepMove.STEP: "it runs DistributedOptimizer.step() more than once, or before backward()",
     StepMove.LEAVE: "its autograd context ends without backward() and DistributedOptimizer.step()",
+    StepMove.RETURN: "its autograd context was left by an exception, or is not left",
 }
 """Reasons: a step that does this at another place is not recorded."""
+IN_JOINED = (
+    "it enters a context, or runs backward() or DistributedOptimizer.step(), in the autograd context of its caller"
+)
 NOT_TAKEN = "it does not wait for the result of a call of another worker before autograd_dist.backward()"
+NOT_RETURNED = "it does not wait for the result of a call of another worker before it returns"
 
 
 class StepForm:
     """The form of a step: where it is, and which calls of other workers are under way.
+
+    Args:
+        joined: whether it is a function that another worker calls in its autograd context.
 
     Attributes:
         place: where it is.
@@ -70,8 +86,8 @@ class StepForm:
             change something, because all others can be refused after it has run.
     """
 
-    def __init__(self) -> None:
-        self.place = StepPlace.OUTSIDE
+    def __init__(self, joined: bool = False) -> None:
+        self.place = StepPlace.JOINED if joined else StepPlace.OUTSIDE
         self.alone: int | None = None
         self._calls = 0
         self._open: set[int] = set()
@@ -87,9 +103,9 @@ class StepForm:
             IllegalEventError: steps of this form are not recorded; its text is the reason.
         """
         if (found := NEXT.get((self.place, move))) is None:
-            raise IllegalEventError(REASONS[move])
-        if move is StepMove.BACKWARD and self._open:
-            raise IllegalEventError(NOT_TAKEN)
+            raise IllegalEventError(IN_JOINED if self.place is StepPlace.JOINED else REASONS[move])
+        if self._open and move in (StepMove.BACKWARD, StepMove.RETURN):
+            raise IllegalEventError(NOT_TAKEN if move is StepMove.BACKWARD else NOT_RETURNED)
         self.place = found
         if move is StepMove.CALL:
             self.alone = None if self._open else self._calls
@@ -97,6 +113,42 @@ class StepForm:
             self._calls += 1
         elif move is StepMove.TAKE and call is not None:
             self._open.discard(call)
+
+
+class CallPlace(Enum):
+    """Place that a call of a replay has reached at its callee."""
+
+    RETURNED = auto()
+    RUNNING = auto()  # its backward, which may wait for other workers
+    DONE = auto()
+
+
+class ReplayForm:
+    """Places of the calls of one replay at one worker. They may come from several callers, and their backwards in any order."""
+
+    def __init__(self) -> None:
+        self._places: dict[Any, CallPlace] = {}
+
+    def returned(self, call: Any) -> None:
+        """Note that a call has returned its results."""
+        self._places[call] = CallPlace.RETURNED
+
+    def begin(self, calls: Sequence[Any]) -> None:
+        """Note that the gradients of some calls have come.
+
+        Raises:
+            IllegalEventError: one of them is not known, or its gradients came before.
+        """
+        if len(set(calls)) < len(calls) or any(self._places.get(each) is not CallPlace.RETURNED for each in calls):
+            raise IllegalEventError(
+                "gradients of a captured step came twice, or for a call that this worker does not know"
+            )
+        self._places.update(dict.fromkeys(calls, CallPlace.RUNNING))
+
+    def end(self, calls: Sequence[Any]) -> bool:
+        """Note that the backwards of some calls have run; return whether those of all calls have: then a worker steps."""
+        self._places.update(dict.fromkeys(calls, CallPlace.DONE))
+        return all(place is CallPlace.DONE for place in self._places.values())
 
 
 class PartTable(Generic[P]):

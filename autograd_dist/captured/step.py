@@ -20,7 +20,8 @@ from ..numbers import GradientMethod
 from ..optimizer import results_of
 from .call import Arrays, CapturedCall
 from .messages import pack, unpack
-from .requests import Replay, StepRequests
+from .replays import Replay, as_text
+from .requests import StepRequests
 
 if TYPE_CHECKING:
     from ...rpc.extend import Peer
@@ -35,14 +36,18 @@ class CapturedStep:
     Attributes:
         calls: of other workers, in order.
         messages: those with gradients, in order.
-        optimizers: numbers of the optimizers of other workers, by their owners.
+        optimizers: the other workers whose optimizers step.
+        far: those of them that this worker does not call itself.
+        arrivals: gradients that came in the recorded pass of a part for another worker, in order: places of calls, and arrays.
     """
 
     def __init__(self, requests: StepRequests) -> None:
         self._requests, self._agent = requests, requests.agent
         self.calls: list[CapturedCall] = []
         self.messages: list[GradientMessage] = []
-        self.optimizers: dict[Peer, int] = {}
+        self.optimizers: list[Peer] = []
+        self.far: list[Peer] = []
+        self.arrivals: list[list[tuple[int, list[Array | None]]]] = []
 
     # -- a part of a plan
 
@@ -59,7 +64,8 @@ class CapturedStep:
         """A line for readers."""
         where = ", ".join(sorted(repr(peer.info.name) for peer in self.optimizers))
         step = f"; the optimizer steps at {where} with backward" if where else ""
-        return f"distributed step: {len(self.calls) + len(self.messages)} round trips{step}"
+        kind = "part of a distributed step" if self._requests.joined else "distributed step"
+        return f"{kind}: {len(self.calls) + len(self.messages)} round trips{step}"
 
     def description(self) -> None:
         """Return nothing: no other worker records this."""
@@ -69,28 +75,35 @@ class CapturedStep:
     def step(
         self,
         replay: Replay,
-        answers: Sequence[Arrays],
         optimizers: Mapping[str, tuple[LocalOptimizer, Sequence[Array | None]] | None],
     ) -> None:
         """Step the optimizers of this worker, and raise the errors of all.
 
         Args:
             replay: the replay.
-            answers: those to its gradients.
             optimizers: by the name of the owner, in order: this worker's optimizer and its gradients; ``None`` for others.
 
         Raises:
             Exception: the error of an optimizer's step, as ``DistributedOptimizer.step`` raises it.
         """
-        failed = {answer.failed for answer in answers}
+        news = replay.news
+        for peer in self.far:
+            if peer.number not in news.reached:
+                self._step_at(peer, replay)
+        failed = {each.info.name for each in self.optimizers if each.number in news.failed} if news.failed else ()
         steps = {
             name: self._own_step(*mine) if mine is not None else self._failure(name, replay)
             for name, mine in optimizers.items()
             if mine is not None or name in failed
         }
-        if failed != {""} or any(not each.known() for each in steps.values()):
+        if failed or any(not each.known() for each in steps.values()):
             wait_for_outcomes(steps.values())
             results_of(steps, "the step")
+
+    def _step_at(self, peer: Peer, replay: Replay) -> None:
+        """Let an optimizer step without gradients, as in an eager step that has not called its worker."""
+        message = GradientMessage(self._requests, (), peer)
+        message.take(message.send(replay))
 
     def _own_step(self, optimizer: LocalOptimizer, gradients: Sequence[Array | None]) -> Future[None]:
         agent = self._agent
@@ -114,13 +127,13 @@ class GradientMessage:
 
     Args:
         requests: of the step.
-        optimizers: numbers of the optimizers of other workers, by their owners.
         calls: the calls.
+        peer: the worker.
     """
 
-    def __init__(self, requests: StepRequests, optimizers: Mapping[Peer, int], calls: Sequence[CapturedCall]) -> None:
-        self._requests, self._optimizers = requests, optimizers
-        self.peer, self._places = calls[0].callee, [each.place for each in calls]
+    def __init__(self, requests: StepRequests, calls: Sequence[CapturedCall], peer: Peer) -> None:
+        self._requests, self.peer = requests, peer
+        self._places = as_text(each.place for each in calls)
         self._arrived = [each for call in calls for each in call.arrived]
         self._what = f"the backward of a captured step with {self.peer.info.name!r}"
 
@@ -129,19 +142,21 @@ class GradientMessage:
         """Name of the callee, for readers."""
         return repr(self.peer.info.name)
 
-    def send(self, replay: Replay, *gradients: Array | None) -> Future[Any]:
-        """Send the gradients, for a backward pass there; return the future of the answer."""
+    def send(self, replay: Replay, *gradients: Array | None) -> tuple[Replay, Future[Any]]:
+        """Send the gradients, for a backward pass there; return what ``take`` gets."""
         requests = self._requests
-        words = replay.number, self._optimizers.get(self.peer, 0), *self._places
-        seconds = requests.agent.rpc_timeout
-        return requests.ask(self.peer, GradientMethod.BACKWARD, pack(words, gradients), seconds, self._what)
+        words = replay.news.owners.text, self._places, replay.number, *replay.words
+        seconds = requests.seconds()
+        body = pack(words, gradients)
+        return replay, requests.ask(self.peer, GradientMethod.BACKWARD, body, seconds, self._what)
 
-    def take(self, answer: Future[Any]) -> Arrays:
+    def take(self, sent: tuple[Replay, Future[Any]]) -> Arrays:
         """Return the gradients of the arguments, one call after the other.
 
         Raises:
             Exception: what the backward pass raises.
         """
-        (failed,), tensors = unpack(self._requests.wait(answer))
-        failing = self.peer.info.name if failed == "1" else ""
-        return Arrays(self._requests.checked(tensors, self._arrived, self.peer), failing)
+        replay, answer = sent
+        words, tensors = unpack(self._requests.wait(answer))
+        replay.news.note(self.peer.number, *words)
+        return Arrays(self._requests.checked(tensors, self._arrived, self.peer))

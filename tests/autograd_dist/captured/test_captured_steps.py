@@ -45,9 +45,6 @@ class Owner:
         self.calls = getattr(self, "calls", 0) + 1
         return self.net(x)
 
-    def calls_on(self, x):
-        return rpc.rpc_sync("c", tg.mul, (self.net(x), 2.0))
-
     def fails(self, x, how):
         return self.net(x) + nn.functional.embedding(how, self.net[2].weight).sum()
 
@@ -334,7 +331,6 @@ def test_a_replay_sends_two_requests_and_no_pickle(workers, monkeypatch):
 
 REASONS = {
     "an unused call": (lambda remote, x: (by_method(remote, x), by_method(remote, x))[0], "no gradients come back"),
-    "calls inside": (lambda remote, x: remote.rpc_sync().calls_on(x), "worker 'b': .*context that it has not entered"),
     "state": (lambda remote, x: remote.rpc_sync().counted(x), "worker 'b': the call changes what it reads"),
     "another future": (
         lambda remote, x: remote.rpc_async().forward(x).then(lambda each: each.value()).wait(),
