@@ -54,17 +54,17 @@ def compare(program: StepProgram) -> StepsOutcome:
         problem = None if eager.digests() == other.digests() else "the parameters differ after the last step"
         return StepsOutcome(STEPS, replays, reasons, problem)
     finally:
-        for rank in {0, *(call.at for call in program.calls)}:
+        for rank in {0, *(at for at, _ in program.layers)}:
             rpc_sync(rank, layers.change_worker, ("restored",))
         eager.close()
         other.close()
 
 
 def _change(program: StepProgram, twins: tuple[Twin, Twin], number: int) -> None:
-    place = number % len(program.calls)
+    place = number % len(program.layers)
     for name in program.changes[number]:
         if name in OF_WORKERS:
-            rpc_sync(program.calls[place].at, layers.change_worker, (name,))
+            rpc_sync(program.layers[place][0], layers.change_worker, (name,))
         elif name != "rows":
             for twin in twins:
                 twin.change(OWN if name.startswith("own ") else place, name.removeprefix("own "))
@@ -74,7 +74,7 @@ def _mend(program: StepProgram, twins: tuple[Twin, Twin], number: int) -> None:
     for twin in twins:
         for name in program.changes[number]:
             if name.endswith("fails"):
-                twin.change(OWN if name == "own fails" else number % len(program.calls), "mended")
+                twin.change(OWN if name == "own fails" else number % len(program.layers), "mended")
 
 
 def _replays(step: Compiled) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import operator
 from typing import Any
 
 from .... import core as tg
@@ -11,7 +13,8 @@ from ....core.extend import Tensor
 from ....core.futures import Future
 from ....nn import Module, Parameter
 from ....nn.functional import dropout, layer_norm
-from ....rpc import functions, rpc_async, rpc_sync
+from ....rpc import functions as rpc_functions
+from ....rpc import rpc_async, rpc_sync
 from ....rpc.extend import current_agent
 from ....rref import RRef
 from ..operations import OF_LEAVES, apply
@@ -35,6 +38,7 @@ class Layers(Module):
         self.weight = Parameter(tg.randn(COLUMNS, COLUMNS, generator=generator) * 0.5)
         self.bias = Parameter(tg.randn(COLUMNS, generator=generator) * 0.5)
         self.names, self.factor, self.fails, self.calls = names, 1.0, False, 0
+        self.onward: list[RRef[Any]] = []
 
     def forward(self, x: Tensor) -> Tensor:
         """Run the operations."""
@@ -55,6 +59,12 @@ class Layers(Module):
         """Run the operations, and one on another worker."""
         result: Tensor = rpc_sync(to, tg.mul, (self.forward(x), 0.5))
         return result
+
+    def deep(self, x: Tensor) -> Tensor:
+        """Run the operations, and the layers of other workers on the result."""
+        h = self.forward(x)
+        futures = [each.rpc_async().deep(h) for each in self.onward]
+        return functools.reduce(operator.add, [each.wait() for each in futures]) if futures else h
 
     def two(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the result of the operations, and another one."""
@@ -83,9 +93,15 @@ def lend_layers(key: Key, names: tuple[str, ...]) -> RRef[Any]:
     return RRef(make_layers(key, names))
 
 
+def lead_on(key: Key, others: list[RRef[Any]]) -> None:
+    """Let layers call others."""
+    LAYERS[key].onward = others
+
+
 def drop_layers(key: Key) -> None:
     """Forget layers."""
-    LAYERS.pop(key, None)
+    if (layers := LAYERS.pop(key, None)) is not None:
+        layers.onward = []
 
 
 def forward_there(seed: int, twin: str, number: int, x: Tensor) -> Tensor:
@@ -101,7 +117,7 @@ _forward_and_more.__name__ = _forward_and_more.__qualname__ = "forward_there"
 FORWARDS = forward_there, _forward_and_more
 
 
-@functions.async_execution
+@rpc_functions.async_execution
 def promise_there(seed: int, twin: str, number: int, x: Tensor, to: int) -> Future[Tensor]:
     """Have another worker run an operation on the result, and hold no thread meanwhile."""
     return rpc_async(to, tg.mul, (LAYERS[seed, twin, number].forward(x), 0.5))

@@ -10,7 +10,7 @@ MOST_LAYERS = 3
 MOST_CALLS = 4
 LAYERS = ("add", "product", "sine", "matrices", "mean", "normalized", "gate")
 RARE_LAYERS = ("in place", "hooked", "looked up")  # not recorded
-COMMON_WAYS = ("method", "function", "module")
+COMMON_WAYS = ("method", "function", "module", "deep")
 OTHER_WAYS = ("future", "function's future", "reference", "nested", "promise", "two results", "counted", "looks")
 OF_WORKERS = ("code", "function", "forget")
 OF_LAYERS = ("scale", "replace", "freeze", "fails", "factor", "layers")  # of a callee, or of the caller
@@ -27,6 +27,8 @@ class RemoteCall:
         way: how it is called.
         layers: names of the operations there.
         to: rank of the worker that is called from there, in some ways.
+        onward: ranks and operations of the layers that are called from there, one by the other, if the way is "deep".
+        fork: whether the first one calls all the others, side by side.
         skip: whether its result is added to what was sent. Not of calls side by side: three gradients are added up in the order
             in which they arrive.
     """
@@ -36,6 +38,8 @@ class RemoteCall:
     layers: tuple[str, ...]
     to: int
     skip: bool
+    onward: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    fork: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,20 @@ class StepProgram:
     changes: tuple[tuple[str, ...], ...]
 
     @property
+    def layers(self) -> list[tuple[int, tuple[str, ...]]]:
+        """Ranks and operations of the layers on other workers: those of the calls, and those that are called from there."""
+        deep = [each for call in self.calls for each in call.onward]
+        return [*((call.at, call.layers) for call in self.calls), *deep]
+
+    def onward(self, number: int) -> range:
+        """Return the numbers of the layers that are called from those of a call."""
+        first = len(self.calls) + sum(len(call.onward) for call in self.calls[:number])
+        return range(first, first + len(self.calls[number].onward))
+
+    @property
     def draws(self) -> bool:
         """Return whether it draws random numbers."""
-        return "dropped" in {*self.own, *(name for call in self.calls for name in call.layers)}
+        return "dropped" in {*self.own, *(name for _, names in self.layers for name in names)}
 
 
 def make_program(seed: int, workers: int) -> StepProgram:
@@ -99,7 +114,11 @@ def _call(rng: random.Random, workers: int, alone: bool) -> RemoteCall:
     way = rng.choice(COMMON_WAYS if rng.random() < 0.75 else OTHER_WAYS)
     names = LAYERS + (("dropped",) if rng.random() < 0.3 else ()) + (RARE_LAYERS if rng.random() < 0.1 else ())
     at, to = rng.randrange(1, workers), rng.randrange(workers)
-    return RemoteCall(at, way, _layers(rng, names), to, alone and rng.random() < 0.3)
+    others = [rank for rank in range(workers) if rank != at and (rank or rng.random() < 0.1)]
+    onward = rng.sample(others, min(rng.choice((1, 1, 2, 3)), len(others))) if way == "deep" else []
+    skip, fork = alone and rng.random() < 0.3, len(onward) == 2 and rng.random() < 0.5
+    deep = tuple((rank, _layers(rng, LAYERS)) for rank in onward)
+    return RemoteCall(at, way, _layers(rng, names), to, skip, deep, fork)
 
 
 def _layers(rng: random.Random, names: tuple[str, ...]) -> tuple[str, ...]:

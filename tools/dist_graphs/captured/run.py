@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ....agents import init_rpc
 from ....launcher import spawn
-from ....rpc import shutdown
+from ....rpc import rpc_sync, shutdown
 from ....rpc.extend import GrpcRpcBackendOptions
 from .compare import compare
 from .program import make_program
@@ -87,7 +87,8 @@ def _work(rank: int, lane: str, first: int, end: int, workers: int, path: str) -
     init_rpc(f"w{rank}", rpc_backend_options=GrpcRpcBackendOptions(lanes=LANES[lane]))
     if rank == 0:
         Path(path).write_text(json.dumps(run_steps(range(first, end), workers)))
-        gc.collect()  # plans are cycles, and hold references
+        for each in [*range(workers)] * workers:  # a plan of one holds parts of others
+            rpc_sync(each, gc.collect)  # plans are cycles, and hold references
     shutdown()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, cast
 
 from .... import core as tg
@@ -37,22 +38,31 @@ class Twin:
         self.program, self.name = program, name
         self.first = layers.make_layers(self.key(OWN), program.own)
         self.remote = [
-            rpc_sync(call.at, layers.lend_layers, (self.key(number), call.layers))
-            for number, call in enumerate(program.calls)
+            rpc_sync(at, layers.lend_layers, (self.key(number), names))
+            for number, (at, names) in enumerate(program.layers)
         ]
+        for number, call in enumerate(program.calls):
+            self._lead_on(number, [number, *program.onward(number)], call.fork)
         self.modules = [
             RemoteModule.init_from_module_rref(f"w{call.at}", reference)
             for call, reference in zip(program.calls, self.remote)
         ]
         references = [
             each
-            for number, call in enumerate(program.calls)
-            for each in rpc_sync(call.at, layers.references_of, (self.key(number),))
+            for number, (at, _) in enumerate(program.layers)
+            for each in rpc_sync(at, layers.references_of, (self.key(number),))
         ]
         own = [RRef(each) for each in self.first.parameters()]
         kind, options = OPTIMIZERS[program.optimizer]
         chosen = {"all": [*references, *own], "callees": references, "own": own}[program.owners]
         self.optimizer: Any = DistributedOptimizer(kind, chosen, **cast(Any, options))
+
+    def _lead_on(self, number: int, chain: list[int], fork: bool) -> None:
+        """Let the layers of a chain call the next one, or the first one all others."""
+        pairs = [(number, chain[1:])] if fork else [(one, [other]) for one, other in pairwise(chain)]
+        for caller, others in pairs:
+            at, _ = self.program.layers[caller]
+            rpc_sync(at, layers.lead_on, (self.key(caller), [self.remote[each] for each in others]))
 
     def key(self, number: int) -> layers.Key:
         """Return the key of the layers of a call."""
@@ -88,7 +98,7 @@ class Twin:
         x = tg.randn(program.rows[number], COLUMNS, generator=rng)
         y = tg.randn(program.rows[number], COLUMNS, generator=rng)
         if program.draws:
-            for rank in {0, *(call.at for call in program.calls)}:
+            for rank in {0, *(at for at, _ in program.layers)}:
                 rpc_sync(rank, layers.draw_from, (number,))
         try:
             return step(x, y).item().hex()
@@ -109,10 +119,10 @@ class Twin:
             rpc_sync(self._owner(number), layers.drop_layers, (self.key(number),))
 
     def _numbers(self) -> range:
-        return range(OWN, len(self.program.calls))
+        return range(OWN, len(self.program.layers))
 
     def _owner(self, number: int) -> int:
-        return 0 if number == OWN else self.program.calls[number].at
+        return 0 if number == OWN else self.program.layers[number][0]
 
 
 Way = Callable[[Twin, int, RemoteCall, Tensor], Any]
@@ -143,6 +153,7 @@ WAYS: dict[str, Way] = {
     "method": lambda twin, number, call, x: twin.remote[number].rpc_sync().forward(x),
     "module": lambda twin, number, call, x: twin.modules[number](x),
     "future": lambda twin, number, call, x: twin.remote[number].rpc_async().forward(x).wait(),
+    "deep": lambda twin, number, call, x: twin.remote[number].rpc_sync().deep(x),
     "nested": lambda twin, number, call, x: twin.remote[number].rpc_sync().nested(x, call.to),
     "counted": lambda twin, number, call, x: twin.remote[number].rpc_sync().counted(x),
     "looks": lambda twin, number, call, x: twin.remote[number].rpc_sync().looks(x),
