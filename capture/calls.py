@@ -178,7 +178,7 @@ class Calls:
                     recorder.returned(arg)
                 if _EFFECTS.get(frame.f_code) is optim.Optimizer.step:
                     recorder.changed(p for group in frame.f_locals["self"].param_groups for p in group["params"])
-        elif event == "c_call" and not recorder.depth and recorder.reason is None:
+        elif event == "c_call" and not recorder.depth and recorder.reason is None and not _imports(frame):
             self._hear_builtin(arg)
 
     def _check(self, line: int) -> None:
@@ -295,6 +295,11 @@ class Calls:
             recorder.stop(f"{function.__name__}() asks the operating system")
         elif isinstance(function, types.BuiltinFunctionType) and function in _SILENT:
             recorder.stop(f"{_SILENT[function]} would happen in no replay")
+
+
+def _imports(frame: FrameType) -> bool:
+    """Return whether a frame finds a module that is imported: in the first call only."""
+    return frame.f_code.co_filename.startswith("<frozen importlib")
 
 
 def _is_date(owner: Any, function: Any) -> bool:
