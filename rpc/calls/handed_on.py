@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ...base.errors import RpcError
 from ...core.futures import Future, complete_once, copy_error
 
 CallKey = tuple[int, int]  # number of the caller, id of the call there
+
+
+class Served(Protocol):
+    """Request that is served.
+
+    Attributes:
+        cancelled: whether its caller has given up, or is lost.
+    """
+
+    cancelled: bool
 
 
 class HandedOn:
@@ -23,7 +33,7 @@ class HandedOn:
         wanted: the futures of the results, by request.
     """
 
-    def __init__(self, serving: Mapping[CallKey, object], run_later: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, serving: Mapping[CallKey, Served], run_later: Callable[[Callable[[], None]], object]) -> None:
         self.wanted: dict[CallKey, Future[Any]] = {}
         self._serving = serving
         self._run_later = run_later
@@ -31,14 +41,18 @@ class HandedOn:
     def result_of(self, key: CallKey) -> Future[Any] | None:
         """Return a future of the result of a request that is served now, for another request; ``None`` if there is none.
 
-        It completes when the request is answered, and fails with an ``RpcError`` if its result cannot be had here.
+        It completes when the request is answered, and fails with an ``RpcError`` if its result cannot be had here. That of a
+        request that was cancelled cannot, although its function may still run.
         """
-        if key not in self._serving:
+        if not self._comes(key):
             return None
         wanted = self.wanted.setdefault(key, Future())
-        if key not in self._serving:  # it was answered meanwhile: before the result was wanted, or after
+        if not self._comes(key):  # it was answered or cancelled meanwhile: before the result was wanted, or after
             self.ended(key)
         return wanted
+
+    def _comes(self, key: CallKey) -> bool:
+        return (served := self._serving.get(key)) is not None and not served.cancelled
 
     def answered(self, key: CallKey, value: Any, error: BaseException | None) -> None:
         """Give the outcome of a request to the requests that wait for it.

@@ -96,6 +96,15 @@ def test_a_call_that_is_cancelled_while_it_runs_fails_the_next(workers, gate, ca
         assert isinstance(call.then(lambda done: done.exception()).wait(), RpcCancelledError)
 
 
+def test_a_question_that_comes_after_the_cancel_does_not_wait_for_the_function(workers, gate, until):
+    slow = rpc.rpc_async("b", wait_and_make, ("gate",))
+    key = (0, slow.call[1])
+    until(lambda: key in workers[1].server.serving)
+    slow.cancel()
+    until(lambda: workers[1].server.serving[key].cancelled)
+    assert workers[1].server.handed_on.result_of(key) is None and not workers[1].server.handed_on.wanted
+
+
 def test_a_callee_is_lost_before_its_result_is_handed_on(workers, gate, until):
     slow = rpc.rpc_async("b", wait_and_make, ("gate",))
     after = rpc.rpc_async("c", add, (slow, 1))
