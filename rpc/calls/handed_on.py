@@ -12,7 +12,7 @@ from ...core.futures import Future, complete_once, copy_error
 CallKey = tuple[int, int]  # number of the caller, id of the call there
 
 
-class Served(Protocol):
+class ServedRequest(Protocol):
     """Request that is served.
 
     Attributes:
@@ -33,7 +33,9 @@ class HandedOn:
         wanted: the futures of the results, by request.
     """
 
-    def __init__(self, serving: Mapping[CallKey, Served], run_later: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(
+        self, serving: Mapping[CallKey, ServedRequest], run_later: Callable[[Callable[[], None]], object]
+    ) -> None:
         self.wanted: dict[CallKey, Future[Any]] = {}
         self._serving = serving
         self._run_later = run_later

@@ -16,6 +16,7 @@ from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.messages import NO_ATTACHMENTS, Method, Topic
 from .answering import MeshAnswers
 from .answers import lose_answers
+from .child_requests import ChildRequests
 from .heads import (
     COUNT_SPAN,
     END,
@@ -28,7 +29,7 @@ from .heads import (
     open_leaf_request,
 )
 from .leaf_call import LeafCall
-from .mesh_call import Key, MeshCall
+from .mesh_call import MeshCall
 from .own_part import run_part
 from .relaying import Relaying
 from .shared_call import SharedCall, open_shared, share, shares_memory
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ..calls.server_call import ServerCall
     from ..lanes.session import Session
     from ..links.peer import Peer
+    from .children import Key
     from .sink import Sink
 
 HURRY_SECONDS = 0.05  # a parent that waits longer gets the results that are here
@@ -128,6 +130,10 @@ class MeshCalls(MeshAnswers):
             return None
         heads = [self.agent.peers.at(subtree[0].number) for subtree in subtrees]
         return share(call) if any(shares_memory(self.agent, head) for head in heads) else None
+
+    def new_requests(self) -> ChildRequests:
+        """Return what makes the requests of one call to children."""
+        return ChildRequests(self.agent, self.apart)
 
     def over(self, head: RequestHead) -> int:
         """Return the id below which all calls of a call's caller are over, for a request of it."""
