@@ -118,8 +118,8 @@ class ChildRequests:
     def _join(self, call: PackedCall) -> bytes:
         """Return the call as bytes, as in the messages to all children; empty if it is long, or something is beside it."""
         if self._joined is None:
-            shared = isinstance(call.packed, SharedCall) or call.head.parts
-            self._joined = b"" if shared else join((call.packed,))
+            packed = call.packed
+            self._joined = b"" if isinstance(packed, SharedCall) or call.head.parts else join((packed,))
         return self._joined
 
     def _begin(
