@@ -109,7 +109,7 @@ class LeafCall:
         if call is None or self._state is ENDED:
             return None
         given = codec.open_content(parts) if parts is not None else []
-        return codec.open_content(call.taken() if type(call) is SharedCall else call), given
+        return codec.open_content(call.taken() if isinstance(call, SharedCall) else call), given
 
     def own(self, value: Any) -> None:
         """Take the result of its part. In the thread and context of the code that made it."""
