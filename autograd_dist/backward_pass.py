@@ -56,6 +56,7 @@ class BackwardPass:
         self._requests = PassRequests(agent, graph.context_id, pass_id, keep_graph, smart)
         self.finished: Future[None] = Future()  # at the root
         self.part = LocalPass(agent.number, graph, keep_graph, smart, roots)
+        self.accumulate = graph.accumulate
         self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.number)
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
@@ -225,9 +226,6 @@ class BackwardPass:
     @property
     def keeps_graph(self) -> bool:
         return self.part.task.keep_graph
-
-    def accumulate(self, leaf: Any, gradient: Any) -> None:
-        self.part.task.sink(leaf, gradient)
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
         """Take the gradients of received tensors, for their sender. The graph task calls this."""

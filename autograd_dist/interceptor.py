@@ -19,6 +19,7 @@ from .numbers import GRADIENT_EXTRA, GradientMethod
 
 # Context id, message id (0: no tensor of the message requires grad). In a request ``pack_mode()`` and ``News.riding`` follow.
 MESSAGE_EXTRA = struct.Struct("<QQ")
+NAMED_IN_BODY = (GradientMethod.PROPAGATE, GradientMethod.STEP)  # their context: its id is in the body
 PART = struct.Struct("<Q")  # in a request of a step that is recorded: the caller's number for the part of the callee
 
 
@@ -36,7 +37,7 @@ class AutogradInterceptor(Interceptor):
         """Put the context's id into the message, and keep a send node for the tensors that require grad."""
         context = current_context.get()
         assert context is not None  # see ``needs``
-        if message.method == GradientMethod.PROPAGATE or not self.contexts.reach(context, message.to):
+        if message.method in NAMED_IN_BODY or not self.contexts.reach(context, message.to):
             return
         node = self._record(context, message)
         message.keep(GRADIENT_EXTRA, (context, node))

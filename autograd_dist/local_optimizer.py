@@ -14,6 +14,7 @@ from ..rpc import functions
 from ..rpc.extend import current_agent, library_of
 from ..rref import RRef
 from .contexts import contexts_of
+from .current_context import current_context
 from .edges import as_tensor
 from .parameter_trees import Parameters
 from .step_queue import StepQueue
@@ -39,6 +40,8 @@ class LocalOptimizer:
     ) -> None:
         self.parameters: list[Any] = [_parameter(reference) for reference in parameters]
         self.twins = self.parameters if hogwild else [_twin(parameter) for parameter in self.parameters]
+        # Of a tensor of ours ``.grad`` would copy an array that others share.
+        self._grads = ["_grad" if isinstance(twin, Tensor) else "grad" for twin in self.twins]
         make = partial(TreeOptimizer, optimizer_class) if _are_trees(self.parameters) else optimizer_class
         self.optimizer = make(self.twins, *args, **kwargs)
         self.hogwild = hogwild
@@ -60,7 +63,9 @@ class LocalOptimizer:
         return current_agent().part(StepQueue).submit(lambda: self._step(gradients))
 
     def _gradients(self, context_id: int) -> Sequence[Any]:
-        return contexts_of(current_agent()).find(context_id).graph.gradients_of(self.parameters)
+        context = contexts_of(current_agent()).find(context_id)
+        current_context.set(context)  # for calls of the optimizer, until the end of the step (``StepQueue.submit``)
+        return context.graph.gradients_of(self.parameters)
 
     def _step(self, gradients: Sequence[Any]) -> None:
         rows = [] if self.hogwild else zip(self.parameters, self.twins, gradients)
@@ -69,14 +74,14 @@ class LocalOptimizer:
         for parameter, twin in moved:
             twin._replace(parameter._array.copy())
         # The optimizer's own step, which may be a user's code, reads .grad and writes in place.
-        former = [_grad_of(twin) for twin in self.twins]
+        former = list(map(getattr, self.twins, self._grads))
         try:
-            for twin, gradient in zip(self.twins, gradients):
-                _set_grad(twin, _as_tensor(gradient))
+            for twin, name, gradient in zip(self.twins, self._grads, gradients):
+                setattr(twin, name, Tensor(gradient) if isinstance(gradient, np.ndarray) else gradient)
             self.optimizer.step()
         finally:
-            for twin, grad in zip(self.twins, former):
-                _set_grad(twin, grad)
+            for twin, name, grad in zip(self.twins, self._grads, former):
+                setattr(twin, name, grad)
         for parameter, twin in moved:
             parameter._replace(twin._array)
 
@@ -104,22 +109,6 @@ class LocalOptimizer:
         result: list[Any] = []
         done = current_agent().part(StepQueue).submit(lambda: result.append(getattr(target, method)(*args)))
         return done.then(lambda done: done.value() or result[0])
-
-
-def _grad_of(parameter: Any) -> Any:
-    """Return the gradient; of a tensor of ours without a copy of an array that others share, which ``.grad`` would make."""
-    return parameter._grad if isinstance(parameter, Tensor) else parameter.grad
-
-
-def _set_grad(parameter: Any, gradient: Any) -> None:
-    if isinstance(parameter, Tensor):
-        parameter._grad = gradient
-    else:
-        parameter.grad = gradient
-
-
-def _as_tensor(gradient: Any) -> Any:
-    return Tensor(gradient) if isinstance(gradient, np.ndarray) else gradient
 
 
 def _twin(parameter: Any) -> Any:

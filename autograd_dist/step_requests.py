@@ -12,6 +12,7 @@ from ..base.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import Agent, Peer, ServerCall
+from .contexts import contexts_of
 from .numbers import GradientMethod
 from .step_queue import StepQueue
 
@@ -26,8 +27,12 @@ def request_step(agent: Agent, peer: Peer, number: int, context_id: int) -> Futu
         context_id: id of the context that has the gradients.
     """
     name = peer.info.name
+    contexts = contexts_of(agent)
+    context = contexts.get(context_id)
+    joins = context is not None and contexts.reach(context, peer.number)
     what = f"the optimizer's step on worker {name!r}"
-    request = partial(agent.caller.request, peer, GradientMethod.STEP, (number, context_id), agent.rpc_timeout, what)
+    body = number, context_id, joins
+    request = partial(agent.caller.request, peer, GradientMethod.STEP, body, agent.rpc_timeout, what)
     if not profiles.get():
         return request()
     return record_call(f"rpc_async#step({agent.name} -> {name})", request)
@@ -39,9 +44,11 @@ def serve_steps(agent: Agent) -> None:
 
 
 def _serve_step(agent: Agent, call: ServerCall) -> None:
-    number, context_id = call.open()
+    number, context_id, joins = call.open()
     call.what = "an optimizer's step"
     optimizer = agent.part(StepQueue).optimizers.get(number)
     if optimizer is None:
         raise RpcError(f"worker {agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")
+    if joins:
+        contexts_of(agent).join(context_id, call.sender)
     call.reply_with(optimizer.step(context_id), is_future=True)

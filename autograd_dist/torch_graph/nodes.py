@@ -12,7 +12,7 @@ from ...core import sparse_coo_tensor
 from ...core.extend import Array, Edge, Node, Tensor, profiles
 from ...core.profiler import record_function
 from ..graph import current_gatherer
-from .walk import TorchEdge, arrived, differentiate, gradient_edges, hooks_of, is_end
+from .walk import TorchEdge, differentiate, gradient_edges, hooks_of, is_end
 
 
 class GivesParts(Protocol):
@@ -127,11 +127,6 @@ class Part(Node):
     def name(self) -> str:
         """Return the name of the part in pictures and errors."""
         return f"PyTorch ({', '.join(dict.fromkeys(type(node).__name__ for node, _ in self.outputs))})"
-
-
-def is_input(edge: TorchEdge, ports: dict[TorchEdge, Port]) -> Edge | None:
-    """Return where the gradient of an end of a walk goes on in our graph; ``None`` for a leaf."""
-    return arrived(edge) or ((ports[edge], 0) if edge in ports else None)
 
 
 def _tensor(gradient: Any) -> torch.Tensor:

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from ...core.extend import Edge
-from .nodes import GivesParts, Part, Port, is_input
-from .walk import TorchEdge, Walked, arrived, edge_of, is_end, walk
+from .nodes import GivesParts, Part, Port
+from .walk import ARRIVED_NODE, TorchEdge, Walked, edge_of, is_end, walk
 
 
 class Planner:
@@ -110,18 +110,20 @@ class Planner:
         inputs: dict[TorchEdge, Edge] = {}
         leaves: list[TorchEdge] = []
         for end in found.ends:
-            if (edge := is_input(end, cut_ports)) is not None:
-                inputs[end] = edge
+            if type(end[0]) is ARRIVED_NODE:
+                inputs[end] = end[0].edge
+            elif end in cut_ports:
+                inputs[end] = cut_ports[end], 0
             else:
                 leaves.append(end)
         part = Part(group, list(inputs), tuple(inputs.values()), leaves)
         for slot, port in enumerate(group):
             port.join(part, slot)
-        for node in found.nodes:
-            if (other := self._parts_through.setdefault(node, part)) is not part:
-                other.shared = part.shared = True
+        through = self._parts_through
+        for node in through.keys() & found.nodes:
+            through[node].shared = part.shared = True
+        through.update(dict.fromkeys(found.nodes, part))
 
 
 def _latest_arrival(below: frozenset[TorchEdge]) -> int:
-    orders = [edge[0].order for end in below if (edge := arrived(end)) is not None]
-    return max(orders, default=-1)
+    return max([node.edge[0].order for node, _ in below if type(node) is ARRIVED_NODE], default=-1)

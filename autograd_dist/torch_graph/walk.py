@@ -7,13 +7,15 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
-from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.variable import Variable
 
 from ...rpc.extend import library_of
 
 TorchEdge: TypeAlias = tuple[Any, int]  # node of PyTorch, number of its output
 LEAF_NODE = type(get_gradient_edge(torch.empty(0, requires_grad=True)).node)
 ARRIVED_NODE: Any = library_of(torch.empty(0)).arrived_node  # type: ignore[union-attr]
+run_backward: Any = Variable._execution_engine.run_backward
 ENDS = frozenset((LEAF_NODE, ARRIVED_NODE))  # classes of the nodes at which a graph of this worker ends
 
 
@@ -57,7 +59,7 @@ def differentiate(
     """Return the gradients of ``inputs``; ``None`` for those that were not used.
 
     ``torch.autograd.grad`` does the same, and checks shapes before, as PyTorch's engine does. For that it imports SymPy, which
-    takes some tenths of a second.
+    takes some tenths of a second. So the engine is called here, in this thread: it has others only for GPUs.
 
     Args:
         outputs: where the gradients come in.
@@ -65,7 +67,7 @@ def differentiate(
         inputs: where they are to go.
         keep: keep what the nodes saved.
     """
-    found: tuple[torch.Tensor | None, ...] = _engine_run_backward(
+    found: tuple[torch.Tensor | None, ...] = run_backward(
         outputs, grads, keep, False, inputs, allow_unreachable=True, accumulate_grad=False
     )
     return found
@@ -76,11 +78,6 @@ def is_end(edge: TorchEdge) -> bool:
     return type(edge[0]) in ENDS
 
 
-def arrived(edge: TorchEdge) -> Any:
-    """Return node and slot of our graph at which the gradient of a tensor that arrived goes on; ``None`` for others."""
-    return edge[0].edge if type(edge[0]) is ARRIVED_NODE else None
-
-
 def walk(starts: Iterable[TorchEdge], cuts: Collection[TorchEdge]) -> Walked:
     """Walk down from ``starts`` to the ends of the graph, and not below ``cuts``."""
     ends: dict[TorchEdge, None] = {}
@@ -89,7 +86,7 @@ def walk(starts: Iterable[TorchEdge], cuts: Collection[TorchEdge]) -> Walked:
     while stack:
         edge = stack.pop()
         node = edge[0]
-        if type(node) in ENDS or edge in cuts:
+        if type(node) in ENDS or (cuts and edge in cuts):
             ends[edge] = None
         elif node not in nodes and node is not None:
             nodes.add(node)

@@ -136,8 +136,12 @@ class TorchTensors(ArrayLibrary):
             array, details, edge: see ``ArrayLibrary.connect``.
         """
         kind, name = details
-        tensor = Arrived.apply(torch.empty(0, requires_grad=True), array, name, edge)
+        tensor = Arrived.apply(ANCHOR, array, name, edge)
         return tensor if kind is None or issubclass(kind, torch.nn.Parameter) else tensor.as_subclass(kind)
+
+
+with torch.inference_mode(False):  # input of the nodes of all tensors that arrived, so that PyTorch records them
+    ANCHOR = torch.empty(0, requires_grad=True, device="cpu")
 
 
 class Arrived(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
@@ -152,7 +156,7 @@ class Arrived(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
 
         Args:
             ctx: the node.
-            anchor: a tensor that requires grad, so that PyTorch records the node.
+            anchor: ``ANCHOR``.
             array: the elements.
             name: name of a type unknown to NumPy.
             edge: node and slot to which the gradient goes.
