@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ..base.errors import RpcError
 from ..core.futures import Future
 from ..rpc.extend import Agent
 
@@ -35,6 +36,16 @@ class StepQueue:
         number = next(self._numbers)
         self.optimizers[number] = optimizer
         return number
+
+    def find(self, number: int) -> Any:
+        """Return the optimizer of that number.
+
+        Raises:
+            RpcError: there is none any more.
+        """
+        if (found := self.optimizers.get(number)) is None:
+            raise RpcError(f"worker {self._agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")
+        return found
 
     def submit(self, step: Callable[[], None]) -> Future[None]:
         """Run ``step`` after those before it, in this thread or in one that runs steps already; return its future.

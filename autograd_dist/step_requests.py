@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..base.errors import RpcError
 from ..core.extend import profiles, record_call
 from ..core.futures import Future
 from ..rpc.extend import Agent, Peer, ServerCall
@@ -46,9 +45,11 @@ def serve_steps(agent: Agent) -> None:
 def _serve_step(agent: Agent, call: ServerCall) -> None:
     number, context_id, joins = call.open()
     call.what = "an optimizer's step"
-    optimizer = agent.part(StepQueue).optimizers.get(number)
-    if optimizer is None:
-        raise RpcError(f"worker {agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")
+    optimizer = agent.part(StepQueue).find(number)
     if joins:
         contexts_of(agent).join(context_id, call.sender)
-    call.reply_with(optimizer.step(context_id), is_future=True)
+    done = optimizer.step(context_id)
+    if done.known():
+        call.reply(None)
+    else:
+        call.reply_with(done, is_future=True)

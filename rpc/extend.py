@@ -91,6 +91,7 @@ from .wire.libraries.registry import MissingLibraryError as MissingLibraryError
 from .wire.libraries.registry import library_named as library_named
 from .wire.libraries.registry import library_of as library_of
 from .wire.libraries.registry import register_arrays as register_arrays
+from .wire.libraries.registry import usual_libraries as usual_libraries
 from .wire.messages import REPEATED as REPEATED
 from .wire.messages import Incoming as Incoming
 from .wire.messages import Interceptor as Interceptor

@@ -7,18 +7,22 @@ from weakref import getweakrefcount
 
 from ..core.extend import Tensor
 from ..core.futures import Future
+from ..rpc.extend import usual_libraries
 
 PLAIN_TYPES = frozenset({type(None), bool, int, float, complex})
 QUICK_BYTES = 65_536
 
 
 def is_plain(value: Future[Any]) -> bool:
-    """Return whether pickling a value that exists runs no user code, and takes little time."""
+    """Return whether pickling a value that exists, in this thread, runs no user code, and takes little time."""
     if value.exception() is not None:
         return False
     plain = value.value()
     if type(plain) is Tensor:
         return not plain.__dict__ and plain.nbytes <= QUICK_BYTES
+    if (library := usual_libraries.get(type(plain))) is not None:
+        quick = not getattr(plain, "__dict__", None) and library.is_at_hand(plain) and library.is_neutral()
+        return quick and plain.nbytes <= QUICK_BYTES
     return type(plain) in PLAIN_TYPES or (type(plain) in (str, bytes) and len(plain) <= QUICK_BYTES)
 
 
@@ -29,6 +33,8 @@ def frees_quietly(value: Future[Any] | None) -> bool:
     if not (value.done() and is_plain(value)):
         return False
     plain = value.value()
+    if type(plain) in usual_libraries:  # it may be the last that keeps a graph
+        return False
     return type(plain) is not Tensor or not (getweakrefcount(plain) or _keeps_more(plain))
 
 

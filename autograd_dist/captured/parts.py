@@ -193,11 +193,7 @@ class CapturedParts:
         return kept
 
     def _optimizer(self, number: int) -> LocalOptimizer | None:
-        if not number:
-            return None
-        found: LocalOptimizer | None = self.agent.part(StepQueue).optimizers.get(number)
-        if found is None:
-            raise RpcError(f"worker {self.agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")
+        found: LocalOptimizer | None = self.agent.part(StepQueue).find(number) if number else None
         return found
 
     # -- the end of parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..wire.libraries.array_library import LibraryTensor, from_tables
-from ..wire.libraries.registry import is_loaded, library_named, usual_libraries
+from ..wire.libraries.registry import library_named, loaded_library, usual_libraries
 
 if TYPE_CHECKING:
     from ..wire.messages import Incoming
@@ -38,8 +38,9 @@ def name_before(stand_ins: tuple[LibraryTensor, ...]) -> bytes:
 
 
 def can_be_made(message: Incoming) -> bool:
-    """Return whether the arrays of a message can be made without importing their library first."""
-    return is_loaded(_name(message))
+    """Return whether the arrays of a message can be made here, for any thread: without importing their library first."""
+    library = loaded_library(_name(message))
+    return library is not None and library.is_neutral()
 
 
 def make_arrays(message: Incoming) -> None:

@@ -97,6 +97,14 @@ class ArrayLibrary:
         """
         return None
 
+    def is_neutral(self) -> bool:
+        """Return whether this thread makes and packs arrays as any other: its user has set no mode for it that changes them."""
+        return True
+
+    def is_at_hand(self, value: Any) -> bool:
+        """Return whether a usual array can be packed without waiting for a device or a computation."""
+        return False
+
     def memory(self, value: Any) -> Array:
         """Return the elements of an array, to be read and written in place.
 

@@ -94,6 +94,6 @@ def _add(root: str, library: ArrayLibrary) -> ArrayLibrary:
     return library
 
 
-def is_loaded(name: str) -> bool:
-    """Return whether arrays of a library can be made without importing it first."""
-    return name in _libraries
+def loaded_library(name: str) -> ArrayLibrary | None:
+    """Return the adapter of a library if its arrays can be made without importing it first."""
+    return _libraries.get(name)

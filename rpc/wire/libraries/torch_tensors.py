@@ -72,6 +72,20 @@ class TorchTensors(ArrayLibrary):
             tensor = tensor.as_subclass(kind)
         return tensor.requires_grad_(requires_grad)
 
+    def is_neutral(self) -> bool:
+        """Return whether this thread records operations, and has no mode that sees or changes them."""
+        modes = torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack()
+        recorded = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+        return recorded and not modes and not torch._C._are_functorch_transforms_active()
+
+    def is_at_hand(self, value: Any) -> bool:
+        """Return whether a tensor is in the memory of the CPU.
+
+        Args:
+            value: see ``ArrayLibrary.is_at_hand``.
+        """
+        return bool(value.is_cpu)
+
     def memory(self, value: Any) -> Array:
         """Return the elements of a tensor, to be read and written in place.
 
