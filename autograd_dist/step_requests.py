@@ -49,7 +49,10 @@ def _serve_step(agent: Agent, call: ServerCall) -> None:
     if joins:
         contexts_of(agent).join(context_id, call.sender)
     done = optimizer.step(context_id)
-    if done.known():
-        call.reply(None)
-    else:
-        call.reply_with(done, is_future=True)
+    try:
+        if done.known():
+            call.reply(None)
+        else:
+            call.reply_with(done, is_future=True)
+    finally:
+        del done  # as in ``StepQueue.submit``
