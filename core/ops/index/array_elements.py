@@ -7,6 +7,7 @@ faster.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...types import Array
 
 FULL = slice(None)
 _MANY = 1 << 12  # elements, from which on they are added in pairs
+_NUMBERS = 1 << 15  # of elements of an array, up to which they are kept
 
 
 class LinearIndex:
@@ -132,12 +134,23 @@ def linear_index(shape: tuple[int, ...], where: Any) -> Array:
         return where.indices
     if type(where) is tuple and len(where) == 1 and where[0].dtype.kind in "iu":
         rows, width = where[0], math.prod(shape[1:])
+        if 0 < shape[0] * width <= _NUMBERS and not isinstance(rows, ArrayLike):
+            found: Array = _numbers(shape[0], width).take(rows, 0).reshape(rows.shape + shape[1:])
+            return found
         if rows.size and rows.min() < 0:
             rows = np.where(rows < 0, rows + shape[0], rows)
         inner = np.arange(width, dtype=np.int64).reshape(shape[1:])
         indices: Array = rows.reshape(rows.shape + (1,) * inner.ndim) * np.int64(width) + inner
         return indices
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[where])
+
+
+@lru_cache(maxsize=16)
+def _numbers(rows: int, width: int) -> Array:
+    """Return the numbers of the elements of each row: to copy them takes a third of the time of adding them up."""
+    numbers = np.arange(rows * width).reshape(rows, width)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _may_repeat(where: Any) -> bool:
