@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import SerializationError
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from .sink import Sink
 
 
-TENSORS = attrgetter("tensors")
+TENSORS = attrgetter("tensors")  # of a content
+RESULT = itemgetter(1)  # of a place and a result
 
 
 class MeshAnswers:
@@ -84,7 +85,7 @@ class MeshAnswers:
         def issue() -> None:
             take([(place, self._issued(each)) for place, each in results])
 
-        if warnings_of(content for _, content in results):
+        if warnings_of(map(RESULT, results)):
             self.agent.threads.run_later(partial(call.context.copy().run, issue))
         else:
             take(results)
@@ -120,7 +121,7 @@ class MeshAnswers:
             lambda: summed([codec.open_content(content) for _, content in sorted(results, key=lambda each: each[0])])
         )
         content = self.pack_result(call.head.caller, total) if problem is None else self.pack_failed(problem)
-        if warned := warnings_of(content for _, content in results):
+        if warned := warnings_of(map(RESULT, results)):
             content = WarnedResult(content, warned)
         self._answer(call, parent, [(place, content)], False)
 
@@ -134,7 +135,7 @@ class MeshAnswers:
     ) -> None:
         fitting = self._fitting(results)
         head = encode_answer([place for place, _ in fitting], more or len(fitting) < len(results))
-        bundle = Bundle(head, pack_warnings([content for _, content in fitting]))
+        bundle = Bundle(head, pack_warnings(list(map(RESULT, fitting))))
         answer = GivenAnswer(start)
         if any(map(TENSORS, bundle.contents)):  # gradients may come for it
             with self.lock:

@@ -7,6 +7,7 @@ import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import RpcCancelledError, RpcError
@@ -49,6 +50,7 @@ HURRY_SHARE = (
 )
 RELEASE_SECONDS = 1.0  # after a call that no other follows, until its workers may forget its results
 FEWEST_SHARING = 3  # workers for which arrays are put into a segment; for fewer a message costs as little
+NUMBER = attrgetter("number")  # of a member
 REMEMBERED_ENDS = 4096  # of calls that were given up: the news may overtake the request
 
 
@@ -115,7 +117,7 @@ class MeshCalls(MeshAnswers):
                 contextvars.copy_context(),
             )
             self._made[number] = made
-            self._told.update(dict.fromkeys(member.number for subtree in subtrees for member in subtree))
+            self._told.update(dict.fromkeys(map(NUMBER, itertools.chain(*subtrees))))
         made.sink, sink.future.canceller = sink, made  # before it can be over: they would keep each other then
         made.feed(made.relay.ask, sink, 0)
         made.feed(made.relay.begin)

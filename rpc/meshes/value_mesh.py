@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from ...base.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError, UnknownWorkerError
 from ...core.futures import Future, attempt, complete_once
 from ..links.worker_info import WorkerInfo
+from ..wire.bundle import NONE
 from ..wire.failures import rebuild_failure
 from .shapes import place_of
 
@@ -68,6 +69,8 @@ class ValueMesh(Generic[T]):
             for index, content in results:
                 if self._contents[index] is None:
                     self._contents[index] = content
+                    if content is NONE:
+                        self._opened[index] = None
                     self._count += 1
             ready = [each for each in self._waiting if self._has(each[0], each[1])]
             self._waiting = [each for each in self._waiting if each not in ready]
@@ -163,7 +166,9 @@ class ValueMesh(Generic[T]):
         return len(self.workers)
 
     def __iter__(self) -> Iterator[T]:
-        return map(self._value, range(len(self.workers)))
+        opened = self._opened
+        for place in range(len(self.workers)):
+            yield self._value(place) if (value := opened[place]) is _CLOSED else value
 
     def __getitem__(self, worker: int | str | WorkerInfo | tuple[int, ...]) -> T:
         """Return the result of a worker.
