@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.errors import ArgumentValueError
+from ...base.errors import ArgumentTypeError, ArgumentValueError
 from ..wire.libraries.in_place import tensor_over
 
 if TYPE_CHECKING:
@@ -23,9 +23,12 @@ def elements(name: str, value: Any) -> Array:
     Raises:
         ArgumentTypeError: it is none of these.
     """
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+    wanted = "a dense tensor or an array of numbers"
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise ArgumentTypeError(f"{name} must be {wanted}; you gave an array of objects")
         return value
-    return tensor_over(name, value, "a dense tensor or an array of numbers").detach().numpy()
+    return tensor_over(name, value, wanted).detach().numpy()
 
 
 def bytes_of(name: str, value: Any, written: bool) -> Array:

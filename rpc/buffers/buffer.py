@@ -190,9 +190,10 @@ class Buffer(BufferRanges):
             RpcTimeoutError: it took too long.
             MemoryError: the machine does not have that much memory.
         """
+        seconds = resolve_timeout(self._agent, timeout)
         if (values := self._fetched_here()) is not None:
             return values
-        fetch, copy = self._fetch(timeout)
+        fetch, copy = self._fetch(seconds)
         wait_for(fetch)
         return Tensor(self._shaped(copy.for_program()))
 
@@ -205,11 +206,12 @@ class Buffer(BufferRanges):
         Raises:
             RpcError: as for ``fetch``, on one machine; its other errors are in the future.
         """
+        seconds = resolve_timeout(self._agent, timeout)
         if (values := self._fetched_here()) is not None:
             done: Future[Tensor] = Future()
             done.set_result(values)
             return done
-        fetch, copy = self._fetch(timeout)
+        fetch, copy = self._fetch(seconds)
         return fetch.begin().then(lambda over: over.value() or Tensor(self._shaped(copy.for_program())))
 
     def _fetched_here(self) -> Tensor | None:
@@ -222,8 +224,7 @@ class Buffer(BufferRanges):
             raise freed_error(self._number, self.owner.name)
         return Tensor(self._shaped(content))
 
-    def _fetch(self, timeout: float) -> tuple[Fetch, LentCopy]:
-        seconds = resolve_timeout(self._agent, timeout)
+    def _fetch(self, seconds: float) -> tuple[Fetch, LentCopy]:
         return fetch_copy(self._agent, (self._owner, self._number), self.nbytes, seconds, f"the fetch of {self!r}")
 
     # -- its end

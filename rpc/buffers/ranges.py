@@ -58,16 +58,16 @@ class BufferRanges:
     # -- ranges on their way
 
     def _move(self, row: Array, offset: int, timeout: float, writes: bool) -> None:
-        start = self._start(row, offset)
+        start, seconds = self._start(row, offset), resolve_timeout(self._agent, timeout)
         if (memory := self._mapped()) is not None:
             self._copy(memory, row, start, writes)
         else:
-            wait_for(self._sent(row, start, timeout, writes))
+            wait_for(self._sent(row, start, seconds, writes))
 
     def _move_later(self, row: Array, offset: int, timeout: float, writes: bool) -> Future[None]:
-        start = self._start(row, offset)
+        start, seconds = self._start(row, offset), resolve_timeout(self._agent, timeout)
         if (memory := self._mapped()) is None:
-            return self._sent(row, start, timeout, writes).begin()
+            return self._sent(row, start, seconds, writes).begin()
         done: Future[None] = Future()
         copy = partial(attempt, self._copy, memory, row, start, writes)
         self._agent.threads.run_later(lambda: complete_once(done, *copy()))
@@ -116,8 +116,7 @@ class BufferRanges:
 
     # -- between machines
 
-    def _sent(self, row: Array, start: int, timeout: float, writes: bool) -> Pieces:
-        seconds = resolve_timeout(self._agent, timeout)
+    def _sent(self, row: Array, start: int, seconds: float, writes: bool) -> Pieces:
         what = f"the {'write to' if writes else 'read of'} {self!r}"
         return sent_range(self._agent, self._owner, self._number, row, start, seconds, what, writes)
 

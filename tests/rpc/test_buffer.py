@@ -124,7 +124,7 @@ def test_bad_input(cluster):
     for error, text, use in [
         (TypeError, "data must be a dense tensor or an array of numbers; you gave str", lambda: rpc.Buffer("x")),
         (TypeError, "you gave bool", lambda: rpc.Buffer(True)),
-        (TypeError, "you gave ndarray", lambda: rpc.Buffer(np.array([None]))),
+        (TypeError, "you gave an array of objects", lambda: rpc.Buffer(np.array([None]))),
         (ValueError, "data must be a number of bytes, 0 or more, or a tensor; you gave -1", lambda: rpc.Buffer(-1)),
         (MemoryError, "larger than this machine's memory", lambda: rpc.Buffer(1 << 60)),
         (TypeError, "out must be a dense tensor", lambda: buffer.read_into([1.0])),
@@ -133,6 +133,8 @@ def test_bad_input(cluster):
         (ValueError, "40 bytes from offset 4 is not in Buffer", lambda: buffer.read_into(out, offset=4)),
         (ValueError, "from offset -1 is not in", lambda: buffer.write_from(out[:1], offset=-1)),
         (TypeError, "offset must be a number of bytes; you gave 0.5", lambda: buffer.write_from(out, offset=0.5)),
+        (TypeError, "timeout must be a number of seconds", lambda: buffer.read(timeout="soon")),
+        (TypeError, "timeout must be a number of seconds", lambda: buffer.write_from_async(out, timeout="soon")),
         (RpcError, "is freed by its owner; ask it to, by a call", buffer.free),
     ]:
         with pytest.raises(error, match=text):
