@@ -212,7 +212,7 @@ class CalleeReplay:
 
     @property
     def empty(self) -> bool:
-        """Whether no plan was replayed."""
+        """True if no plan was replayed."""
         return not self._used
 
     def add(self, key: Any, call: CalleeCall) -> None:
