@@ -6,10 +6,12 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any, NoReturn, cast
 
 from ...base.errors import RpcError
 from ...rpc.threads.ioloop import RefusesToBlock
+from .blocking_thread import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, BlockingThread
 from .events import EventQueue, Process
 
 QUICK_SECONDS = 0.001  # how long a task waits for a thread, at most
@@ -37,9 +39,23 @@ class RefusesToWait(RefusesToBlock):
 
 
 class SimulatedExecutor:
-    """Executor that runs tasks as events, in any order (``rpc.extend.Executor``)."""
+    """Executor that runs tasks as events, in any order (``rpc.extend.Executor``).
 
-    def __init__(self, queue: EventQueue, process: Process, scheduler: Scheduler) -> None:
+    Args:
+        queue: the events.
+        process: the process.
+        scheduler: decides how long tasks wait.
+        threads: those of the process that may block; tasks run in such ones, too. ``None`` if no task blocks.
+    """
+
+    def __init__(
+        self,
+        queue: EventQueue,
+        process: Process,
+        scheduler: Scheduler,
+        threads: dict[BlockingThread, None] | None = None,
+    ) -> None:
+        self._threads = threads
         self._queue = queue
         self._process = process
         self._scheduler = scheduler
@@ -60,10 +76,24 @@ class SimulatedExecutor:
         return []
 
     def _run(self, task: Callable[[], None]) -> None:
+        if self._threads is not None:
+            thread = BlockingThread(partial(copy_context().run, task))
+            self._threads[thread] = None
+            self._go_on(self._threads, thread, FIRST_LOOK_SECONDS)
+            return
         try:
             task()
         finally:
             self._waiting -= 1
+
+    def _go_on(self, threads: dict[BlockingThread, None], thread: BlockingThread, pause: float) -> None:
+        """Let a task run until it blocks, and look again after a while, or note its end."""
+        if not thread.finished and thread.go_on():
+            pause = FIRST_LOOK_SECONDS if thread.went_on else min(2 * pause, LONGEST_LOOK_SECONDS)
+            self._queue.after(pause, self._process, "task", lambda: self._go_on(threads, thread, pause))
+            return
+        self._waiting -= 1
+        threads.pop(thread, None)
 
 
 class SimulatedLoop:

@@ -69,7 +69,8 @@ class Worker(Process):
         if self.place % 3 == 2:  # as on a machine of its own: it maps no memory of others
             options = replace(options, lanes=["tcp"])
         self.scheduler = Scheduler(random.Random(f"{simulation.seed}/threads {rank}"))
-        self.executor = SimulatedExecutor(queue, self, self.scheduler)
+        threads = self.threads if simulation.workload.blocks else None
+        self.executor = SimulatedExecutor(queue, self, self.scheduler, threads)
         self.loop = SimulatedLoop(queue, self, self.scheduler, self._report)
         self.agent = Agent(
             self.name,

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 class Workload:
     """User code of a simulation. Functions that run remotely find their worker with ``current_worker()``.
 
-    ``counts`` is shown in the table of results.
+    ``counts`` is shown in the table of results. If functions that run remotely may block, ``blocks`` is true.
     """
+
+    blocks = False
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
