@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
+import sys
 from typing import Any
 
 from .... import core as tg
@@ -182,12 +183,17 @@ def change_worker(name: str) -> None:
     if name == "code":
         _use_code(_another_one if Layers._one is _FIRST_ONE else _FIRST_ONE)
     elif name == "function":
-        globals()["forward_there"] = FORWARDS[globals()["forward_there"] is FORWARDS[0]]
+        _use_function(FORWARDS[forward_there is FORWARDS[0]])
     elif name == "forget":
         current_agent().part(CapturedParts)._table.clear()
     elif name == "restored":
         _use_code(_FIRST_ONE)
-        globals()["forward_there"] = FORWARDS[0]
+        _use_function(FORWARDS[0])
+
+
+def _use_function(function: Any) -> None:
+    # A recording ends at ``globals()``, also in functions that the recorded one only could call.
+    setattr(sys.modules[__name__], "forward_there", function)  # noqa: B010
 
 
 def _use_code(code: Any) -> None:
