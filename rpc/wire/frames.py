@@ -21,14 +21,21 @@ from .header import FRAME_HEAD, Flag
 from .layout import lay_out, may_share, placed, raw_bytes
 from .libraries.array_library import LibraryTensor
 from .messages import NO_ATTACHMENTS, NONE_YET, OUTSIDE_WINDOWS, Attachments, Incoming, Outgoing
-from .tables import TABLE_ALIGNMENT, TABLE_LENGTH, Row, encode_row, read_tables, with_place
+from .small_frames import encode_small
+from .tables import (
+    AFTER_TABLES,
+    TABLE_ALIGNMENT,
+    TABLE_LENGTH,
+    TABLES,
+    Row,
+    encode_row,
+    read_tables,
+    with_place,
+)
 
-# Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle
-TABLES = struct.Struct("<IIIIQQ")
 EXTRA_HEAD = struct.Struct("<BQ")  # interceptor, bytes
 SMALL_FRAME_BYTES = 4096  # a frame up to this size may be one part; an array up to this size is copied, not viewed
 BODY = FRAME_HEAD.size  # position of the first byte after the header
-AFTER_TABLES = FRAME_HEAD.size + TABLES.size
 
 M = TypeVar("M", bound=Incoming)
 Parts = list[Any]  # bytes-like objects; a lane sends them one after another
@@ -45,6 +52,8 @@ def encode(message: Outgoing) -> Parts:
         size = message.size = BODY + sum(map(len, message.pickled))
         whole = [head, *message.pickled]
         return [b"".join(whole)] if size <= SMALL_FRAME_BYTES else whole
+    if (small := encode_small(message)) is not None:
+        return [small]
     rows, buffers = _tensor_rows(attached.tensors)
     buffers += attached.buffers
     lengths = list(map(len, buffers))

@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .dtypes import dtype_name, find_dtype
+from .header import FRAME_HEAD
 from .layout import Place, decode_place, encode_place
 
+# Numbers of tensors, references and buffers; bytes of extras, of rows and lengths, of the pickle
+TABLES = struct.Struct("<IIIIQQ")
+AFTER_TABLES = FRAME_HEAD.size + TABLES.size
 TABLE_ALIGNMENT = 16  # of each buffer's position in the frame
 TABLE_LENGTH = struct.Struct("<Q")
 PLACED, SHARED = 2, 4  # flags of a row: a place follows it; its buffer is that of an earlier row

@@ -9,6 +9,7 @@ import telegrad as tg
 from helpers.remote import same
 from telegrad import rpc
 from telegrad.rpc.calls.codec import Codec
+from telegrad.rpc.wire import small_frames
 from telegrad.rpc.wire.frames import TABLES, decode, encode
 from telegrad.rpc.wire.header import FRAME_HEAD, FrameKind
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
@@ -47,6 +48,29 @@ def test_a_frame_is_read_as_it_was_written():
             assert array.flags.writeable
             assert array.flags.aligned
             np.testing.assert_array_equal(array, tensor.numpy())
+
+
+SMALL = {
+    "one": ARRAYS[:1],
+    "several": ARRAYS,
+    "two in the same memory": [ARRAYS[2], ARRAYS[2][:2]],
+    "one that is transposed": [np.ones((2, 3)).T],
+    "the most bytes in one part": [np.zeros(small_frames.MOST_JOINED, np.int8)],
+    "one byte more": [np.zeros(small_frames.MOST_JOINED + 1, np.int8)],
+    "many": [np.ones(1)] * 9,
+}
+
+
+@pytest.mark.parametrize("pickled", ([], [b"name"], [b"a name", b" in parts"]), ids=("none", "one", "two"))
+@pytest.mark.parametrize("arrays", SMALL.values(), ids=SMALL)
+def test_frames_of_a_few_small_tensors_have_the_same_bytes(arrays, pickled, monkeypatch):
+    tensors = [tg.from_numpy(each).requires_grad_(each.dtype == np.float64) for each in arrays]
+    quick = message(pickled=pickled, tensors=tensors)
+    frame = frame_of(*encode(quick))
+    monkeypatch.setattr(small_frames, "MOST_SMALL", 0)
+    usual = message(pickled=pickled, tensors=tensors)
+    assert frame_of(*encode(usual)) == frame
+    assert quick.size == usual.size == len(frame)
 
 
 @pytest.mark.parametrize("count", [1, 3, 100], ids=["one", "few", "more than are remembered"])
