@@ -23,16 +23,18 @@ def run_straight(root: SendNode, leaving: Leaving, gradients: Sequence[Any]) -> 
         leaving: gets the gradients of the arguments.
         gradients: of the results.
     """
-    (node, _), *_ = root.next_edges or ((None, 0),)
-    if type(node) is not ReplayNode or not _is_usual(root, node, leaving):
+    first = root.next_edges[0] if root.next_edges else None
+    node = None if first is None else first[0]
+    if not isinstance(node, ReplayNode) or not _is_usual(root, node, leaving):
         return None
-    given = [None] * node.num_inputs
-    for (_, slot), gradient in zip(root.next_edges, gradients):
-        given[slot] = gradient
+    given: list[Any] = [None] * node.num_inputs
+    for edge, gradient in zip(root.next_edges, gradients):
+        if edge is not None:
+            given[edge[1]] = gradient
     results = node.apply(tuple(given))
     node.release()
     found: dict[int, Any] = {}
-    arguments = [None] * leaving.num_inputs
+    arguments: list[Any] = [None] * leaving.num_inputs
     for edge, gradient in zip(node.next_edges, results):
         if edge is None or gradient is None:
             continue
@@ -40,7 +42,7 @@ def run_straight(root: SendNode, leaving: Leaving, gradients: Sequence[Any]) -> 
             gradient = np.asarray(gradient)
         if edge[0] is leaving:
             arguments[edge[1]] = gradient
-        else:
+        elif isinstance(edge[0], AccumulateGrad):
             found[id(edge[0].variable)] = gradient
     leaving.apply(tuple(arguments))
     return found
