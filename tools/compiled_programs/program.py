@@ -173,7 +173,7 @@ class Program(Subject):
             self.switch["fails"] = False
             left = [x, self.weight.detach(), self.bias.detach(), *[each.grad for each in (self.weight, self.bias)]]
             log.append(repr(self.kept))
-            log.append([None if each is None else (each.shape, _bits(each.numpy())) for each in (*self.results, *left)])
+            log.append([None if each is None else (each.shape, bits(each.numpy())) for each in (*self.results, *left)])
         return log
 
     def _call(self, function: Callable[[Tensor, Tensor], Any], x: Tensor, classes: Tensor, call: int) -> list[Tensor]:
@@ -190,8 +190,10 @@ class Program(Subject):
         return [each.detach() for each in result]
 
 
-def _bits(array: Any) -> bytes:
+def bits(array: Any) -> bytes:
     """Return the bytes of an array, with one NaN for all of them: which of two NaNs a sum is depends on the memory's place."""
+    if array.dtype.kind != "f":
+        return bytes(array.tobytes())
     return bytes(np.where(np.isnan(array), np.asarray(np.nan, array.dtype), array).tobytes())
 
 
