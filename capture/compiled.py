@@ -154,6 +154,12 @@ class Compiled(Explained):
     def __delattr__(self, name: str) -> None:
         delattr(self._function, name)
 
+    def __repr__(self) -> str:
+        return f"compile({self._function!r})"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._function, self._explain, self._fast)  # a copy records calls of its own
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 

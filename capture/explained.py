@@ -37,10 +37,14 @@ class Explained:
                 the workers that it calls.
 
         Raises:
-            ValueError: there is no plan to draw.
+            ValueError: there is no plan to draw, or the path has another ending.
         """
         entries = self._known()
         if path is not None:
+            if not os.fspath(path).endswith(".svg"):
+                raise ValueError(
+                    f"explain() draws SVG; give it a path that ends with .svg, and not {os.fspath(path)!r}"
+                )
             plans = self.plans()
             if not plans:
                 raise ValueError(f"{self._name}() has no plan to draw; call it three times first")

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..base.errors import CheckpointError
+from ..base.errors import ArgumentTypeError, CheckpointError
 from ..core.extend import Tensor, dtype_by_name
 from ..core.serialization import load
 from .allowed import OBJECTS, SIZED, functions
@@ -48,10 +48,15 @@ def load_plan(f: str | os.PathLike[str] | BinaryIO, *, memory: int = 1 << 30) ->
         A function of the tensors among the arguments of the recorded call, in their order.
 
     Raises:
+        TypeError: ``f`` or ``memory`` is of another type.
         CheckpointError: the file was cut off, altered or made to do harm, is no plan, or is one of another version; or it needs
             more memory.
         FileNotFoundError: there is no such file.
     """
+    if isinstance(memory, bool) or not isinstance(memory, int):
+        raise ArgumentTypeError(f"memory must be a number of bytes, as 1 << 30, not {memory!r}")
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "read"):
+        raise ArgumentTypeError(f"load_plan() takes a path or an open binary file, not {type(f).__name__}")
     name = f if isinstance(f, (str, os.PathLike)) else getattr(f, "name", f)
     data = load(f)
     if not isinstance(data, dict) or data.get("kind") != KIND:

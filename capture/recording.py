@@ -88,7 +88,8 @@ class Recording:
             return "the numbers of operations or the results differ"
         event = self.recorder.events[place]
         name = getattr(event[0], "__name__", event[0])
-        return f"call {place + 1}, {name}(), has arguments that were made anew or have other values"
+        line = "".join(f" in line {each}" for each in self.at(place))
+        return f"operation {place + 1}, {name}(){line}, has arguments that were made anew or have other values"
 
     def at(self, place: int | None) -> Sequence[int]:
         """Return the line of the function at which an event was, if that is known."""

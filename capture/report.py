@@ -27,8 +27,10 @@ def report(name: str, entries: Sequence[Any], divided: bool = False) -> str:
             lines += [f"  {number}: {head}, {plan.replays} replays", *(f"     {line}" for line in rest)]
         if entry.reason is not None:
             lines.append(f"  {number}: eager{' in part' * divided}: {entry.reason}")
-        elif not entry.plans:
-            lines.append(f"  {number}: {len(entry.recordings)} calls recorded, no plan yet")
+    waiting = [entry for entry in entries if entry.reason is None and not entry.plans]
+    if waiting:
+        calls = sum(len(entry.recordings) for entry in waiting)
+        lines.append(f"  {calls} calls of {len(waiting)} kinds of arguments recorded, no plan yet")
     plans = sum(len(each_of(entry.plans)) for entry in entries)
     return "\n".join([f"{name}: {plans} plan{'s' * (plans != 1)}", *lines])
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..base.errors import ArgumentTypeError
 from ..core.extend import Tensor
 from .allowed import OBJECTS, name_of
+from .program import number_in
 from .recorded import Input, Recorded
 from .rows import pull_row
 from .values import Outer, Statement, Value, Wrapped, values_in
@@ -122,6 +123,8 @@ def _statement(statement: Statement) -> tuple[Any, ...]:
 
 def _function(function: Any) -> str:
     name = name_of(function)
+    if function is number_in:
+        raise _cannot("it returns a number that item() reads; return the tensor")
     if name is None:
         raise _cannot(f"it calls {getattr(function, '__qualname__', function)}()")
     return name

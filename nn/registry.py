@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,7 +78,7 @@ class Registry:
         """
         self._check_name("module", name, self._modules)
         if module is not None and not isinstance(module, Registry):
-            raise TypeError(f"the module {name!r} must be an nn.Module, not {type(module).__name__}")
+            raise TypeError(f"the module {name!r} must be an nn.Module, not {type(module).__name__}{_hint(module)}")
         self._modules[name] = module
 
     add_module = register_module
@@ -115,6 +116,7 @@ class Registry:
                 _check_value(kind, name, value)
                 table[name] = value
                 return
+        _warn_of_compiled(self, name, value)
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -245,4 +247,28 @@ def _check_value(kind: str, name: str, value: Any) -> None:
     if value is None or (kind == "_buffers" and isinstance(value, Tensor)):
         return
     wanted = {"_parameters": "an nn.Parameter", "_modules": "an nn.Module", "_buffers": "a tensor"}[kind]
-    raise TypeError(f"{name!r} is registered as {wanted}, so it can be {wanted} or None, not {type(value).__name__}")
+    raise TypeError(
+        f"{name!r} is registered as {wanted}, so it can be {wanted} or None, not {type(value).__name__}{_hint(value)}"
+    )
+
+
+def _compiled(value: Any) -> Registry | None:
+    """Return the module that a result of ``compile`` calls, or ``None``."""
+    inner = getattr(value, "__dict__", {}).get("__wrapped__")
+    return inner if isinstance(inner, Registry) else None
+
+
+def _hint(value: Any) -> str:
+    return (
+        "" if _compiled(value) is None else "; compile its forward instead: module.forward = tg.compile(module.forward)"
+    )
+
+
+def _warn_of_compiled(owner: Registry, name: str, value: Any) -> None:
+    inner = _compiled(value)
+    if inner is not None and all(each is not inner for _, each in owner.named_modules()):
+        warnings.warn(
+            f"{name!r} is a compiled module, whose parameters are not found here: assign the module itself, and then "
+            f"{name}.forward = tg.compile({name}.forward)",
+            stacklevel=3,
+        )

@@ -53,4 +53,6 @@ def test_without_a_plan_there_is_no_picture(tmp_path):
     compiled = tg.compile(lambda x: x * 2)
     with pytest.raises(ValueError, match="no plan to draw"):
         compiled.explain(tmp_path / "plan.svg")
+    with pytest.raises(ValueError, match="a path that ends with"):
+        compiled.explain(tmp_path / "plan.png")
     assert not list(tmp_path.iterdir())

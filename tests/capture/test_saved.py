@@ -152,6 +152,21 @@ def test_forged_plans_are_refused(part, value, words):
         tg.load_plan(forged({**data()[0], part: value}))
 
 
+def test_wrong_arguments_are_named():
+    with pytest.raises(TypeError, match="memory must be a number of bytes"):
+        tg.load_plan("scores.plan", memory="1G")
+    with pytest.raises(TypeError, match="a path or an open binary file, not int"):
+        tg.load_plan(3)
+
+
+def test_numbers_are_not_saved():
+    compiled = tg.compile(lambda x: x.sum().item())
+    for _ in range(3):
+        compiled(tg.ones(2))
+    with pytest.raises(TypeError, match="a number that item\\(\\) reads"):
+        compiled.plans()[0].save("scores.plan")
+
+
 def test_conditions_of_other_functions_are_refused():
     given, _ = data()
     condition = ("EFFECT", "condition_of", ({"function": "zeros"}, 8), {"dict": []}, None, None, [], (False,) * 3)
