@@ -78,7 +78,7 @@ class _Search:
             for storage in statement.storages():
                 self._uses.setdefault(storage, []).append(index)
             if statement.kind is not Kind.VIEW:
-                self._writes.update(dict.fromkeys(_written(statement), index))
+                self._writes.update(dict.fromkeys(written(statement), index))
             made = statement.result if statement.kind is Kind.CALL else None
             if made is not None and made.storages == {made.number}:
                 self._sizes[made.number] = made.nbytes
@@ -140,12 +140,13 @@ class _Search:
         statement = self._statements[index]
         values = [*statement.values(), *([] if statement.result is None else [statement.result])]
         plain = statement.kind is not Kind.EFFECT and not statement.uses and not statement.checked
-        return plain and all(len(each.storages) == 1 for each in values) and _written(statement) <= targets
+        return plain and all(len(each.storages) == 1 for each in values) and written(statement) <= targets
 
     def _bytes(self, storages: Iterable[Storage]) -> int:
         return sum(self._sizes.get(storage, 0) for storage in storages)
 
 
-def _written(statement: Statement) -> frozenset[Storage]:
+def written(statement: Statement) -> frozenset[Storage]:
+    """Return the storages of what a statement makes or writes to."""
     value = statement.result if statement.target is None else statement.target
     return frozenset() if value is None else value.storages

@@ -73,7 +73,7 @@ class Hop:
         given = [program.value(tensor) for tensor in sent]
         uses = frozenset[int]().union(*(each.storages for each in given))
         self._pending = program.tracer.value(storages=frozenset())
-        program.tracer.effect(send, (replay, *given), self._pending, uses)
+        program.tracer.effect(send, (replay, *given), self._pending, uses, leaves=True)
         edges = tuple([gradient_edge(program.shadow(each)) for each in sent if each._requires_grad])
         self.arriving = Arriving(edges, len(edges)) if edges else None
         self.leaving = Leaving(0)

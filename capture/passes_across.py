@@ -151,7 +151,7 @@ class PassAcross:
         for hops in complete.values():
             pending, message = tracer.value(storages=frozenset()), self._make(hops)
             gradients = [each for hop in hops for each in hop.leaving.gradients or ()]
-            tracer.effect(message.send, (self._replay, *gradients), pending, changes=True)
+            tracer.effect(message.send, (self._replay, *gradients), pending, changes=True, leaves=True)
             self._frames.update(dict.fromkeys(hops, _Frame(message, hops, pending)))
 
     def _take(self, frame: _Frame) -> dict[Hop, Sequence[Any]]:

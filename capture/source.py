@@ -20,6 +20,7 @@ from .block_lines import block_lines, over
 from .blocks import Blocks
 from .deferring import deferred
 from .fusion import fused
+from .hastening import hastened
 from .into import FILLS
 from .limits import LIMITS
 from .loops import looped
@@ -102,7 +103,7 @@ class Source:
         cuts = [0, half, *[each.start for each in backwards[1:]], len(statements)]
         statements, cuts = recomputed(statements, cuts, self._kept, live or ())
         self.passes: Sequence[Sequence[Statement]] = [statements[start:stop] for start, stop in pairwise(cuts[1:])]
-        statements = deferred(statements, cuts, self._kept)
+        statements = hastened(deferred(statements, cuts, self._kept), cuts)
         if fast:
             statements, cuts = looped(with_step_loops(statements), cuts, self._kept)
         self.statements, self._cuts = statements, _ = fused(statements, cuts, self._kept)

@@ -266,6 +266,7 @@ class Tracer:
         checked: bool = False,
         moves: bool = False,
         draws: bool = False,
+        leaves: bool = False,
     ) -> None:
         """Record a call that is made in each replay as it is.
 
@@ -279,10 +280,11 @@ class Tracer:
             checked: whether a replay checks the shape of the result.
             moves: whether it may be made later.
             draws: whether all that it changes is the state of a generator.
+            leaves: whether it sends a message.
         """
         statement = Statement(Kind.EFFECT, function, self._values(args), result=result, uses=uses)
         statement.escapes, statement.changes, statement.checked, statement.moves = escapes, changes, checked, moves
-        statement.draws = draws
+        statement.draws, statement.leaves = draws, leaves
         self.statements.append(statement)
 
     def _add(self, statement: Statement) -> None:

@@ -101,6 +101,7 @@ class Statement:
         checked: whether the shape of the result may depend on elements: a replay ends with an error if it is another.
         moves: whether it may run later, but before another effect: it hands over a first gradient, and writes to no array.
         draws: whether all that it changes outside is the state of a generator of random numbers.
+        leaves: whether it sends a message to another worker, which is to leave as early as possible.
     """
 
     kind: Kind
@@ -116,6 +117,7 @@ class Statement:
     checked: bool = False
     moves: bool = False
     draws: bool = False
+    leaves: bool = False
     _values: Sequence[Value] | None = field(default=None, init=False, repr=False)
 
     def values(self) -> Sequence[Value]:

@@ -61,7 +61,7 @@ def test_the_picture_shows_the_plans_of_all_workers(workers, tmp_path, monkeypat
     texts = [each.text for each in ElementTree.parse(tmp_path / "plan.svg").iter("{http://www.w3.org/2000/svg}text")]
     hop = next(place for place, each in enumerate(texts) if each.startswith("hop to 'b': "))
     assert texts[0] == "calls" and texts[1].startswith("buffers: ")
-    here = ["multiply  (2, 3)", "add.reduce  ()", "send 'b'", "take 'b'", "step"]
+    here = ["send 'b'", "multiply  (2, 3)", "add.reduce  ()", "take 'b'", "step"]
     assert texts[2:hop] == ["begin", "send 'b'", "take 'b'", *here]
     assert texts[hop + 1] == "calls" and texts[hop + 2].startswith("buffers: ")
     backward = ["multiply  (2, 3)", "multiply  (2, 3)", "subtract  (2, 3)", "multiply  (2, 3)", "add.reduce  (3,)"]
