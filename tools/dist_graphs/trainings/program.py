@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ....optim import SGD, Adagrad, Adam, Adamax, AdamW, NAdam, RMSprop, SparseAdam
 
@@ -58,7 +58,7 @@ class TrainingPlan:
     hogwild: bool
     later: bool
     decays: bool
-    mode: str
+    mode: Literal["smart", "fast"]
     unused: bool
 
 
@@ -75,7 +75,7 @@ def make_training(seed: int, workers: int) -> TrainingPlan:
     rng.shuffle(ways)  # one calls all models at least, so that each worker has the context
     sparse = rng.random() < SPARSE_SHARE
     optimizer, options = rng.choice(SPARSE_OPTIMIZERS if sparse else DENSE_OPTIMIZERS)
-    mode = rng.choice(("smart", "fast"))
+    mode: Literal["smart", "fast"] = rng.choice(("smart", "fast"))
     return TrainingPlan(
         seed,
         mesh,
