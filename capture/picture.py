@@ -101,7 +101,7 @@ def _label(statement: Statement) -> str:
 def _name(function: Any) -> str:
     owner: Any = getattr(function, "__self__", None)  # add.reduce is a method of add
     name = getattr(function, "__name__", type(function).__name__)
-    if where := getattr(owner, "where", ""):
+    if isinstance(where := getattr(owner, "where", ""), str) and where:  # NumPy has a function of that name
         return f"{name} {where}"  # it sends to another worker, or takes what it answers
     return f"{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
 

@@ -26,6 +26,15 @@ def test_calls_stand_beside_their_memory(tmp_path):
     assert texts == ["calls", "buffers: 256 bytes", "dot  (8, 8)", "tanh  (8, 8)", "add.reduce  ()"]
 
 
+def test_functions_of_numpy_have_their_names(tmp_path):
+    compiled = tg.compile(lambda x, weight: tg.nn.functional.conv2d(x, weight))
+    for _ in range(3):
+        compiled(tg.ones(4, 1, 6, 6), tg.ones(4, 1, 3, 3))
+    compiled.explain(tmp_path / "plan.svg")
+    found = (tmp_path / "plan.svg").read_text()
+    assert ">empty  (" in found and "built-in function" not in found
+
+
 def test_all_parts_of_a_plan_are_drawn(tmp_path):
     numbers = []
 
