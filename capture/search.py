@@ -77,7 +77,7 @@ class Space(NamedTuple):
 
 
 class Search:
-    """What was found. Lists of objects, and what these have now.
+    """Search for what a function reads. Its findings are lists of objects, and what these have now.
 
     Args:
         besides: code of a function that is not called.

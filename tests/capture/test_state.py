@@ -1,4 +1,4 @@
-"""What a function reads beside its arguments: a change between calls is noticed, and so is what a call itself changes."""
+"""Objects that a function reads beside its arguments: a change between calls is noticed, and what a call itself changes."""
 
 import array
 import collections
