@@ -164,12 +164,16 @@ class PromisedValue:
     def _ask_callee(self, call: ServerCall) -> None:
         agent, key = self._context.agent, (call.sender, self._call_id)
         if self._callee != agent.number:
-            peer, what = agent.peers.at(self._callee), f"a question for the result of another call ({self._name})"
-            self._ask_later(partial(agent.caller.request, peer, ReferenceMethod.RESULT, key, _left(call), what), call)
+            self._ask_later(partial(self._question_for, key, call), call)
         elif (result := agent.server.handed_on.result_of(key)) is not None:
             self._ask(lambda: result, call)
         else:
             self._handle(PromiseEvent.UNKNOWN, call=call)
+
+    def _question_for(self, key: tuple[int, int], call: ServerCall) -> Future[Any]:
+        agent, what = self._context.agent, f"a question for the result of another call ({self._name})"
+        callee = agent.peers.at(self._callee)  # may be a worker that joins now, of which this one has not heard
+        return agent.caller.request(callee, ReferenceMethod.RESULT, key, _left(call), what)
 
     def _ask_owner(self, call: ServerCall) -> None:
         if (reference := self._reference) is None:

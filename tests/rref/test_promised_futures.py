@@ -6,7 +6,7 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, same, wait_and_make
 from telegrad import rpc
-from telegrad.base.errors import RpcCancelledError, SerializationError, WorkerLostError
+from telegrad.base.errors import RpcCancelledError, SerializationError, UnknownWorkerError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rref.numbers import ReferenceMethod
 
@@ -101,7 +101,7 @@ def test_a_question_that_comes_after_the_cancel_does_not_wait_for_the_function(w
     key = (0, slow.call[1])
     until(lambda: key in workers[1].server.serving)
     slow.cancel()
-    until(lambda: workers[1].server.serving[key].cancelled)
+    until(lambda: (serving := workers[1].server.serving.get(key)) is None or serving.cancelled)
     assert workers[1].server.handed_on.result_of(key) is None and not workers[1].server.handed_on.wanted
 
 
@@ -112,6 +112,24 @@ def test_a_callee_is_lost_before_its_result_is_handed_on(workers, gate, until):
     workers[1].close()
     error = after.then(lambda done: done.exception()).wait()
     assert isinstance(error, WorkerLostError) and "'b'" in str(error)
+
+
+def test_a_callee_that_has_just_joined_is_not_asked(workers, gate, until, monkeypatch):
+    """The worker that needs the result has not heard of it yet: it asks the caller."""
+    b, c = workers[1:]
+    find = b.peers.at
+
+    def at(number):
+        if number == c.number:
+            raise UnknownWorkerError("it joins now")
+        return find(number)
+
+    monkeypatch.setattr(b.peers, "at", at)
+    slow = rpc.rpc_async("c", wait_and_make, ("gate",))
+    after = rpc.rpc_async("b", Counter.add, (slow, 1))
+    until(lambda: b.server.waiting)
+    gate.set()
+    assert after.wait(30) == 1
 
 
 @pytest.mark.parametrize("callee", ["a", "b"])

@@ -64,6 +64,8 @@ def copied(value: Any) -> int:
         part for part in parts[1 + len(message.pickled) :] if len(part) >= TABLE_ALIGNMENT
     ]  # others may be padding
     sent = sum(len(part) for part in buffers if not begin <= _address(part) < end)
+    if len(parts) == 1:  # a small array is in one piece with its tables
+        sent = int(_elements(value).nbytes)
     frame = _aligned_frame(parts)
     (got,) = Codec(LIMIT, "there").open(decode(frame, True, Incoming()))
     arrived, start = _elements(got), _address(frame)
