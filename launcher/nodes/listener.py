@@ -39,6 +39,13 @@ EXPIRED = "the token of this job has expired"
 Serve = Callable[[NodeConnection, bytes], None]
 
 
+class _AcceptedSocket(ssl.SSLSocket):
+    """Socket that is closed when it is dropped, as ``wrap_socket`` does if the peer hangs up meanwhile."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class NodeListener:
     """Listening port of a launcher.
 
@@ -135,7 +142,7 @@ class NodeListener:
 
     def _received(self, plain: socket.socket, handle: socket.socket, stack: ExitStack) -> tuple[NodeConnection, bytes]:
         try:
-            plain.getpeername()  # fails if it has hung up; `wrap_socket` would, too, and leave a socket open
+            plain.getpeername()  # fails if it has hung up
             stream = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
             connection = stack.enter_context(closing(NodeConnection(stack.enter_context(stream))))
             deadline = time.monotonic() + NODE_HANDSHAKE_SECONDS
@@ -184,6 +191,7 @@ def _tls(authority: "Authority") -> tuple[ssl.SSLContext, bytes]:
     """Return the context of the listening end, and the certificate that it shows, in DER."""
     issued = authority.issue("launcher")
     context = tls_context(ssl.PROTOCOL_TLS_SERVER)
+    context.sslsocket_class = _AcceptedSocket
     with closing(CredentialFolders()) as folders:  # OpenSSL's context reads files
         files = {job_credentials.CERTIFICATE: issued.certificate, job_credentials.KEY: issued.key}
         folder = Path(folders.add("launcher", files)[job_credentials.VARIABLE])
