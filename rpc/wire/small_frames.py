@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .messages import Outgoing
 
 MOST_SMALL = 8  # tensors of such a message
-MOST_JOINED = 16 * 1024  # bytes of such tensors
+MOST_JOINED = 16 * 1024  # bytes of such tensors, and of the pickle
 
 
 class SmallStart(NamedTuple):
@@ -40,7 +40,7 @@ def encode_small(message: Outgoing) -> bytes | None:
     tensors = attached.tensors
     if not 0 < len(tensors) <= MOST_SMALL or attached.references or attached.buffers or attached.extras:
         return None
-    kinds, arrays, size = [], [], 0
+    kinds, arrays, size = [], [], sum(map(len, message.pickled))
     for tensor in tensors:
         array = tensor._array
         if type(tensor) is not Tensor or not array.flags.c_contiguous:
