@@ -466,8 +466,12 @@ def test_a_context_that_ends_frees_the_graph(workers, no_collector):
 
 
 def make_model():
-    torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(inplace=True), torch.nn.Linear(5, 2))
+    """Return a model that is the same each time, in whatever thread: PyTorch's random numbers are those of the process."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(inplace=True), torch.nn.Linear(5, 2))
+    numbers = torch.Generator().manual_seed(3)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, generator=numbers)
+    return model
 
 
 def train_here(model, head, steps):
