@@ -58,7 +58,7 @@ guests: .venv/guests/installed ## an environment with the libraries whose arrays
 	@touch $@
 
 test-guests: guests        ## the tests that need PyTorch or JAX; without that environment, `make test` counts them as skipped
-	@.venv/guests/bin/python -m pytest $(PARALLEL) -m "not long and not soak" tests/guests $(TESTS)
+	@.venv/guests/bin/python -m telegrad.tools.gate $(PARALLEL) -m "not long and not soak" tests/guests $(TESTS)
 
 test-fast: .venv/installed ## those that start no process and are not slow, in less than a minute
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long and not soak and not slow and not processes" $(TESTS)
