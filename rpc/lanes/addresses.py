@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 
 from ...base.errors import RendezvousError
@@ -66,6 +67,11 @@ def port_of(address: str) -> int:
 def host_of(address: str) -> str:
     """Return the host of "host:port", without the brackets of an IPv6 address."""
     return address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+
+
+def first_host(addresses: Sequence[str]) -> str:
+    """Return the host of a worker's first address; empty if that names none."""
+    return host_of(addresses[0].partition("://")[2]) if addresses else ""
 
 
 def is_loopback(host: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.extend import Tensor
 from ...core.shared_memory import Address, Segment, create_segment, open_segment
-from ..lanes.addresses import host_of
+from ..lanes.addresses import first_host
 from ..options import maps_memory
 from ..wire.bundle import Content
 from ..wire.layout import may_share
@@ -174,5 +174,4 @@ def shares_memory(agent: Agent, peer: Peer) -> bool:
 
 def worker_host(peer: Peer) -> str:
     """Return the host of a worker's first address; empty if that names none."""
-    addresses = peer.record.addresses
-    return host_of(addresses[0].partition("://")[2]) if addresses else ""
+    return first_host(peer.record.addresses)

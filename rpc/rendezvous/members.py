@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...base.errors import RendezvousError
-from ..lanes.addresses import host_of
+from ..lanes.addresses import first_host
 
 if TYPE_CHECKING:
     from ...proto.rpc_pb2 import WorkerRecord
@@ -85,8 +85,11 @@ class MemberList:
 
     def speaks_for_its_host(self, worker: WorkerRecord) -> bool:
         """Return whether a worker has the lowest rank of those that joined from its host: notices of all would say the same."""
-        host = _host(worker)
-        return min((rank for rank, other in self._by_rank.items() if _host(other) == host), default=-1) == worker.rank
+        host = first_host(worker.addresses)
+        return (
+            min((rank for rank, other in self._by_rank.items() if first_host(other.addresses) == host), default=-1)
+            == worker.rank
+        )
 
     def missing(self) -> str:
         """Return the ranks that have not joined yet, in words."""
@@ -105,7 +108,3 @@ class MemberList:
         if (other := self._by_name.get(worker.name)) is not None:
             return f"{subject} has the name of rank {other.rank} (process {other.process_id}); give each worker its own name"
         return ""
-
-
-def _host(worker: WorkerRecord) -> str:
-    return host_of(worker.addresses[0].partition("://")[2]) if worker.addresses else ""
