@@ -12,6 +12,7 @@ from ..repeated import at_least_one
 from . import processes, simulated
 from .captured import run
 from .exact import is_exact
+from .job import LANES
 from .plan import make_plan
 from .trainings import run as trainings
 
@@ -50,13 +51,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--captured", action="store_true", help="random steps, eagerly and compiled, on processes only")
     parser.add_argument("--trainings", action="store_true", help="random trainings of models on a mesh")
     about = "of processes (default: the usual choice; with --captured and --trainings one after the other)"
-    parser.add_argument("--lane", choices=[*run.LANES], help=about)
+    parser.add_argument("--lane", choices=[*LANES], help=about)
     return parser.parse_args(arguments)
 
 
 def _captured(seeds: range, workers: int, lane: str | None) -> int:
     wrong = 0
-    for each in [lane] if lane else run.LANES:
+    for each in [lane] if lane else LANES:
         started = time.perf_counter()
         report = run.run_on_processes(each, seeds, max(workers, 2))
         seconds = time.perf_counter() - started
@@ -72,7 +73,7 @@ def _captured(seeds: range, workers: int, lane: str | None) -> int:
 
 def _trainings(options: argparse.Namespace) -> bool:
     failed, seeds = False, range(options.first, options.first + options.seeds)
-    for lane in () if options.on == "simulator" else [options.lane] if options.lane else run.LANES:
+    for lane in () if options.on == "simulator" else [options.lane] if options.lane else LANES:
         started = time.perf_counter()
         problems = trainings.train_on_processes(lane, seeds, options.workers)
         took = f"{time.perf_counter() - started:.1f} s"
@@ -89,7 +90,7 @@ def _trainings(options: argparse.Namespace) -> bool:
 
 def _on_processes(seeds: range, workers: int, library: str, lane: str | None) -> bool:
     started = time.perf_counter()
-    count, problems = processes.check(seeds, workers, library, run.LANES[lane] if lane else None)
+    count, problems = processes.check(seeds, workers, library, LANES[lane] if lane else None)
     seconds = time.perf_counter() - started
     plans = [
         make_plan(seed, workers, mode, blocking=True, library=library) for seed in seeds for mode in processes.MODES

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.captured_steps import FailsWhereTold, filled
 from telegrad import autograd_dist, nn, rpc
 from telegrad.autograd_dist.captured.callee import CalleePart, CalleeReplay
 from telegrad.autograd_dist.captured.parts import CapturedParts
@@ -24,13 +25,6 @@ def workers():
     """Agents for all tests that end none."""
     with in_process_cluster(*"abcde", options=GrpcRpcBackendOptions(rpc_timeout=30)) as agents, agents[0].use():
         yield agents
-
-
-def filled(module, seed):
-    generator = tg.Generator().manual_seed(seed)
-    for each in module.parameters():
-        each.data = tg.randn(*each.shape, generator=generator) * 0.5
-    return module
 
 
 class Layer(nn.Module):
@@ -332,30 +326,19 @@ def test_errors_of_functions(workers):
     assert replays(step) > 0
 
 
-class Failing(SGD):
-    """An optimizer whose step fails if it is told to."""
-
-    broken: frozenset[str] = frozenset()
-
-    def step(self, closure=None):
-        if rpc.get_worker_info().name in Failing.broken:
-            raise ArithmeticError(f"no step at {rpc.get_worker_info().name}")
-        return super().step()
-
-
 @pytest.mark.parametrize("broken", ["c", "b", "bc", "ac", "abc"])
 def test_errors_of_optimizers_are_those_of_eager_steps(workers, broken):
     found = []
     for make in (lambda model: model.step, lambda model: tg.compile(model.step)):
-        model = Model(last("forward"), TWO, Failing, lr=0.05)
+        model = Model(last("forward"), TWO, FailsWhereTold, lr=0.05)
         step = make(model)
         model.train(step, 4)
-        Failing.broken = frozenset(broken)
+        FailsWhereTold.broken = frozenset(broken)
         try:
             with pytest.raises(Exception) as error:
                 model.train(step, 1)
         finally:
-            Failing.broken = frozenset()
+            FailsWhereTold.broken = frozenset()
         found.append((repr(error.value), model.train(step, 3), [each.tolist() for each in model.values()]))
     assert found[0] == found[1]
 

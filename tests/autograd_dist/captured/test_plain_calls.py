@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import telegrad as tg
+from helpers.captured_steps import filled
 from telegrad import nn, rpc
 from telegrad.autograd_dist.captured.parts import CapturedParts
 from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
@@ -25,13 +26,6 @@ def workers():
     """Agents for all tests that end none."""
     with in_process_cluster("a", "b", "c", options=GrpcRpcBackendOptions(rpc_timeout=30)) as agents, agents[0].use():
         yield agents
-
-
-def filled(module, seed):
-    generator = tg.Generator().manual_seed(seed)
-    for each in module.parameters():
-        each.data = tg.randn(*each.shape, generator=generator) * 0.5
-    return module
 
 
 class Server:

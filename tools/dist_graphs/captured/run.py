@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import gc
-import json
 import re
-import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import NamedTuple
 
-from ....agents import init_rpc
-from ....launcher import spawn
-from ....rpc import rpc_sync, shutdown
-from ....rpc.extend import GrpcRpcBackendOptions
+from ....rpc import rpc_sync
+from ..job import on_processes
 from .compare import compare
 from .program import make_program
-
-LANES = {"unix": ["unix", "grpc"], "tcp": ["tcp", "grpc"], "grpc": ["grpc"]}
 
 
 class StepsReport(NamedTuple):
@@ -76,20 +69,21 @@ def run_on_processes(lane: str, seeds: range, workers: int) -> StepsReport:
         seeds: the seeds.
         workers: number of processes.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "result.json"
-        spawn(_work, (lane, seeds.start, seeds.stop, workers, str(path)), workers)
-        steps, replays, reasons, problems = json.loads(path.read_text())
+    steps, replays, reasons, problems = on_processes(run_and_free, lane, seeds, workers)
     return StepsReport(steps, replays, reasons, {int(seed): text for seed, text in problems.items()})
 
 
-def _work(rank: int, lane: str, first: int, end: int, workers: int, path: str) -> None:
-    init_rpc(f"w{rank}", rpc_backend_options=GrpcRpcBackendOptions(lanes=LANES[lane]))
-    if rank == 0:
-        Path(path).write_text(json.dumps(run_steps(range(first, end), workers)))
-        for each in [*range(workers)] * workers:  # a plan of one holds parts of others
-            rpc_sync(each, gc.collect)  # plans are cycles, and hold references
-    shutdown()
+def run_and_free(seeds: range, workers: int) -> StepsReport:
+    """Compare the steps of some seeds, and let the workers free their plans, which are cycles and hold references.
+
+    Args:
+        seeds: the seeds.
+        workers: number of workers.
+    """
+    report = run_steps(seeds, workers)
+    for each in [*range(workers)] * workers:  # a plan of one holds parts of others
+        rpc_sync(each, gc.collect)
+    return report
 
 
 def _in_general(reason: str) -> str:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from pathlib import Path
-
-from ....agents import init_rpc
-from ....launcher import spawn
-from ....rpc import shutdown
-from ....rpc.extend import GrpcRpcBackendOptions
 from ....testing.simulator import Worker
 from ....testing.simulator.blocking import blocking
 from ...repeated import COMPLETE, Repeated
-from ..captured.run import LANES
+from ..job import on_processes
 from .compare import run_training
 from .program import make_training
 
@@ -26,18 +18,19 @@ def train_on_processes(lane: str, seeds: range, workers: int) -> dict[int, list[
         seeds: the seeds.
         workers: number of processes.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "result.json"
-        spawn(_work, (lane, seeds.start, seeds.stop, workers, str(path)), workers)
-        return {int(seed): problems for seed, problems in json.loads(path.read_text()).items()}
+    found = on_processes(train_all, lane, seeds, workers)
+    return {int(seed): problems for seed, problems in found.items()}
 
 
-def _work(rank: int, lane: str, first: int, end: int, workers: int, path: str) -> None:
-    init_rpc(f"w{rank}", rpc_backend_options=GrpcRpcBackendOptions(lanes=LANES[lane]))
-    if rank == 0:
-        found = {seed: train(seed, workers) for seed in range(first, end)}
-        Path(path).write_text(json.dumps({seed: problems for seed, problems in found.items() if problems}))
-    shutdown()
+def train_all(seeds: range, workers: int) -> dict[int, list[str]]:
+    """Return what is wrong with the trainings of some seeds, on the workers of this job, by seed.
+
+    Args:
+        seeds: the seeds.
+        workers: number of workers.
+    """
+    found = {seed: train(seed, workers) for seed in seeds}
+    return {seed: problems for seed, problems in found.items() if problems}
 
 
 def train(seed: int, workers: int) -> list[str]:
