@@ -16,6 +16,7 @@ from ..base.errors import CheckpointError
 from ..core.futures import Future, in_thread
 from ..data import DataLoader
 from .folder import INDEX, Entry
+from .in_use import InUse
 from .index import SHARD_NAME, Index, ShardFile
 from .job import Job
 from .lock import NoLock, WriterLock
@@ -94,6 +95,7 @@ class Checkpointer:
         self._process = os.getpid()
         self._lock: WriterLock | NoLock | None = None
         self._buffers = Buffers()
+        self._in_use = InUse()
         self._writing: list[Future[None]] = []
         weakref.finalize(self, _wait_for, self._writing, self._process)  # also at the end of the process
 
@@ -110,13 +112,14 @@ class Checkpointer:
             CheckpointError: another writer uses the folder, or the disk is full or fails. The earlier checkpoints are whole.
             TypeError: a part has a state that cannot be saved; the text says where.
         """
-        if self._pausable:
-            self.save_async(step, metric=metric)
+        with self._in_use:
+            if self._pausable:
+                self.save_async(step, metric=metric)
+                self.wait()
+                return
+            step = self._checked(step)
             self.wait()
-            return
-        step = self._checked(step)
-        self.wait()
-        self._write(step, _number(metric), self._job.all_do(self._states))
+            self._write(step, _number(metric), self._job.all_do(self._states))
 
     def save_async(self, step: int, *, metric: float | None = None) -> Future[None]:
         """Save all parts as they are now, beside training, and return the future of the writing.
@@ -132,21 +135,22 @@ class Checkpointer:
             CheckpointError, TypeError, ValueError: as for ``save``. The future's error says so if parameters were changed
                 otherwise than by their optimizer, before they were copied.
         """
-        step = self._checked(step)
-        self.wait()
-        try:
-            snapshot = self._snapshot()
-        except Exception as error:
-            if self._job.size > 1:  # the other workers wait for this one
-                self._writing.append(in_thread(self._job.all_do, partial(_fail, error)))
-            raise
-        try:
-            future = in_thread(self._write_snapshot, step, _number(metric), snapshot)
-        except BaseException:  # there is no thread
-            self._go_on()
-            raise
-        self._writing.append(future)
-        return future
+        with self._in_use:
+            step = self._checked(step)
+            self.wait()
+            try:
+                snapshot = self._snapshot()
+            except Exception as error:
+                if self._job.size > 1:  # the other workers wait for this one
+                    self._writing.append(in_thread(self._job.all_do, partial(_fail, error)))
+                raise
+            try:
+                future = in_thread(self._write_snapshot, step, _number(metric), snapshot)
+            except BaseException:  # there is no thread
+                self._go_on()
+                raise
+            self._writing.append(future)
+            return future
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until what ``save_async`` began is written, and raise its error, once.
@@ -352,8 +356,10 @@ class Checkpointer:
         return next((steps[number] for number in ranked([*measured], self._mode)), None)
 
     def close(self) -> None:
-        """Wait until all is written, and let another writer use the folder. So does the end of the process."""
-        self.wait()
+        """Wait until all is written, by other threads too, and let another writer use the folder, as the process's end does."""
+        if os.getpid() == self._process:  # else a forked child waited for threads that it does not have
+            self._in_use.wait()
+            self.wait()
         if self._lock is not None:
             self._lock.close()
             self._lock = None

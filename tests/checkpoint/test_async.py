@@ -7,6 +7,7 @@ import pytest
 import telegrad as tg
 from telegrad.checkpoint import Checkpointer, CheckpointError
 from telegrad.checkpoint import snapshot as snapshots
+from telegrad.checkpoint.lock import WriterLock
 
 
 @pytest.fixture
@@ -90,6 +91,30 @@ def test_one_is_written_after_the_other_and_memory_is_used_again(tmp_path, train
         assert len(checkpoints._buffers._free) == 3
         assert checkpoints.steps() == [3, 4] and checkpoints.restore() == 4
         assert values["losses"] == [1.0, 2.0, 2.0, 2.0, 2.0]
+
+
+def test_close_waits_for_a_save_in_another_thread(tmp_path):
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow(dict):
+        def state_dict(self):
+            begun.set()
+            assert go.wait(60)
+            return {"x": 1}
+
+        def load_state_dict(self, state):
+            self.update(state)
+
+    checkpoints = Checkpointer(tmp_path, slow=Slow())
+    saving = tg.futures.in_thread(checkpoints.save, 1)
+    assert begun.wait(60)
+    closing = tg.futures.in_thread(checkpoints.close)
+    with pytest.raises(TimeoutError):
+        closing.wait(0.05)
+    go.set()
+    tg.futures.wait_all([saving, closing])
+    WriterLock(str(tmp_path)).close()
+    assert checkpoints.steps() == [1]
 
 
 def test_tied_parameters_stay_tied(tmp_path, training):

@@ -212,7 +212,7 @@ def test_an_open_journal_cannot_be_opened_or_restored(pair):
 
 @pytest.fixture
 def checkpointer(pair, tmp_path):
-    """Function that makes the Checkpointer of an agent; it is closed at the end, when none is being saved."""
+    """Function that makes the Checkpointer of an agent; it is closed at the end."""
     made = []
 
     def make(agent, **parts):
@@ -221,7 +221,6 @@ def checkpointer(pair, tmp_path):
 
     yield make
     for checkpoints in made:
-        until(lambda: not any(thread.name == "telegrad-_save" for thread in threading.enumerate()))
         checkpoints.close()
 
 
