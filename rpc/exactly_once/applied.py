@@ -89,10 +89,11 @@ class AppliedCalls:
 
     Attributes:
         total: how many, of all streams.
+        durable: how many of them a durable checkpoint has.
     """
 
     def __init__(self) -> None:
-        self.total = 0
+        self.total = self.durable = 0
         self._streams: dict[StreamKey, _Stream] = {}  # the latest begun is the last
 
     def arrived(self, key: StreamKey, number: int, oldest: int, results_from: int) -> Turn | Repeated | MissingCalls:
@@ -168,6 +169,7 @@ class AppliedCalls:
     def saved(self, state: dict[str, Any]) -> list[tuple[StreamKey, int]]:
         """Note that a checkpoint with this state is durable; return the streams of which it has more calls than before."""
         news = []
+        self.durable = state["total"]
         for caller, origin, token, applied, *_ in state["streams"]:
             key = StreamKey(caller, origin, token)
             stream = self._streams.get(key)
@@ -178,7 +180,8 @@ class AppliedCalls:
 
     def load(self, state: dict[str, Any]) -> None:
         """Go back to a state, which a durable checkpoint has."""
-        self._streams, self.total = {}, state["total"]
+        self._streams = {}
+        self.total = self.durable = state["total"]
         for caller, origin, token, applied, results_from, results in state["streams"]:
             stream = self._streams[StreamKey(caller, origin, token)] = _Stream()
             stream.applied = stream.durable = applied

@@ -38,7 +38,7 @@ class Saving:
         self._lock = threading.Lock()
         self._asked = False
         self._saves = False
-        self._saved = self._tried = applying.calls.total  # calls in the last checkpoint, and in the last that was begun
+        self._tried = applying.calls.total  # when the last checkpoint was begun, which may have later calls, too
 
     def ask(self) -> None:
         """Save a checkpoint as soon as there is something new to save."""
@@ -48,9 +48,9 @@ class Saving:
     def look(self) -> None:
         """Begin to save if it is time."""
         with self._lock:
-            total = self._applying.calls.total
+            total, durable = self._applying.calls.total, self._applying.calls.durable
             due = self._every is not None and total - self._tried >= self._every
-            if self._saves or total == self._saved or not (self._asked or due):
+            if self._saves or total == durable or not (self._asked or due):
                 return
             self._saves, self._asked, self._tried = True, False, total
         self._begin(total).add_done_callback(partial(self._ended, total))
@@ -59,8 +59,6 @@ class Saving:
         error = saved.exception()
         with self._lock:
             self._saves = False
-            if error is None:
-                self._saved = total
         if error is None:
             self.look()  # what was asked for meanwhile
         else:

@@ -1,6 +1,7 @@
 """Exactly-once calls between agents: they run one at a time and in order, wait for the journal, and are kept until saved."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from telegrad.base.errors import (
     SerializationError,
 )
 from telegrad.checkpoint import Checkpointer
+from telegrad.rpc.exactly_once.applied import AppliedCalls, StreamKey
 from telegrad.rpc.exactly_once.applying import Applying
+from telegrad.rpc.exactly_once.saving import Saving
 from telegrad.testing import in_process_cluster
 
 APPLIED = []
@@ -242,6 +245,30 @@ def test_a_checkpoint_has_an_update_and_its_number_or_neither(pair, tmp_path, ch
         saved = tg.load(path)
         assert saved["total"]["sum"] == saved["calls"]["applied"]["total"]
     until(lambda: all(stream.window.is_empty() for stream in journal(a)._sending.streams()))
+
+
+def test_a_checkpoint_that_has_later_calls_too_is_not_saved_again():
+    calls, saves = AppliedCalls(), []
+
+    def begin(total):
+        saves.append((total, tg.futures.Future()))
+        return saves[-1][1]
+
+    def apply_and_ask():
+        calls.add(StreamKey("a", "a", ""), calls.total, None)
+        saving.ask()
+
+    saving = Saving(SimpleNamespace(calls=calls), begin, None)
+    apply_and_ask()
+    apply_and_ask()
+    calls.saved(calls.state())
+    saves[0][1].set_result(None)
+    apply_and_ask()
+    assert [total for total, _ in saves] == [1, 3]
+    apply_and_ask()
+    calls.saved({"total": 3, "streams": []})
+    saves[1][1].set_result(None)  # it has not the call that came after it
+    assert [total for total, _ in saves] == [1, 3, 4]
 
 
 TOTALS = {}
