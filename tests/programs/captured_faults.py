@@ -13,6 +13,7 @@ from telegrad import autograd_dist, nn, optim, rpc
 from telegrad.autograd_dist.captured.parts import CapturedParts
 from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.extend import current_agent
+from telegrad.rpc.observing.processes import look_at_process
 
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 PATIENCE, SECONDS = 0.4, 100.0
@@ -93,13 +94,20 @@ def killed(compiled):
     return losses, error.replace(victim, "victim"), again.replace(victim, "victim")
 
 
+def stop(pid):
+    """Stop a process; it runs nothing any more when this returns."""
+    os.kill(pid, signal.SIGSTOP)
+    while not look_at_process(pid).stopped:
+        os.sched_yield()
+
+
 def stopped(compiled):
     """The callee is stopped before the forward, until the call has timed out; then it goes on."""
     steps, pid = Steps("w3", compiled), rpc.rpc_sync("w3", os.getpid)
     losses = steps.train()
     rpc._set_rpc_timeout(PATIENCE)
     try:
-        error = at_request(1, partial(os.kill, pid, signal.SIGSTOP), steps.step)
+        error = at_request(1, partial(stop, pid), steps.step)
     finally:
         os.kill(pid, signal.SIGCONT)
         rpc._set_rpc_timeout(SECONDS)
