@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import telegrad as tg
-from helpers.captured_steps import filled
+from helpers.captured_steps import filled, replays
 from telegrad import nn, rpc
 from telegrad.autograd_dist.captured.parts import CapturedParts
 from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
@@ -130,10 +130,6 @@ def by_function(server, gradients):
 
 def compiled(trainer):
     return tg.compile(trainer.step)
-
-
-def replays(step):
-    return sum(plan.replays for plan in step.plans())
 
 
 @pytest.mark.parametrize(
