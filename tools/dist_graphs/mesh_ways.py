@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -65,7 +67,7 @@ def _reduced(reduce: str) -> Callable[[Step, Value, Value], Awaitable[Value]]:
 
 async def _values(step: Step, left: Value, right: Value) -> Value:
     arguments = (step.operation, await _sent(left), await _sent(right), scattered(_scales(step)))
-    return _added((await mesh(step.mesh).call_async(apply_scaled, arguments)).values())
+    return functools.reduce(operator.add, (await mesh(step.mesh).call_async(apply_scaled, arguments)).values())
 
 
 async def _sharded(step: Step, left: Value, right: Value) -> Value:
@@ -81,13 +83,6 @@ async def _objects(step: Step, left: Value, right: Value) -> Value:
     finally:
         for reference in scalers:
             reference.release()
-
-
-def _added(values: list[Any]) -> Any:
-    total = values[0]
-    for each in values[1:]:
-        total = total + each
-    return total
 
 
 MESH_RUN: dict[str, Callable[[Step, Value, Value], Awaitable[Value]]] = {

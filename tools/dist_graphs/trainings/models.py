@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -69,7 +71,7 @@ def _reduced(reduce: str) -> Call:
 
 
 def _values(models: ReferenceMesh, x: Tensor, _: int) -> Tensor:
-    return _added(models.call("forward", (x, scattered(factors_of(len(models))))).values())
+    return functools.reduce(operator.add, models.call("forward", (x, scattered(factors_of(len(models))))).values())
 
 
 def _sharded(models: ReferenceMesh, x: Tensor, _: int) -> Tensor:
@@ -106,21 +108,17 @@ def call_here(way: str, models: Sequence[TrainedModel], x: Tensor, place: int) -
         return models[place].forward(x)
     if way == "sharded":
         cuts = np.array_split(np.arange(SHAPE[0]), len(models))
-        return _added([model.spread(x[rows[0] : rows[-1] + 1]) for model, rows in zip(models, cuts)])
+        return functools.reduce(
+            operator.add, [model.spread(x[rows[0] : rows[-1] + 1]) for model, rows in zip(models, cuts)]
+        )
     results = [model.forward(x, factor) for model, factor in zip(models, factors_of(len(models)))]
     if way == "cat":
         return _folded(cat(results))
-    return _added(results) * (1 / len(models) if way == "mean" else 1.0)
+    return functools.reduce(operator.add, results) * (1 / len(models) if way == "mean" else 1.0)
 
 
 def _folded(rows: Tensor) -> Tensor:
     """Add up parts of many rows, each part with another weight."""
     parts = len(rows) // SHAPE[0]
-    return _added([rows[SHAPE[0] * part : SHAPE[0] * (part + 1)] * (part + 1.0) for part in range(parts)])
-
-
-def _added(values: Sequence[Tensor]) -> Tensor:
-    total = values[0]
-    for each in values[1:]:
-        total = total + each
-    return total
+    weighted = [rows[SHAPE[0] * part : SHAPE[0] * (part + 1)] * (part + 1.0) for part in range(parts)]
+    return functools.reduce(operator.add, weighted)
