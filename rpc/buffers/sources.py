@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_AT = 64  # readers that wait, after each event
 LEFT = struct.Struct("<QQ")  # number of a buffer, and of the copy of a reader that has ended
+REMEMBERED_READERS = 4096  # of those that have ended
 ASK_AT_ONCE = 4  # of them, those that get pieces: an event makes room for few
 
 
@@ -77,7 +78,7 @@ class Sources:
             Holder, SourceCall
         ] = {}  # readers whose copies others are still to map: without an answer they keep it
         self._waiting: dict[Holder, tuple[SourceCall, bool]] = {}  # the call, and whether the reader is starved
-        self._left: set[Holder] = set()  # readers that have ended: a request of one may come later
+        self._left: dict[Holder, None] = {}  # readers that have ended: a request of one may come later
         self._lock = threading.Lock()
 
     def asked(self, worker: int, ask: SourceAsk, call: SourceCall) -> None:
@@ -116,7 +117,9 @@ class Sources:
     def left(self, reader: Holder) -> None:
         """Note that a reader has ended, and lends nothing."""
         with self._lock:
-            self._left.add(reader)
+            self._left[reader] = None
+            if len(self._left) > REMEMBERED_READERS:
+                del self._left[next(iter(self._left))]
             self._plan.leave(reader)
             self._machines.leave(reader)
             waiting, kept = self._waiting.pop(reader, None), self._kept.pop(reader, None)
