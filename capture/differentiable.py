@@ -31,8 +31,8 @@ class ReplayNode(Node):
 
     Args:
         name: of the function.
-        backwards: by which results get a gradient, functions from these to the gradients of ``inputs``; none if they were
-            freed inside.
+        backwards: by which results get a gradient, functions from these to the gradients of ``inputs``; none if values were
+            freed inside, or changed in place.
         results: how many results require grad.
         inputs: tensors from outside whose gradients it computes.
         read: tensors whose elements it needs as they are now.
@@ -71,8 +71,9 @@ class ReplayNode(Node):
         self._used = frozenset([place for place, given in enumerate(mask) if given])
         if mask not in self._backwards or not self._freed.isdisjoint(self._used):
             raise AutogradError(
-                f"{self.name()} needs values that an earlier backward pass freed; to run backward through a graph twice, "
-                "pass retain_graph=True to the first backward() or grad()"
+                f"{self.name()} needs values that an earlier backward pass freed, or that the call modified in place after "
+                "it used them; to run backward through a graph twice, pass retain_graph=True to the first backward() or "
+                "grad(), and clone() what is changed"
             )
         if any(counter[0] != version for counter, version in self._read):
             raise AutogradError(

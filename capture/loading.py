@@ -142,8 +142,8 @@ class _Reader:
         if value.number < 0 or value.number in self._values:
             raise ValueError(f"value {value.number} is there twice")
         if array is not None:
-            shape, dtype, strides = array
-            value.shape, value.dtype = _sizes(shape), _dtype(dtype)
+            shape, dtype, strides, writeable = array
+            value.shape, value.dtype, value.writeable = _sizes(shape), _dtype(dtype), _typed(writeable, bool)
             value.strides = tuple(_typed(each, int) for each in strides)
             value.nbytes = self._check_size(value.shape, value.dtype)
             if len(value.strides) != len(value.shape):

@@ -205,7 +205,7 @@ def _in_place(statement: Statement, value: Value, index: int, owners: dict[Stora
             if tenant is None or tenant.last != index:
                 continue
             whole = tenant.values[-1]  # the operand may be a view of all its elements
-            if _fits(operand, value) and _fits(whole, value):
+            if operand.writeable and _fits(operand, value) and _fits(whole, value):
                 return operand
     return None
 

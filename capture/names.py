@@ -107,6 +107,26 @@ class Names:
                 raise Unrecordable(DISTURBED)
 
 
+class Followed(list[int]):
+    """Version counter of a tensor over a stand-in: that of the tensor from outside, whose changes have counted already.
+
+    So a backward pass over stand-ins needs no value that the call has changed, as one over the tensors themselves.
+
+    Args:
+        counter: of the tensor from outside.
+    """
+
+    def __init__(self, counter: list[int]) -> None:
+        super().__init__(counter)
+        self._counter = counter
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._counter[place]
+
+    def __setitem__(self, place: Any, version: Any) -> None:
+        pass
+
+
 def check_kind(tensor: Tensor) -> None:
     """Raise unless tensors of this kind are recorded.
 

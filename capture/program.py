@@ -33,7 +33,7 @@ from .errors import Unrecordable
 from .gradients import Gradients, read_gradient
 from .looks import Reader, look_at, number_of
 from .mirrors import mirrored
-from .names import Names
+from .names import Followed, Names
 from .rows import check_traced, trace_rows
 from .stand_in import StandIn
 from .steps import Steps
@@ -101,9 +101,16 @@ class Program:
         """Return the tensor over a stand-in that is in the place of ``tensor``."""
         shadow = self._shadows.get(id(tensor))
         if shadow is None:  # from outside
-            shadow = Tensor(self.tracer.outside(tensor._array), tensor._requires_grad)
+            shadow = self._over(self.tracer.outside(tensor._array), tensor)
             self.tracer.given.add(self._value_of(shadow).number)
             self._shadows[id(tensor)], self._leaves[id(shadow)] = shadow, tensor
+        return shadow
+
+    @staticmethod
+    def _over(stand_in: Any, tensor: Tensor) -> Tensor:
+        """Return a tensor over a stand-in that is changed where a tensor from outside is."""
+        shadow = Tensor(stand_in, tensor._requires_grad)
+        shadow._counter = Followed(tensor._counter)
         return shadow
 
     def value(self, tensor: Tensor) -> Value:
@@ -250,7 +257,7 @@ class Program:
         example = gradient._array.copy("K")
         value = self.tracer.value(example)
         self.tracer.effect(array_at, (made, 0), value)
-        self._shadows[id(gradient)] = Tensor(StandIn(self.tracer, value, example))
+        self._shadows[id(gradient)] = self._over(StandIn(self.tracer, value, example), gradient)
 
     def look_again(self, gradient: Tensor) -> None:
         """Let the stand-in of a gradient have its present elements."""
@@ -381,7 +388,7 @@ class Program:
             across: leads it to other workers; ``None`` if the program calls none.
 
         Returns:
-            The pass; ``None`` if the graph was freed.
+            The pass; ``None`` if the graph was freed, or needs values that were changed in place.
         """
         mark = self.tracer.mark()
         given: list[Value] = []
@@ -411,7 +418,7 @@ class Program:
             task.feed(root, feed)
         try:
             task.run() if across is None else across.run(task)
-        except AutogradError:  # a backward pass inside has freed the graph
+        except AutogradError:  # a backward pass inside has freed the graph, or the call has changed what it needs
             self.tracer.back(mark)
             return None
         mask = tuple([output is not None for output in outputs])

@@ -241,4 +241,5 @@ class _Writer:
 def _copied(value: Value, number: int, storage: Storage) -> Value:
     copy = Value(number, frozenset([storage]))
     copy.shape, copy.dtype, copy.strides, copy.nbytes = value.shape, value.dtype, value.strides, value.nbytes
+    copy.writeable = value.writeable
     return copy

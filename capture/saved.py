@@ -19,7 +19,7 @@ from .recorded import Input, Recorded
 from .rows import pull_row
 from .values import Outer, Statement, Value, Wrapped, values_in
 
-KIND, VERSION = "telegrad.plan", 1
+KIND, VERSION = "telegrad.plan", 2
 _PLAIN = (type(None), bool, int, float, complex, str, np.ndarray)
 
 
@@ -102,7 +102,9 @@ def _leaf(tensor: Tensor) -> Tensor:
 
 
 def _value(value: Value) -> tuple[Any, ...]:
-    array = None if value.shape is None else (tuple(value.shape), value.dtype.name, tuple(value.strides))
+    if value.shape is None:
+        return value.number, sorted(value.storages), None
+    array = tuple(value.shape), value.dtype.name, tuple(value.strides), value.writeable
     return value.number, sorted(value.storages), array
 
 

@@ -26,19 +26,20 @@ class Value:
         storages: the memory that it is part of; several, where it is not known which.
         shape, dtype, strides: of the array; ``None`` for what is none.
         nbytes: size of the elements.
+        writeable: whether NumPy lets elements be written; not to what ``broadcast_to`` returns, and to views of that.
     """
 
-    __slots__ = ("dtype", "nbytes", "number", "shape", "storages", "strides")
+    __slots__ = ("dtype", "nbytes", "number", "shape", "storages", "strides", "writeable")
 
     def __init__(self, number: int, storages: frozenset[Storage], example: Array | None = None) -> None:
         self.number, self.storages = number, storages
         self.shape: Any = None
         self.dtype: Any = None
         self.strides: Any = None
-        self.nbytes = 0
+        self.nbytes, self.writeable = 0, True
         if example is not None:
             self.shape, self.dtype, self.strides = example.shape, example.dtype, example.strides
-            self.nbytes = example.nbytes
+            self.nbytes, self.writeable = example.nbytes, example.flags.writeable
 
 
 class Kind(Enum):

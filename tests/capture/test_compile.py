@@ -211,6 +211,56 @@ def test_a_graph_is_freed_kept_and_checked_as_in_eager_mode():
         tg.autograd.grad(compiled(tg.ones(3)).sum(), weight, create_graph=True)
 
 
+def changed_argument(x, v, average, part, optimizer):
+    y = (v * x).tanh()
+    x.mul_(0.5)
+    return y
+
+
+def changed_tensor(x, v, average, part, optimizer):
+    y = (v * average).tanh()
+    average.mul_(0.5).add_(x)
+    return y
+
+
+def changed_view(x, v, average, part, optimizer):
+    y = (v * average).tanh()
+    part.add_(1)
+    return y
+
+
+def stepped(x, v, average, part, optimizer):
+    y = (v * v * x).tanh()
+    y.sum().backward(retain_graph=True)
+    optimizer.step()
+    return y
+
+
+def changed_before(x, v, average, part, optimizer):
+    average.mul_(0.5).add_(x)
+    return (v * average).tanh()
+
+
+@pytest.mark.parametrize("function", [changed_argument, changed_tensor, changed_view, stepped, changed_before])
+def test_a_value_that_the_call_changes_after_its_use_gives_no_gradient(function):
+    logs = []
+    for compiled in (False, True):
+        v, average, log = tg.tensor(array(3), requires_grad=True), tg.tensor(array(3)), []
+        part, optimizer = average[1:], optim.SGD([v], lr=0.1)
+        call = tg.compile(function) if compiled else function
+        for number in range(5):
+            result = call(tg.ones(3) * (number + 1), v, average, part, optimizer)
+            try:
+                result.sum().backward()
+            except tg.errors.AutogradError as error:
+                log.append("in place" in str(error))
+            log.append(bits([result, v, average]))
+        logs.append(log)
+    assert logs[0] == logs[1]
+    assert (True in logs[0]) != (function is changed_before)
+    assert [plan.replays for plan in call.plans()] == [3]
+
+
 def test_tensors_from_outside_are_changed_in_place(sides):
     def make():
         average = tg.tensor(array(3))

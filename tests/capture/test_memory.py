@@ -91,3 +91,19 @@ def test_results_with_many_small_views_have_memory_that_stays(x):
     compiled, plan = replayed(rows, x)
     assert plan.memory >= MATRIX and not plan.source.passing
     assert tg.equal(compiled(x), rows(x))
+
+
+@pytest.mark.parametrize("change", [None, tg.Tensor.zero_])
+def test_a_view_that_cannot_be_written_is_not_overwritten(change, x):
+    """A matrix is expanded, and the only use of it is one element-wise function of a view that NumPy lets nobody write to."""
+    other = tg.ones(3)
+
+    def expanded(x):
+        if change is not None:
+            change(other)
+        return (x * 1.5 + 0.25).expand(2, SIDE, SIDE)[1].square().mean()
+
+    for each in (x, x.t()):
+        compiled, plan = replayed(expanded, each)
+        assert tg.equal(compiled(each), expanded(each))
+        assert plan.replays == 2

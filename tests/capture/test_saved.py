@@ -134,7 +134,7 @@ def data():
 @pytest.mark.parametrize(
     ("part", "value", "words"),
     [
-        ("version", 2, "is a plan of version 2, and this version of telegrad reads 1"),
+        ("version", 1, "is a plan of version 1, and this version of telegrad reads 2"),
         ("version", None, "version None"),
         ("kind", "checkpoint", "is not a plan"),
         ("statements", [("CALL", "os.system", ("id",), {"dict": []}, None, None, [], (False,) * 3)], "may not call"),
@@ -192,7 +192,7 @@ def test_views_of_other_memory_are_refused():
     file, _ = saved(lambda x: x * 2, tg.ones(4, 4))
     found = tg.load(file)
     ((number, storages, array),) = [each for each in found["values"] if each[0] == found["arrays"][0][0]]
-    found["values"].append((999, storages, (*array[:2], (1 << 40, 4))))
+    found["values"].append((999, storages, (*array[:2], (1 << 40, 4), True)))
     view = ("VIEW", "strided", ({"value": number}, (4, 4), (1 << 40, 4)), {"dict": []}, 999, None, [], (False,) * 3)
     changed = {
         **found,

@@ -71,7 +71,7 @@ def _with_calls(*calls):
             [{"value": number} if each == "x" else [{"value": number}] * 2 if each == "xx" else each for each in args]
         )
         strides = tuple([4 * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))])
-        found["values"].append((value, [value], (shape, "float32", strides)))
+        found["values"].append((value, [value], (shape, "float32", strides, True)))
         call = ("CALL", function, given, {"dict": []}, value, None, [], (False,) * 3)
         found["statements"].insert(place, call)
         number = value
