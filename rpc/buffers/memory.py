@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ...core.shared_memory import Address, Segment, create_segment, open_segment
+from ...core.shared_memory import Address, Descriptor, Segment, create_segment, open_segment
 
 if TYPE_CHECKING:
     from ...core.extend import Array
@@ -53,7 +53,7 @@ class BufferMemory:
         self.content = segment.array(np.uint8, (size,), BUFFER_HEAD_BYTES)
         self._head = segment.array(np.uint8, (BUFFER_HEAD_BYTES,))
         self._segment = segment
-        self._owner: int | None = None  # a descriptor of the owner's process
+        self._owner: Descriptor | None = None  # of the owner's process
 
     @property
     def mark(self) -> bytes:
@@ -77,7 +77,7 @@ class BufferMemory:
     @property
     def owner_ended(self) -> bool:
         """Return whether the owner's process has ended, if it is another one."""
-        return self._owner is not None and _has_ended(self._owner)
+        return self._owner is not None and _has_ended(self._owner.number)
 
     def free(self) -> None:
         """Mark it as freed, for all processes that map it."""
@@ -100,13 +100,10 @@ class BufferMemory:
         segment.keeps = keeps
         return segment.array(np.uint8, self.content.shape, BUFFER_HEAD_BYTES)
 
-    def watch(self, owner: int) -> None:
-        """Watch the owner's process by its descriptor, which this object closes."""
+    def watch(self, owner: Descriptor) -> None:
+        """Watch the owner's process by its descriptor, which lives as long as this object."""
+        # A ``__del__()`` here would close it while another thread may still find this object in ``_mapped``.
         self._owner = owner
-
-    def __del__(self) -> None:
-        if self._owner is not None:
-            os.close(self._owner)
 
 
 _mapped: WeakValueDictionary[bytes, BufferMemory] = WeakValueDictionary()  # by mark
@@ -157,17 +154,14 @@ def private_content(place: BufferPlace, size: int) -> Array | None:
 
 def _map(place: BufferPlace, size: int) -> BufferMemory | None:
     try:
-        owner = os.pidfd_open(place.address.process)  # first: the number may be another process's later
+        owner = Descriptor(os.pidfd_open(place.address.process))  # first: the number may be another process's later
     except OSError:
         return None
     try:
         segment = open_segment(place.address.open(os.O_RDWR))
     except (OSError, ValueError):
-        os.close(owner)
         return None
-    found = len(segment) == BUFFER_HEAD_BYTES + size and segment[:MARK_BYTES] == place.mark
-    if not found:
-        os.close(owner)
+    if len(segment) != BUFFER_HEAD_BYTES + size or segment[:MARK_BYTES] != place.mark:
         return None
     memory = BufferMemory(segment, size)
     memory.watch(owner)

@@ -5,6 +5,7 @@ import pickle
 import random
 import signal
 import socket
+import threading
 
 import numpy as np
 import pytest
@@ -173,6 +174,22 @@ def test_memory_of_another_machine_is_not_mapped():
     assert map_memory(other, 100) is None and map_memory(pickle.loads(pickle.dumps(place)), 100) is mapped
     memory.free()
     assert mapped.freed and memory.freed
+
+
+def test_memory_that_one_thread_drops_while_another_maps_it_has_a_living_owner():
+    memory, found = new_memory(100), []
+    place = memory.place()
+
+    def map_and_drop():
+        found.extend([map_memory(place, 100).owner_ended for _ in range(300)])
+
+    threads = [threading.Thread(target=map_and_drop) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert found == [False] * 1200
+    memory.free()
 
 
 # -- pieces
