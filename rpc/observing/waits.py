@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ObservedReference,
         ObservedRequest,
         ObservedThread,
+        ObservedWait,
     )
 
 UNSENT = ("new", "queued", "admitted")  # states of a call that its callee does not have
@@ -177,15 +178,13 @@ class WaitGraph:
         }[node.kind](node)
 
     def _of_thread(self, node: WaitNode) -> Iterator[WaitNode]:
+        knows_most, _ = self.seen.threads[node].best()
         for worker, thread in self.seen.threads[node].views.items():
             if (wait := thread.wait) is None or wait.kind == "observation":
                 continue
             yield from (WaitNode("call", worker, (each,)) for each in wait.calls)
-            owner = WaitNode("thread", node.place, ("thread", wait.thread))
-            if wait.thread and owner in self.seen.threads:
-                yield owner
-            elif wait.object:
-                yield WaitNode("lock", node.place, (wait.object,))
+            if worker == knows_most:  # others looked at another moment, and may have seen it wait for another lock
+                yield from self._of_lock(node, wait)
             if wait.kind == "shutdown":
                 yield from (WaitNode("work", name) for name in self.seen.late_for_shutdown(worker))
             if wait.kind == "loop":
@@ -196,6 +195,13 @@ class WaitGraph:
                 yield from (WaitNode("worker", name) for name in wait.workers)
             if wait.kind == "window" and not wait.calls and self._is_silent(wait.name):
                 yield WaitNode("worker", wait.name)
+
+    def _of_lock(self, node: WaitNode, wait: ObservedWait) -> Iterator[WaitNode]:
+        owner = WaitNode("thread", node.place, ("thread", wait.thread))
+        if wait.thread and owner in self.seen.threads:
+            yield owner
+        elif wait.object:
+            yield WaitNode("lock", node.place, (wait.object,))
 
     def _is_silent(self, worker: str) -> bool:
         seen = self.seen.workers.get(worker)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from telegrad.rpc.observing.causes import explain
@@ -113,6 +114,16 @@ def test_a_lock_that_knows_its_owner_needs_no_inference():
 def test_a_lock_without_a_known_holder_is_the_cause():
     cause = worst(*held(()))
     assert (cause.kind, cause.worker, cause.at.line) == ("lock", "b", 6) and "holder is not known" in cause.text
+
+
+def test_a_lock_for_which_another_worker_of_the_process_saw_a_thread_wait_is_no_step():
+    """Workers of one process look at its threads one after the other: here ``a`` before ``b``."""
+    starting = thread(6, ObservedWait("lock", "self._lock", LOCK))
+    serving = thread(6, ObservedWait("event", "GATE"), (0, 1))
+    at_a = worker("a", calls=[call(1, "b")], threads=[starting, thread(5, holds=(LOCK,))])
+    at_b = replace(worker("b", requests=[request("a", 1)], threads=[serving, thread(5)]), process_id=at_a.process_id)
+    (cause,) = explained(at_a, at_b).causes
+    assert (cause.kind, cause.worker, cause.waiting) == ("event", "b", ["a"])
 
 
 @pytest.mark.parametrize(
