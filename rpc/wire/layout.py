@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ LAYOUT_HEAD = struct.Struct("<IQ")  # number of the earlier array of the same bu
 LARGEST_SPAN = 2
 SMALL_SPAN = 8192
 ALIGNMENT = 16
+FEW_ARRAYS = 6  # of them all pairs are compared; of more, it is quicker to look up the addresses
 KNOWN_OWNERS = frozenset((type(None), np.ndarray, memoryview))  # of memory; arrays over one memory have one of these
 QUICK_TYPES = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")  # the types that memoryview knows
 
@@ -45,10 +47,17 @@ class Span(NamedTuple):
 def may_share(arrays: Sequence[Any]) -> bool:
     """Return whether two of the arrays, which are in C order, may be in the same memory."""
     owners = {id(array if array.base is None else _owner(array)) for array in arrays}
-    if len(owners) < len(arrays):
-        return True
+    if len(owners) < len(arrays):  # the arrays of one frame, say, or one array twice
+        return _overlap(arrays)
     foreign = [array for array in arrays if type(array.base) not in KNOWN_OWNERS]
-    return len(foreign) > 1 and len(_overlapping([_span(array, 0) for array in foreign])) < len(foreign)
+    return len(foreign) > 1 and _overlap(foreign)
+
+
+def _overlap(arrays: Sequence[Any]) -> bool:
+    """Return whether the spans of two of the arrays overlap."""
+    if len(arrays) <= FEW_ARRAYS:
+        return any(np.may_share_memory(one, other) for one, other in combinations(arrays, 2))
+    return len(_overlapping([_span(array, 0) for array in arrays])) < len(arrays)
 
 
 def _owner(array: Any) -> Any:

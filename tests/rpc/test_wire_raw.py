@@ -18,6 +18,7 @@ from telegrad.rpc.wire.raw_body import LEAD, MOST_INSIDE, ROW_HEAD, RawBody
 LIMIT = 1_000_000
 PEER = SimpleNamespace(same_main=True, versions="", devices=NO_DEVICES)
 MATRIX = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+NUMBERS = np.arange(40.0)
 INSIDE = {
     "nothing": [],
     "a matrix": [MATRIX],
@@ -25,11 +26,15 @@ INSIDE = {
     "several": [MATRIX, np.arange(3, dtype=np.int8), np.array(2.5), np.zeros(0)],
     "another type": [np.ones(3, ml_dtypes.bfloat16)],
     "the most bytes": [np.ones(MOST_INSIDE, np.uint8)],
+    "parts of one memory": [*NUMBERS[:12].reshape(3, 4)],
+    "many parts of one memory": [*NUMBERS.reshape(10, 4)],
 }
 BESIDE = {
     "one byte more": [np.ones(MOST_INSIDE + 1, np.uint8)],
     "a matrix with gaps": [np.arange(12.0).reshape(3, 4)[:, :2]],
     "one number for all elements": [np.broadcast_to(np.float32(1), (2, 2))],
+    "parts that overlap": [NUMBERS[start : start + 4] for start in (0, 6, 3)],
+    "many parts, of which two overlap": [NUMBERS[start : start + 4] for start in (*range(0, 36, 4), 33)],
 }
 
 
