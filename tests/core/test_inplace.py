@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import telegrad.core as tg
 from helpers.views import is_view_of
 from telegrad.base.errors import AutogradError
 from telegrad.core.autograd import grad, gradcheck, gradgradcheck
+from telegrad.testing import count
 
 RANDOM = np.random.default_rng(11)
 
@@ -332,3 +335,23 @@ def test_gradients_keep_their_dtypes_when_the_result_is_converted():
 def test_errors_name_the_operation(change):
     with pytest.raises(ValueError, match=r"^(add|mul)_\(\).*you called (add|mul)_\(float32"):
         change(tg.ones(3))
+
+
+@pytest.mark.parametrize("factor", (2, -0.3, 0.0, float("nan")))
+@pytest.mark.parametrize("dtype", (tg.float16, tg.float32, tg.float64))
+def test_a_factor_is_applied_in_place(dtype, factor):
+    """With the bits of the sum, in the memory of the tensor, and with the calls of a sum without a factor."""
+    given, other = tg.tensor(RANDOM.normal(size=(3, 4)), dtype=dtype), tg.tensor(RANDOM.normal(size=4), dtype=dtype)
+    for change, compute in ((tg.Tensor.add_, tg.add), (tg.Tensor.sub_, tg.sub)):
+        changed, version = given.clone(), given._version
+        memory = changed._array
+        assert change(changed, other, alpha=factor) is changed and changed._version == version + 1
+        assert changed._array is memory and memory.tobytes() == compute(given, other, alpha=factor)._array.tobytes()
+        counted = [count(partial(change, given.clone(), other, **more)) for more in ({}, {"alpha": factor})]
+        plain, scaled = [sum(each.python_calls.values()) for each in counted]
+        assert scaled <= plain + 2
+
+
+def test_a_factor_of_what_has_none_is_refused():
+    with pytest.raises(TypeError, match="alpha"):
+        tg.ones(3).mul_(tg.ones(3), alpha=2)

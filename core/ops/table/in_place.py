@@ -19,6 +19,8 @@ from .in_place_history import changed, check_writable, stopped
 from .registry import PACKAGE, named
 from .rows import TENSORS
 
+_SCALED = frozenset((np.add, np.subtract))  # of operations that have ``alpha``
+
 
 def inplace(
     operation: Callable[..., Tensor], ufunc: Callable[..., Any] | None = None, *, keeps: str = "keep"
@@ -41,12 +43,14 @@ def inplace(
         recorded = recording and _any_requires_grad(target, args, *kwargs.values())
         if recorded or (recording and target._view is not None):
             check_writable(target, recorded)  # before anything is written
-        if ufunc is not None and not recorded and len(args) == 1 and not kwargs:
+        scaled = bool(kwargs) and ufunc in _SCALED and _is_factor(kwargs, target)
+        if ufunc is not None and not recorded and len(args) == 1 and (scaled or not kwargs):
             array, other = target._array, args[0]._array if isinstance(args[0], Tensor) else args[0]
             plain = isinstance(other, (int, float))
             if array.dtype.kind == "f" if plain else getattr(other, "dtype", None) is array.dtype:
                 try:
-                    ufunc(array, other, out=array, casting="same_kind")
+                    factor = kwargs["alpha"] if scaled else 1
+                    ufunc(array, other if factor == 1 else other * factor, out=array, casting="same_kind")
                 except FAILURES as error:
                     raise explained(error, name, (target, *args), {}) from None
                 return changed(target)
@@ -146,6 +150,11 @@ def write_out(name: str, result: Any, out: Any) -> Any:
         out._replace(np.empty(result.shape, out.dtype))
     write(name, out, result)
     return changed(out)
+
+
+def _is_factor(kwargs: dict[str, Any], target: Tensor) -> bool:
+    """Return whether named arguments are a number ``alpha`` alone, by which NumPy multiplies the other operand as it is."""
+    return type(kwargs.get("alpha")) in (int, float) and len(kwargs) == 1 and target._array.dtype.kind == "f"
 
 
 def _any_requires_grad(*operands: Any) -> bool:
