@@ -86,6 +86,7 @@ class Agent:
         debug_counts: functions whose results, PyTorch's counts by their names, ``debug_info`` includes.
         debug_sections: by name, functions whose results ``debug_info`` includes.
         on_close: called when the agent is closed.
+        on_ending: called when user code here has begun a graceful shutdown.
         on_leave: called when a graceful shutdown has found that nothing is under way, before the agent is closed.
         on_expelled: called with the reason, when the job counts this worker as lost.
     """
@@ -118,6 +119,7 @@ class Agent:
         if not private:
             context.run(agent_variable.set, self)
         self.on_close: list[Callable[[], None]] = []
+        self.on_ending: list[Callable[[], None]] = []
         self.on_leave: list[Callable[[], None]] = []
         self.on_expelled: list[Callable[[str], None]] = []
         self._io_loop = io_loop

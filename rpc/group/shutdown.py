@@ -56,6 +56,8 @@ class Shutdown:
     def begin(self) -> None:
         """Begin: user code here has called shutdown."""
         self.begun = True
+        for action in self.agent.on_ending:
+            action()
         self.agent.timers.run_waiting()  # references that were dropped just now are no leak
         self._handle(q.ShutdownCalled(self._counts))
 

@@ -71,11 +71,13 @@ class MeshCalls(MeshAnswers):
         self._next = 0
         self._told: dict[int, None] = {}  # workers that may keep results of calls made here
         self.hurrying = self._releases = False  # whether a timer is set
+        self._ending = False  # this worker shuts down: no call is over for long
         self.apart: set[int] = set()  # workers that cannot open this one's segments
         agent.server.serve(Method.MESH, self._serve, early=self._arrived)
         agent.control.on(Topic.MESH, self._on_message)
         agent.losses.on_lost.append(self._worker_lost)
         agent.sessions.on_dialed.append(self._redialed)
+        agent.on_ending.append(self._shutdown_begun)
         agent.on_close.append(self._close)
 
     # -- calls that this worker makes
@@ -161,18 +163,30 @@ class MeshCalls(MeshAnswers):
             self._made.pop(call.head.id, None)
             begins, self._releases = not self._releases, True
         call.end()
-        if begins:
+        if self._ending:
+            self._release_made()
+        elif begins:
             self.agent.timers.after(RELEASE_SECONDS, self._release_all)
+
+    def _shutdown_begun(self) -> None:
+        """Let workers forget results at once: references in them are no leak of the job's."""
+        self._ending = True
+        self._release_made()
 
     def _release_all(self) -> None:
         with self.lock:
-            over = next(iter(self._made), self._next)
-            numbers = list(self._told)
             self._releases = bool(self._made)
-            if not self._releases:
-                self._told.clear()
         if self._releases:
             self.agent.timers.after(RELEASE_SECONDS, self._release_all)
+        self._release_made()
+
+    def _release_made(self) -> None:
+        """Tell workers which calls that were made here are over."""
+        with self.lock:
+            over = next(iter(self._made), self._next)
+            numbers = list(self._told)
+            if not self._made:
+                self._told.clear()
         self._tell_over(self.agent.number, over, numbers)
 
     def _tell_over(self, caller: int, over: int, numbers: Sequence[int]) -> None:

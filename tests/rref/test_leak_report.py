@@ -65,6 +65,14 @@ def test_it_says_nothing_when_references_were_dropped_or_released(caplog, kept):
     assert not reported(caplog)
 
 
+def test_results_of_meshes_that_are_kept_for_a_second_are_no_leak(caplog):
+    caplog.set_level(logging.WARNING, "telegrad.rref")
+    with in_process_cluster(*"abcdef") as agents, agents[0].use():
+        rpc.mesh().remote(Counter).call("add")  # one of its workers passes the others' references on
+        shut_down(agents)
+    assert not reported(caplog)
+
+
 def test_it_can_be_ignored(caplog, kept):
     options = GrpcRpcBackendOptions(ignore_rref_leaks=True)
     with in_process_cluster("a", "b", options=options) as agents, agents[0].use():
