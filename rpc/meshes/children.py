@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...base.errors import AgentClosedError, RpcCancelledError, RpcError, RpcTimeoutError
+from ...base.words import abridged
 from ...core.shared_memory import SharedMemoryError
 from ..call_states import ANSWERED_CALL
 from ..functions.calling import text_of
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from .heads import RequestHead
     from .relaying import AskChild, Relaying
     from .shared_call import SharedCall
-    from .tree import Member
+    from .tree import Member, Subtree
 
 Key = tuple[int, int]  # number of the caller, id of the call there
 NEXT_REQUEST_SECONDS = 0.1  # after a request to a child found no connection, until the next
+MOST_BELOW = 6  # of workers, in an error
 NO_ADOPTION = (RpcTimeoutError, RpcCancelledError, AgentClosedError)  # errors that the rest of the subtree has, too
 
 
@@ -103,7 +105,7 @@ class MeshChildren:
         agent, left = self._agent, 0.0
         if self.deadline and (left := self.deadline - agent.timers.program.now()) <= 0.0:
             for subtree, _ in asks:
-                self._child_failed(subtree[0].number, RpcTimeoutError("its deadline has passed"))
+                self._child_failed(subtree, RpcTimeoutError("its deadline has passed"))
             return
         over = self._calls.over(self.head)
         asked: list[Prepared] = []
@@ -114,7 +116,7 @@ class MeshChildren:
             if subtree[0].number in agent.peers:
                 self._ask_one(Hop(self, subtree), held, left, over, asked)
             else:
-                self._ask_when_known(subtree[0].number)
+                self._ask_when_known(subtree)
         agent.caller.send_all(asked)
         for call, peer, _ in asked:
             if call.session is not (now := peer.link.dialed) and not call.done() and peer.linked:
@@ -131,9 +133,9 @@ class MeshChildren:
         if problem is not None:
             hop.try_finish(None, problem)
 
-    def _ask_when_known(self, head: int) -> None:
+    def _ask_when_known(self, subtree: Subtree) -> None:
         """Ask a child that joins the group later: the caller has heard of it, and this worker has not yet."""
-        agent = self._agent
+        agent, head = self._agent, subtree[0].number
         now, until = agent.timers.now(), self._strangers.get(head)
         if until is None:
             until = self._strangers[head] = now + agent.options.reconnect_timeout
@@ -141,12 +143,17 @@ class MeshChildren:
             agent.timers.after(NEXT_REQUEST_SECONDS, self.feed, partial(self.relay.broken, head))
             return
         text = f"{self.head.name}() on worker number {head}"
-        self._child_failed(head, RpcError(f"{text} was not sent: worker {agent.name!r} has not heard of that worker"))
+        self._child_failed(
+            subtree, RpcError(f"{text} was not sent: worker {agent.name!r} has not heard of that worker")
+        )
 
     def text(self, member: Member) -> str:
         """Return what errors say of the call on a worker."""
+        return text_of(self.head.name, self._name(member))
+
+    def _name(self, member: Member) -> str:
         number, peers = member.number, self._agent.peers
-        return text_of(self.head.name, peers.name(number) if number in peers else f"number {number}")
+        return peers.name(number) if number in peers else f"number {number}"
 
     def answered(self, hop: Hop, bundle: Bundle | None, error: BaseException | None) -> None:
         """Take the answer to a request to a child. Any thread; runs no user code.
@@ -169,7 +176,7 @@ class MeshChildren:
             if unanswered and type(error) is RpcError:  # no connection: the child may be lost, which is known soon
                 self._agent.timers.after(NEXT_REQUEST_SECONDS, self.feed, self.relay.broken, hop.head)
             else:
-                self._child_failed(hop.head, error)
+                self._child_failed(hop.subtree, error)
             return
         if bundle is None:
             results, more = [(hop.subtree[0].place, NONE)], False
@@ -178,14 +185,16 @@ class MeshChildren:
             results = list(zip(indexes, open_warnings(bundle.contents, len(indexes))))
         self.feed(self.relay.answered, hop.head, results, more)
 
-    def _child_failed(self, head: int, error: BaseException) -> None:
+    def _child_failed(self, subtree: Subtree, error: BaseException) -> None:
         whole = isinstance(error, NO_ADOPTION)
-        make = partial(self._member_failed, error) if whole else lambda member: self._calls.pack_failed(error)
-        self.feed(self.relay.failed, head, make, not whole)
+        below = subtree[1:] if self.head.folds else ()  # their results would have come with that of the child
+        make = partial(self._member_failed, error, below) if whole else lambda member: self._calls.pack_failed(error)
+        self.feed(self.relay.failed, subtree[0].number, make, not whole)
 
-    def _member_failed(self, error: BaseException, member: Member) -> Content:
-        """Return the error that a member has because a worker between has failed."""
-        text = self.text(member)
+    def _member_failed(self, error: BaseException, below: Sequence[Member], member: Member) -> Content:
+        """Return the error that a member has because a worker between has failed, or one ``below`` it."""
+        names = abridged([repr(self._name(each)) for each in below], MOST_BELOW)
+        text = self.text(member) + (f", or on one below it ({names})," if below else "")
         if isinstance(error, RpcTimeoutError):
             error = RpcTimeoutError(f"{text} got no answer in time; give it longer with timeout=")
         elif isinstance(error, RpcCancelledError):

@@ -195,7 +195,10 @@ class Mesh:
         versions = next((peer.versions for peer in peers if peer.versions), "")
         codec, same = agent.codec, strict.same_main
         content = codec.pack_content((function, given, named), same, versions, label_parts)
-        parts = {place: codec.pack_content(row, same, versions, _label_part) for place, row in enumerate(rows)}
+        parts = {
+            place: codec.pack_content(row, same, versions, partial(_label_parts, peers[place].info.name))
+            for place, row in enumerate(rows)
+        }
         if not fold:
             return self.begin_packed(content, seconds, name, parts)
         reduced = ReducedValue(fold, len(peers), codec, agent.threads.run_later)
@@ -237,8 +240,11 @@ class Mesh:
             Exception: the first error in the order of the mesh; then no object is kept.
         """
         references = self._objects((), func, args, kwargs, timeout).wait()
-        references.values()  # raises
-        return ReferenceMesh(self, references)
+        try:
+            references.values()
+            return ReferenceMesh(self, references)
+        finally:
+            del references  # an error has this frame, and is in them
 
     def stream(
         self,
@@ -290,5 +296,5 @@ class Mesh:
         return made
 
 
-def _label_part(row: Sequence[Any]) -> list[tuple[str, Any]]:
-    return [("a part of a scattered argument", value) for value in row]
+def _label_parts(name: str, row: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [(f"the part of worker {name!r} of a scattered argument", value) for value in row]

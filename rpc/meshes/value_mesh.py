@@ -151,7 +151,10 @@ class ValueMesh(Generic[T]):
         values = list(self)
         for value in values:
             if isinstance(value, BaseException):
-                raise value
+                try:
+                    raise value
+                finally:
+                    del self, values, value  # the error has this frame: else the values would wait for a collection
         return values
 
     def errors(self) -> dict[str, BaseException]:
@@ -179,6 +182,7 @@ class ValueMesh(Generic[T]):
         Raises:
             UnknownWorkerError: the mesh has no such worker.
             ArgumentIndexError: the mesh has no such place.
+            ArgumentValueError: there are other numbers of coordinates and dimensions.
         """
         return self._value(self._place(worker))
 
@@ -195,6 +199,10 @@ class ValueMesh(Generic[T]):
                     return place
             raise UnknownWorkerError(f"there is no worker {worker!r} in this mesh")
         if isinstance(worker, tuple):
+            if len(worker) > len(self.shape):
+                raise ArgumentValueError(
+                    f"coordinates are {len(self.shape)} in this mesh ({', '.join(self.shape)}); you gave {worker!r}"
+                )
             return place_of(self.shape, dict(zip(self.shape, worker)))
         if not isinstance(worker, int) or isinstance(worker, bool):
             raise ArgumentKindError(f"a result is named by a worker, a place or coordinates; you gave {worker!r}")

@@ -157,7 +157,9 @@ def test_bad_input_is_told_at_once():
 
 
 class Kept:
-    pass
+    def __init__(self, failing=False):
+        if failing:
+            raise KeyError("not kept")
 
 
 def test_meshes_that_leave_a_function_are_freed_without_a_collection(workers):
@@ -169,6 +171,17 @@ def test_meshes_that_leave_a_function_are_freed_without_a_collection(workers):
         watched = [weakref.ref(each) for each in (references, values, references._references)]
         del references, values
         until(lambda: not any(each() for each in watched))
+        until(lambda: not any(sum(agent.debug_info()["references"].values()) for agent in workers))
+    finally:
+        gc.enable()
+
+
+def test_an_error_on_one_worker_keeps_the_objects_of_none(workers):
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(KeyError, match="not kept"):
+            rpc.mesh().remote(Kept, (rpc.scattered([False] * (len(workers) - 1) + [True]),))
         until(lambda: not any(sum(agent.debug_info()["references"].values()) for agent in workers))
     finally:
         gc.enable()

@@ -302,6 +302,16 @@ def test_each_worker_gets_its_part(workers):
             "arguments of calls on a mesh",
         ),
         (lambda: rpc.mesh().call_async(hold).wait(any=24), ArgumentValueError, "1 to 23"),
+        (
+            lambda: rpc.mesh().call(abs, (1,))[1, 0],
+            ArgumentValueError,
+            r"are 1 in this mesh \(worker\); you gave \(1, 0\)",
+        ),
+        (
+            lambda: rpc.mesh(["w1", "w2"]).call(id, (rpc.scattered([1, threading.Lock()]),)),
+            SerializationError,
+            "the part of worker 'w2' of a scattered argument",
+        ),
     ],
 )
 def test_bad_input_is_told_at_the_caller(workers, make, error, text):
@@ -572,9 +582,11 @@ def test_a_reduction_is_given_up(workers, closed_gate):
     with pytest.raises(RpcCancelledError):
         future.wait(timeout=20)
     GATE.set()
-    with pytest.raises(RpcTimeoutError):
+    with pytest.raises(
+        RpcTimeoutError, match=r"on worker 'w1', or on one below it \('w2', .*\), got no answer in time"
+    ):
         GATE.clear()
-        rpc.mesh(NAMES).call(rank_held, (["w7"],), reduce="sum", timeout=0.5)
+        rpc.mesh(NAMES[:6]).call(rank_held, (["w3"],), reduce="sum", timeout=0.5)
     GATE.set()
     until(lambda: not any(worker.server.serving for worker in workers))
 
