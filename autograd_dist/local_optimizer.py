@@ -68,17 +68,15 @@ class LocalOptimizer:
         return context.graph.gradients_of(self.parameters)
 
     def _step(self, gradients: Sequence[Any]) -> None:
-        rows = [] if self.hogwild else zip(self.parameters, self.twins, gradients)
-        # PyTorch's parameters are their own twins.
-        moved = [(mine, twin) for mine, twin, gradient in rows if gradient is not None and twin is not mine]
-        for parameter, twin in moved:
-            twin._replace(parameter._array.copy())
-        # The optimizer's own step, which may be a user's code, reads .grad and writes in place.
-        former = list(map(getattr, self.twins, self._grads))
+        moved, former = [], list[Any]()
         try:
-            for twin, name, gradient in zip(self.twins, self._grads, gradients):
+            for parameter, twin, name, gradient in zip(self.parameters, self.twins, self._grads, gradients):
+                if gradient is not None and twin is not parameter:  # PyTorch's parameters are their own twins
+                    twin._replace(parameter._array.copy())
+                    moved.append((parameter, twin))
+                former.append(getattr(twin, name))
                 setattr(twin, name, Tensor(gradient) if isinstance(gradient, np.ndarray) else gradient)
-            self.optimizer.step()
+            self.optimizer.step()  # may be a user's code, reads .grad and writes in place
         finally:
             for twin, name, grad in zip(self.twins, self._grads, former):
                 setattr(twin, name, grad)

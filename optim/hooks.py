@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.extend import HookTable, RemovableHandle
@@ -54,23 +53,13 @@ class OptimizerHooks:
         """Call ``hook(optimizer)`` after a state dict was loaded."""
         return self._after_loading.add(hook, prepend)
 
-    @contextmanager
-    def step_hooks(self, given: Any) -> Iterator[Any]:
-        """Run the hooks around a step with the argument ``given``; yields the argument that they give it instead.
+    def step_hooks(self, given: Any) -> StepHooks:
+        """Return a context that runs the hooks around a step with the argument ``given``; it gives the step's own argument.
 
         Raises:
             RuntimeError: a hook returned something other than a pair of arguments.
         """
-        args: tuple[Any, ...] = (self, given)
-        kwargs: dict[str, Any] = {}
-        for hook in self._before_step.calls():
-            replaced = hook(self, args, kwargs)
-            if replaced is not None:
-                args, kwargs = _arguments(replaced)
-        yield args[1] if len(args) > 1 else None
-        self._steps += 1
-        for hook in self._after_step.calls():
-            hook(self, args, kwargs)
+        return StepHooks(self, given)
 
     def state_dict_hooks(self, save: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return ``save()``, with the hooks around it."""
@@ -99,6 +88,36 @@ class OptimizerHooks:
     def __setstate__(self, state: dict[str, Any]) -> None:
         OptimizerHooks.__init__(self)
         vars(self).update(state)
+
+
+class StepHooks:
+    """Context of one step: it runs the hooks of the optimizer, and counts the step if it raises nothing.
+
+    Args:
+        optimizer: whose step it is.
+        given: the argument of the step.
+    """
+
+    __slots__ = ("_args", "_kwargs", "_optimizer")
+
+    def __init__(self, optimizer: OptimizerHooks, given: Any) -> None:
+        self._optimizer = optimizer
+        self._args: tuple[Any, ...] = (optimizer, given)
+        self._kwargs: dict[str, Any] = {}
+
+    def __enter__(self) -> Any:
+        for hook in self._optimizer._before_step.calls() if self._optimizer._before_step else ():
+            replaced = hook(self._optimizer, self._args, self._kwargs)
+            if replaced is not None:
+                self._args, self._kwargs = _arguments(replaced)
+        return self._args[1] if len(self._args) > 1 else None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
+        self._optimizer._steps += 1
+        for hook in self._optimizer._after_step.calls() if self._optimizer._after_step else ():
+            hook(self._optimizer, self._args, self._kwargs)
 
 
 def _arguments(replaced: Any) -> tuple[Any, Any]:

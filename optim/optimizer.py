@@ -158,7 +158,11 @@ class Optimizer(OptimizerHooks):
         return {id(item.parameter) for item in stepped}
 
     def _step_in_place(self, parameter: Tensor, gradient: Any, group: Group) -> None:
-        self._update(parameter._array, gradient, self.state[parameter], group)
+        value = parameter._array
+        if type(gradient) is Tensor and value.dtype.kind != "c":  # the usual case, without a call
+            self.update(value, gradient._array, self.state[parameter], group)
+        else:
+            self._update(value, gradient, self.state[parameter], group)
         changed(parameter)
 
     def _update(self, value: Array, gradient: Any, state: State, group: Group) -> None:

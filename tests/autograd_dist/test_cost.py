@@ -127,13 +127,13 @@ def test_a_hop_makes_few_calls_at_both_workers():
 
 
 def test_a_step_of_own_parameters_makes_few_calls(workers):
-    """Counted in calls of Python functions; 133 with Python 3.11, of which each parameter makes 16."""
+    """Counted in calls of Python functions; 114 with Python 3.11, of which each parameter makes 10."""
     parameters = [tg.ones(3, requires_grad=True) for _ in range(4)]
     optimizer = tg.DistributedOptimizer(tg.optim.SGD, list(map(tg.RRef, parameters)), lr=0.1)
     with autograd_dist.context() as context:
         autograd_dist.backward(context, [sum(parameters).sum()])
         counted = count(lambda: optimizer.step(context), repeats=20, warmup=5)
-    assert sum(counted.python_calls.values()) < 145
+    assert sum(counted.python_calls.values()) < 125
 
 
 @pytest.mark.parametrize(
