@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .libraries.registry import library_of
 
 DEPTH = 12
+OWN_WAYS = ("__reduce_ex__", "__reduce__", "__getstate__")  # methods by which a class says how it is pickled
 
 
 def find_unpicklable(parts: list[tuple[str, Any]], attempt: Callable[[Any], object]) -> str:
@@ -34,9 +36,15 @@ def _children(obj: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{key!r}]", value) for key, value in obj.items())
     elif isinstance(obj, (list, tuple, set, frozenset)):
         yield from ((f"[{index}]", value) for index, value in enumerate(obj))
-    elif not (hasattr(type(obj), "__array__") and library_of(obj)):  # an array is refused as a whole
+    elif not (hasattr(type(obj), "__array__") and library_of(obj)) and not _refuses(obj):  # else as a whole
         yield from ((f".{name}", value) for name, value in _attributes(obj))
         yield from _closure(obj)
+
+
+def _refuses(obj: Any) -> bool:
+    """Return whether the object's class says how it is pickled, and that raises: its attributes have no part in it."""
+    own = any(getattr(type(obj), name, None) is not getattr(object, name, None) for name in OWN_WAYS)
+    return own and _fails(obj, lambda each: each.__reduce_ex__(pickle.DEFAULT_PROTOCOL))
 
 
 def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:

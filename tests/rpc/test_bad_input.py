@@ -102,6 +102,23 @@ def test_results_that_cannot_be_pickled(workers, how):
     assert rpc.rpc_sync("b", abs, (-1,)) == 1
 
 
+class Refusing:
+    """Object that says itself that it does not travel; its lock has no part in that."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __getstate__(self):
+        raise ValueError("it stays at home")
+
+
+def test_an_object_that_refuses_to_be_pickled_is_named_itself(workers):
+    with pytest.raises(
+        SerializationError, match=r"argument 0\[1\] \(.*Refusing\) cannot .*: ValueError: it stays at home"
+    ):
+        rpc.rpc_sync("b", len, ([1, Refusing()],))
+
+
 @pytest.mark.processes
 @pytest.mark.slow
 def test_functions_that_end_their_process(forked_job):
