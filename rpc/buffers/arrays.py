@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.errors import ArgumentTypeError, ArgumentValueError
+from ...core.extend import bfloat16
 from ..wire.libraries.in_place import tensor_over
 
 if TYPE_CHECKING:
     from ...core.extend import Array
+
+NUMBER_KINDS = "biufc"  # of NumPy's dtypes
 
 
 def elements(name: str, value: Any) -> Array:
@@ -25,8 +28,8 @@ def elements(name: str, value: Any) -> Array:
     """
     wanted = "a dense tensor or an array of numbers"
     if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise ArgumentTypeError(f"{name} must be {wanted}; you gave an array of objects")
+        if value.dtype.kind not in NUMBER_KINDS and value.dtype != bfloat16:
+            raise ArgumentTypeError(f"{name} must be {wanted}; you gave an array of {value.dtype}")
         return value
     return tensor_over(name, value, wanted).detach().numpy()
 

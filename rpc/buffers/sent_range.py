@@ -39,7 +39,10 @@ def sent_range(
         body: tuple[Any, ...] = (number, start + begin, start + end)
         method, body = (Method.WRITE, (*body, Tensor(row[begin:end]))) if writes else (Method.READ, body)
         future = None if writes else LandingFuture(row[begin:end].data)
-        return agent.caller.begin(peer, method, body, left, what, future=future).future
+        call = agent.caller.begin(peer, method, body, left, what, future=future)
+        if seconds:  # its error names the time-out of the whole range; the time when it ends is the same
+            call.timeout, call.began = seconds, ends - seconds
+        return call.future
 
     def accept(begin: int, end: int, answer: Any) -> None:
         if not (writes or np.may_share_memory(row, answer.numpy())):  # else it was received there

@@ -13,7 +13,7 @@ import telegrad as tg
 from helpers.lanes import grpc, in_process, tcp, unix
 from helpers.threads import until
 from telegrad import rpc
-from telegrad.base.errors import RpcError, WorkerLostError
+from telegrad.base.errors import RpcError, RpcTimeoutError, WorkerLostError
 from telegrad.core.futures import Future
 from telegrad.rpc.buffers import pieces
 from telegrad.rpc.buffers.memory import map_memory, new_memory
@@ -125,7 +125,8 @@ def test_bad_input(cluster):
     for error, text, use in [
         (TypeError, "data must be a dense tensor or an array of numbers; you gave str", lambda: rpc.Buffer("x")),
         (TypeError, "you gave bool", lambda: rpc.Buffer(True)),
-        (TypeError, "you gave an array of objects", lambda: rpc.Buffer(np.array([None]))),
+        (TypeError, "you gave an array of object", lambda: rpc.Buffer(np.array([None]))),
+        (TypeError, "you gave an array of <U1", lambda: rpc.Buffer(np.array(["a"]))),
         (ValueError, "data must be a number of bytes, 0 or more, or a tensor; you gave -1", lambda: rpc.Buffer(-1)),
         (MemoryError, "larger than this machine's memory", lambda: rpc.Buffer(1 << 60)),
         (TypeError, "out must be a dense tensor", lambda: buffer.read_into([1.0])),
@@ -157,6 +158,14 @@ def test_an_owner_that_computes_is_stopped_and_is_killed(forked_job):
     running = forked_job("shared_buffer", 2, [])
     running.wait(codes=[0, -signal.SIGKILL])
     assert "worker 'worker1'" in running.output(0) and "over" in running.output(0), running.outputs()
+
+
+def test_a_timeout_is_told_as_it_was_given(cluster):
+    buffer = rpc.rpc_sync("b", keep, args=(tg.ones(10),))
+    cluster[1].server.serve(Method.READ, lambda call: call.park(), quick=True)  # it never answers
+    if buffer._mapped() is None:
+        with pytest.raises(RpcTimeoutError, match=r"the read of Buffer\(0 of 'b', .*\) got no answer within 0.1 s"):
+            buffer.read(timeout=0.1)
 
 
 # -- the memory
