@@ -83,6 +83,8 @@ def mesh(
 class Mesh:
     """Workers that are called together. ``rpc.mesh`` makes one; ``len``, ``in`` and iteration give its workers.
 
+    As an argument or a result of a call it is a mesh of the same workers, of that worker's own.
+
     Args:
         agent: the agent that calls.
         peers: the workers.
@@ -109,6 +111,9 @@ class Mesh:
 
     def __contains__(self, worker: object) -> bool:
         return any(worker in (info, info.name) for info in self.workers)
+
+    def __reduce__(self) -> Any:
+        return partial(mesh, shape=self.shape), (self.workers,)
 
     def __repr__(self) -> str:
         names = [info.name for info in self.workers]
@@ -241,8 +246,7 @@ class Mesh:
         """
         references = self._objects((), func, args, kwargs, timeout).wait()
         try:
-            references.values()
-            return ReferenceMesh(self, references)
+            return ReferenceMesh(self, references.values())
         finally:
             del references  # an error has this frame, and is in them
 

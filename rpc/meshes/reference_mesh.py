@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import ArgumentKindError
 from ..options import UNSET_RPC_TIMEOUT
 from .scattering import scattered
+from .shapes import find_place
 
 if TYPE_CHECKING:
     from ..links.worker_info import WorkerInfo
     from .mesh import Mesh
-    from .value_mesh import ValueMesh
 
 
 class ReferenceMesh:
     """References to one object on each worker of a mesh; ``Mesh.remote`` makes it.
 
     Iteration gives the references in the order of the mesh, and an index is as for ``ValueMesh``. The objects live as long as
-    this object, or references that were taken out of it.
+    this object, or references that were taken out of it. As an argument or a result of a call it has the same references.
 
     Args:
         mesh: the workers.
-        references: the references.
+        references: the references, in the order of the mesh.
 
     Attributes:
         mesh: the workers.
@@ -39,9 +39,9 @@ class ReferenceMesh:
         6
     """
 
-    def __init__(self, mesh: Mesh, references: ValueMesh[Any]) -> None:
+    def __init__(self, mesh: Mesh, references: Iterable[Any]) -> None:
         self.mesh = mesh
-        self._references = references
+        self._references = tuple(references)
 
     def __len__(self) -> int:
         return len(self.mesh)
@@ -55,7 +55,7 @@ class ReferenceMesh:
         Args:
             worker: as for ``ValueMesh``.
         """
-        return self._references[worker]
+        return self._references[find_place(self.mesh.workers, self.mesh.shape, worker)]
 
     def call(
         self,
@@ -94,6 +94,9 @@ class ReferenceMesh:
         if not isinstance(args, (tuple, list)):
             raise ArgumentKindError(f"args must be a tuple; you gave {args!r}. For one argument write args=(x,)")
         return self.mesh.call_async(call_method, (scattered(self), method, *args), kwargs, timeout, reduce)
+
+    def __reduce__(self) -> Any:
+        return ReferenceMesh, (self.mesh, self._references)
 
     def __repr__(self) -> str:
         return f"<ReferenceMesh of {self.mesh!r}>"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ...base.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError
+from ...base.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError, UnknownWorkerError
+from ..links.worker_info import WorkerInfo
 
 
 def check_shape(shape: Mapping[str, int], count: int) -> dict[str, int]:
@@ -73,6 +76,40 @@ def place_of(shape: Mapping[str, int], coordinates: Mapping[str, int]) -> int:
         if isinstance(coordinate, slice):
             raise ArgumentKindError(f"{name}= is one coordinate here; you gave {coordinate!r}")
     return places(shape, coordinates)[0][0]
+
+
+def find_place(workers: Sequence[WorkerInfo], shape: Mapping[str, int], worker: Any) -> int:
+    """Return the place of a worker in a mesh.
+
+    Args:
+        workers: of the mesh, in its order.
+        shape: of the mesh.
+        worker: the worker's name or ``WorkerInfo``, its place, or its coordinates, a tuple.
+
+    Raises:
+        UnknownWorkerError: the mesh has no such worker.
+        ArgumentIndexError: the mesh has no such place.
+        ArgumentValueError: there are other numbers of coordinates and dimensions.
+        ArgumentKindError: it is none of these.
+    """
+    if isinstance(worker, (str, WorkerInfo)):
+        name = worker if isinstance(worker, str) else worker.name
+        for place, info in enumerate(workers):
+            if info.name == name:
+                return place
+        raise UnknownWorkerError(f"there is no worker {name!r} in this mesh")
+    if isinstance(worker, tuple):
+        if len(worker) > len(shape):
+            raise ArgumentValueError(
+                f"coordinates are {len(shape)} in this mesh ({', '.join(shape)}); you gave {worker!r}"
+            )
+        return place_of(shape, dict(zip(shape, worker)))
+    if not hasattr(worker, "__index__") or isinstance(worker, bool):
+        raise ArgumentKindError(f"a worker of a mesh is named by its name, place or coordinates; you gave {worker!r}")
+    place, count = operator.index(worker), len(workers)
+    if not -count <= place < count:
+        raise ArgumentIndexError(f"place {place} is not in this mesh of {count} workers")
+    return place % count
 
 
 def _coordinate(name: str, size: int, coordinate: object) -> int:

@@ -6,17 +6,17 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ...base.errors import ArgumentIndexError, ArgumentKindError, ArgumentValueError, UnknownWorkerError
+from ...base.errors import ArgumentKindError, ArgumentValueError
 from ...core.futures import Future, attempt, complete_once
-from ..links.worker_info import WorkerInfo
 from ..wire.bundle import NONE
 from ..wire.failures import rebuild_failure
-from .shapes import place_of
+from .shapes import find_place, place_of
 
 if TYPE_CHECKING:
     from contextvars import Context
 
     from ..calls.codec import Codec
+    from ..links.worker_info import WorkerInfo
     from ..wire.bundle import Content
 
 T = TypeVar("T")
@@ -184,31 +184,11 @@ class ValueMesh(Generic[T]):
             ArgumentIndexError: the mesh has no such place.
             ArgumentValueError: there are other numbers of coordinates and dimensions.
         """
-        return self._value(self._place(worker))
+        return self._value(find_place(self.workers, self.shape, worker))
 
     def at(self, **coordinates: int) -> T:
         """Return the result of the worker with these coordinates: ``at(host=0, rank=1)``."""
         return self._value(place_of(self.shape, coordinates))
-
-    def _place(self, worker: Any) -> int:
-        if isinstance(worker, WorkerInfo):
-            worker = worker.name
-        if isinstance(worker, str):
-            for place, info in enumerate(self.workers):
-                if info.name == worker:
-                    return place
-            raise UnknownWorkerError(f"there is no worker {worker!r} in this mesh")
-        if isinstance(worker, tuple):
-            if len(worker) > len(self.shape):
-                raise ArgumentValueError(
-                    f"coordinates are {len(self.shape)} in this mesh ({', '.join(self.shape)}); you gave {worker!r}"
-                )
-            return place_of(self.shape, dict(zip(self.shape, worker)))
-        if not isinstance(worker, int) or isinstance(worker, bool):
-            raise ArgumentKindError(f"a result is named by a worker, a place or coordinates; you gave {worker!r}")
-        if not -len(self) <= worker < len(self):
-            raise ArgumentIndexError(f"place {worker} is not in this mesh of {len(self)} workers")
-        return worker % len(self)
 
     def _value(self, place: int) -> Any:
         if self._opened[place] is _CLOSED:
@@ -229,6 +209,9 @@ class ValueMesh(Generic[T]):
         if problem is not None:
             return problem
         return rebuild_failure(cast("Any", value)) if content.failed else value
+
+    def __reduce__(self) -> Any:
+        raise ArgumentKindError("a ValueMesh stays where its call was made; send list(values), which waits for them")
 
     def __repr__(self) -> str:
         return f"<ValueMesh of {len(self)} workers, {self._count} results>"

@@ -168,7 +168,7 @@ def test_meshes_that_leave_a_function_are_freed_without_a_collection(workers):
     try:
         references = rpc.mesh().remote(Kept)
         values = rpc.mesh().call(int)
-        watched = [weakref.ref(each) for each in (references, values, references._references)]
+        watched = [weakref.ref(each) for each in (references, values, references.mesh)]
         del references, values
         until(lambda: not any(each() for each in watched))
         until(lambda: not any(sum(agent.debug_info()["references"].values()) for agent in workers))

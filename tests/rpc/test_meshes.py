@@ -173,7 +173,7 @@ def test_bodies_of_alike_requests_are_those_of_bundles(count):
 def test_results_are_found_by_worker_place_and_coordinates(workers):
     mesh = rpc.mesh(NAMES[:6], shape={"host": 2, "rank": 3})
     values = mesh.call(where)
-    assert values["w4"] == values[rpc.get_worker_info("w4")] == values[4] == values[1, 1] == "w4"
+    assert values["w4"] == values[rpc.get_worker_info("w4")] == values[4] == values[np.int64(4)] == values[1, 1] == "w4"
     assert values.at(host=1, rank=-1) == "w5"
     assert [info.name for info, value in values.items() if value == info.name] == NAMES[:6]
     assert len(values) == 6 and values.done() and values.ready() == list(mesh)
@@ -300,6 +300,11 @@ def test_each_worker_gets_its_part(workers):
             lambda: rpc.mesh().call(len, ([rpc.scattered(range(23))],)),
             SerializationError,
             "arguments of calls on a mesh",
+        ),
+        (
+            lambda: rpc.mesh().call(abs, (1,))[1.5],
+            ArgumentKindError,
+            "named by its name, place or coordinates; you gave 1.5",
         ),
         (lambda: rpc.mesh().call_async(hold).wait(any=24), ArgumentValueError, "1 to 23"),
         (
@@ -631,6 +636,25 @@ def test_one_object_on_each_worker_whose_methods_are_called_together(workers):
         models.call(3)
     with pytest.raises(KeyError, match="w9"):
         rpc.mesh().remote(Model, (1, "w9"))
+
+
+def names_of(mesh):
+    return mesh.shape, mesh.call(where).values()
+
+
+def sums_of(models):
+    return models.call("loss", (1.0,), reduce="sum").item(), models["w2"].owner_name(), models[1, 0].owner_name()
+
+
+def test_meshes_and_meshes_of_references_travel_and_results_do_not(workers):
+    mesh = rpc.mesh(["w3", "w0", "w2", "w1"], shape={"a": 2, "b": 2})
+    assert rpc.rpc_sync("w5", names_of, (mesh,)) == (mesh.shape, ["w3", "w0", "w2", "w1"])
+    models = mesh.remote(Model, (rpc.scattered([1, 2, 3, 4]),))
+    assert rpc.rpc_sync("w5", sums_of, (models,)) == (20.0, "w2", "w2")
+    assert rpc.mesh(NAMES[:6]).call(sums_of, (models,)).values() == [(20.0, "w2", "w2")] * 6
+    assert rpc.rpc_sync("w3", copy.copy, (models,))["w2"].owner_name() == "w2"
+    with pytest.raises(SerializationError, match=r"argument 0 .* send list\(values\)"):
+        rpc.rpc_sync("w5", list, (mesh.call(where),))
 
 
 def test_a_mesh_of_references_has_a_distributed_optimizer(workers):
