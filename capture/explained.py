@@ -34,7 +34,7 @@ class Explained:
 
         Args:
             path: a file to write, with the ending ".svg": a picture of the plan that was used last, in all its parts, and of
-                the workers that it calls.
+                the workers that it calls, and what runs eagerly.
 
         Raises:
             ValueError: there is no plan to draw, or the path has another ending.
@@ -45,33 +45,41 @@ class Explained:
                 raise ValueError(
                     f"explain() draws SVG; give it a path that ends with .svg, and not {os.fspath(path)!r}"
                 )
-            plans = self.plans()
-            if not plans:
+            drawn = self._drawn()
+            if not drawn:
                 raise ValueError(f"{self._name}() has no plan to draw; call it three times first")
             with open(path, "w", encoding="utf-8") as file:
-                file.write(picture(self._drawn()))
+                file.write(picture(drawn))
         parts = [each.explain() for each in self._segments.used] if self._segment is None else []
         return "\n".join([report(self._name, entries, bool(parts)), *parts])
 
     def description(self) -> Description:
         """Return the plan that was used last, for workers that call this; without a plan, the reason."""
-        plans = self.plans()
-        if not plans:
-            reasons = [each.reason for each in self._known() if each.reason]
-            return Description([f"eager: {reasons[-1]}" if reasons else "no plan yet"])
+        if not (plans := self.plans()):
+            return Description(self._reasons()[-1:] or ["no plan yet"])
         return Description(plan_lines(plans[-1]), self._drawn())
 
+    def _reasons(self) -> list[str]:
+        """Return why calls run eagerly."""
+        return list(dict.fromkeys(f"eager: {each.reason}" for each in self._known() if each.reason))
+
     def _drawn(self) -> list[DrawnPart]:
-        """Return the parts of the plan that was used last; of a divided function, those of each segment."""
+        """Return why calls run eagerly, and the parts of the plan that was used last, of each segment if there are some."""
+        reasons = [DrawnPart(each, "") for each in self._reasons()]
         segments = [each for each in self._segments.used if each.plans()] if self._segment is None else []
         if segments:
-            return [part for each in segments for part in each._drawn()]
-        plan = self.plans()[-1]
+            return [*reasons, *(part for each in segments for part in each._drawn())]
+        return reasons + [part for plan in self.plans()[-1:] for part in self._drawn_plan(plan)]
+
+    def _drawn_plan(self, plan: Plan) -> list[DrawnPart]:
+        """Return the parts of a plan: what it does with other workers, its calls, and those of the workers that it calls."""
         title = "calls" if self._segment is None else self._name.partition(", ")[2]
-        parts = [drawn_part(*each) for each in zip([title, *map(str, plan.looks)], plan.sources)]
-        for remote in plan.remote:
-            if (found := remote.description()) is not None:
-                parts += [DrawnPart(remote.text, ""), *(found.parts or [DrawnPart(line, "") for line in found.lines])]
+        told = [(DrawnPart(each.text, ""), each.description()) for each in plan.remote]
+        parts = [text for text, found in told if found is None]
+        parts += [drawn_part(*each) for each in zip([title, *map(str, plan.looks)], plan.sources)]
+        for text, found in told:
+            if found is not None:
+                parts += [text, *(found.parts or [DrawnPart(line, "") for line in found.lines])]
         return parts
 
     def plans(self) -> list[Plan]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .tracer import array_in
 from .values import Kind, Statement
 
 _ROW, _TEXT, _BAR, _TOP, _MARGIN = 17, 250, 12, 40, 16
+_LONGEST, _LETTER = 72, 6.5  # letters in a line of a title, and the width of one
 _COLOURS = {"call": "#F3F3F3", "chain": "#DCEBF7", "whole": "#FCE8D5"}
 _BUFFER, _NEW = "#7BA7CC", "#C9DCEB"
 _SILENT = (array_at, array_in, node_at, arrived_at)  # they only take results apart
@@ -62,9 +64,10 @@ def drawn_part(title: str, source: Source) -> DrawnPart:
 def _draw(part: DrawnPart, top: int) -> tuple[list[str], int, int]:
     """Return the elements of a part that begins at a height, and where it ends on the right and below."""
     columns = 1 + max((column for column, _, _, _ in part.bars), default=0)
-    first, right = top + _TOP, _MARGIN + _TEXT + 24
+    title = wrap(part.title, _LONGEST) if not part.memory else [part.title]
+    first, right = top + _TOP + _ROW * (len(title) - 1), _MARGIN + _TEXT + 24
     elements = [
-        _text(_MARGIN, top + 24, part.title, 13),
+        *(_text(_MARGIN, top + 24 + _ROW * line, text, 13) for line, text in enumerate(title)),
         *([_text(right, top + 24, part.memory, 13)] if part.memory else []),
         *(_call(first + _ROW * row, text, _COLOURS.get(kind, "")) for row, (text, kind) in enumerate(part.rows)),
         *(
@@ -73,8 +76,8 @@ def _draw(part: DrawnPart, top: int) -> tuple[list[str], int, int]:
             for column, begin, end, buffer in part.bars
         ),
     ]
-    width = max(right + _BAR * columns, right + part.width) + _MARGIN
-    return elements, width, first + _ROW * len(part.rows) + _MARGIN
+    width = max(right + _BAR * columns, right + part.width, *(round(_MARGIN + _LETTER * len(text)) for text in title))
+    return elements, width + _MARGIN, first + _ROW * len(part.rows) + _MARGIN * bool(part.rows)
 
 
 def _rows(source: Source) -> Iterator[tuple[int, str, str]]:

@@ -52,10 +52,33 @@ def test_all_parts_of_a_plan_are_drawn(tmp_path):
     compiled.explain(tmp_path / "plan.svg")
     texts = [each.text for each in ElementTree.parse(tmp_path / "plan.svg").iter("{http://www.w3.org/2000/svg}text")]
     calls = [each.partition("  ")[0] for each in texts if "buffers" not in each]
-    assert calls[0].startswith("lines ") and calls[-4].startswith("lines ")
-    assert calls[1:4] == ["dot", "sin", "add.reduce"] and calls[-3:] == ["multiply", "cos", "tanh"]
+    first = next(place for place, each in enumerate(calls) if each.startswith("lines "))
+    assert " ".join(calls[:first]).startswith("eager: the call changes what it reads") and calls[-4].startswith(
+        "lines "
+    )
+    assert calls[first + 1 : first + 4] == ["dot", "sin", "add.reduce"] and calls[-3:] == ["multiply", "cos", "tanh"]
     (look,) = [place for place, each in enumerate(calls) if each.startswith("bool() of test_picture.py")]
     assert calls[look + 1 : -4] == ["exp", "sqrt"]
+
+
+def test_a_picture_of_eager_calls_has_the_whole_reason(tmp_path):
+    calls = []
+
+    def run_that_counts_its_calls_in_a_list(x):
+        calls.append(1)
+        return x * 2
+
+    compiled = tg.compile(run_that_counts_its_calls_in_a_list)
+    with pytest.warns(UserWarning, match="runs eagerly"):
+        for _ in range(3):
+            compiled(tg.ones(2, 2))
+    compiled.explain(tmp_path / "plan.svg")
+    page = ElementTree.parse(tmp_path / "plan.svg")
+    texts = list(page.iter("{http://www.w3.org/2000/svg}text"))
+    (reason,) = [each.reason for each in compiled._known()]
+    assert " ".join(each.text for each in texts) == f"eager: {reason}"
+    width = float(page.getroot().get("width"))
+    assert all(float(each.get("x")) + 6 * len(each.text) < width for each in texts) and len(texts) > 1
 
 
 def test_without_a_plan_there_is_no_picture(tmp_path):

@@ -60,22 +60,26 @@ def test_the_picture_shows_the_plans_of_all_workers(workers, tmp_path, monkeypat
     assert asked == [GradientMethod.DESCRIBE]
     texts = [each.text for each in ElementTree.parse(tmp_path / "plan.svg").iter("{http://www.w3.org/2000/svg}text")]
     hop = next(place for place, each in enumerate(texts) if each.startswith("hop to 'b': "))
-    assert texts[0] == "calls" and texts[1].startswith("buffers: ")
+    assert texts[0] == "distributed step: 2 round trips; the optimizer steps at 'b' with"  # it goes on in the next line
+    assert texts[2] == "calls" and texts[3].startswith("buffers: ")
     here = ["send 'b'", "multiply  (2, 3)", "add.reduce  ()", "take 'b'", "step"]
-    assert texts[2:hop] == ["begin", "send 'b'", "take 'b'", *here]
-    assert texts[hop + 1] == "calls" and texts[hop + 2].startswith("buffers: ")
+    assert texts[4:hop] == ["begin", "send 'b'", "take 'b'", *here]
+    there = texts.index("calls", hop)
+    assert "24 bytes of results" in " ".join(texts[hop:there])
+    assert texts[there + 1].startswith("buffers: ")
     backward = ["multiply  (2, 3)", "multiply  (2, 3)", "subtract  (2, 3)", "multiply  (2, 3)", "add.reduce  (3,)"]
-    assert texts[hop + 3 :] == ["multiply  (2, 3)", "tanh  (2, 3)", *backward]
-    assert "24 bytes of results" in texts[hop]
+    assert texts[there + 2 :] == ["multiply  (2, 3)", "tanh  (2, 3)", *backward]
     lines = text.splitlines()
     place = next(place for place, each in enumerate(lines) if "hop to 'b'" in each)
     assert lines[place + 1].strip().startswith("forward, 2 operations: ")
 
 
-def test_what_a_callee_cannot_record_is_told(workers):
+def test_what_a_callee_cannot_record_is_told(workers, tmp_path):
     with pytest.warns(UserWarning, match="worker 'b'"):
         step = trained("counted")
     assert "worker 'b': the call changes what it reads" in step.explain()
+    step.explain(tmp_path / "plan.svg")
+    assert "eager: worker &#x27;b&#x27;: the call changes what it reads" in (tmp_path / "plan.svg").read_text()
 
 
 def test_a_lost_callee_is_not_asked(workers):
