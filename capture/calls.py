@@ -218,7 +218,7 @@ class Calls:
                     recorder.depth -= 1
                     return
         except Unrecordable as error:
-            recorder.stop(str(error))
+            recorder.refuse(error)
         except Exception as error:  # what fails here fails again when it is called, with its own message
             recorder.stop(f"{code.co_name}() failed: {error}")
         self._inside.append(frame)
@@ -237,7 +237,7 @@ class Calls:
             if crossing is not None:
                 crossing.ended(frame, result)
         except Exception as error:
-            recorder.stop(str(error))
+            recorder.refuse(error)
         finally:
             recorder.depth -= 1
 
@@ -324,6 +324,19 @@ def _is_elsewhere(frame: FrameType) -> str:
 
 
 def _reason(frame: FrameType) -> str | None:
-    if _is_elsewhere(frame):
-        return f"a step calls other workers by rpc_sync, rpc_async, and methods of references, not by {frame.f_code.co_name}()"
+    if (package := _is_elsewhere(frame)) == "autograd_dist":
+        return f"a step has a backward() and a DistributedOptimizer.step() in its autograd context, and no {_title(frame)}()"
+    if package:
+        return f"a step calls other workers by rpc_sync, rpc_async, and methods of references, not by {_title(frame)}()"
     return _REASONS.get(frame.f_code)
+
+
+def _title(frame: FrameType) -> str:
+    """Return the name of a function, with its class if it is a method."""
+    code = frame.f_code
+    owner = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount and code.co_varnames[0] == "self" else None
+    names = [
+        *([type(owner).__name__] if owner is not None else []),
+        *([code.co_name] if code.co_name != "__init__" else []),
+    ]
+    return ".".join(names)

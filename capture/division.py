@@ -36,6 +36,9 @@ _HARMLESS = frozenset(
         *("shape", "dtype", "ndim", "backward"),
     ]
 )
+_QUICK = frozenset(
+    ["detach", "item", "tolist", "size", "dim", "numel"]
+)  # methods: nothing is gained by a segment of them
 _READERS = frozenset(["float", "int", "bool", "len", "print", "str", "repr", "isinstance"])
 _TRIVIAL = (ast.Name, ast.Attribute, ast.Constant, ast.expr_context, ast.Tuple)
 
@@ -177,7 +180,7 @@ class Division:
         first = next((place for place, each in enumerate(run) if not _trivial(each)), len(run))
         last = next((place for place in range(len(run), first, -1) if not _trivial(run[place - 1])), first)
         middle = run[first:last]
-        if not any(isinstance(each, ast.Call) for statement in middle for each in ast.walk(statement)):
+        if not any(_works(each) for statement in middle for each in ast.walk(statement)):
             return run
         bound = bound | surely_written(run[:first])
         given, written = needs(middle) & self._locals, set[str]().union(*map(writes, middle))
@@ -229,6 +232,11 @@ def _trivial(statement: ast.stmt) -> bool:
     value: Any = getattr(statement, "value", None)
     plain = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)) and value is not None
     return isinstance(statement, ast.Pass) or (plain and all(isinstance(each, _TRIVIAL) for each in ast.walk(value)))
+
+
+def _works(each: ast.AST) -> bool:
+    """Return whether something is a call that a segment may be worth."""
+    return isinstance(each, ast.Call) and getattr(each.func, "attr", "") not in _QUICK
 
 
 def _barred(each: ast.AST) -> bool:

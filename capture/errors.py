@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from .lines import Place
+
 OTHER_LIBRARIES = {"torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "cupy": "CuPy"}
 DISTURBED = "a tensor from outside was changed by something that is not recorded"
 """Reason: another thread may have changed it."""
@@ -15,17 +19,16 @@ class Unrecordable(Exception):
     Args:
         reason: the text.
         names: of variables and attributes whose use is the reason.
+        places: in the program that are the reason, if they are others than the one where it is raised.
 
     Attributes:
         look: the number of the look that is the reason, if it is one.
-        line: of the function: the one that is the reason, if it is known.
     """
 
-    def __init__(self, reason: str, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, reason: str, names: tuple[str, ...] = (), places: Sequence[Place] = ()) -> None:
         super().__init__(reason)
-        self.names = names
+        self.names, self.places = names, places
         self.look: int | None = None
-        self.line: int | None = None
 
 
 def check_library(module: str) -> None:

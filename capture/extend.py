@@ -13,6 +13,7 @@ from .hops import Leaving as Leaving
 from .hops import arrived as arrived
 from .keys import tensors_of as tensors_of
 from .leaving import drops as drops
+from .lines import Place as Place
 from .passes_across import PassAcross as PassAcross
 from .plan import Plan as Plan
 from .recorder import Recorder as Recorder

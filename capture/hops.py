@@ -91,8 +91,7 @@ class Hop:
         program, tracer = self._program, self._program.tracer
         if any(statement.changes for statement in tracer.statements):
             raise Unrecordable(
-                "it changes something (running statistics, random numbers), or calls a worker outside of the autograd context, "
-                "before it calls another worker"
+                "it changes something (running statistics, random numbers) before it calls another worker"
             )
         made = tracer.value(storages=frozenset())
         tracer.effect(take, (self._pending,), made)

@@ -5,19 +5,51 @@ from __future__ import annotations
 import os
 import sys
 from types import CodeType, FrameType
+from typing import NamedTuple
 
 PACKAGE = __name__.rpartition(".capture")[0]
 
 
-def user_line() -> str:
-    """Return the innermost line on the stack that is not the library's, as ``file.py:12``."""
+class Place(NamedTuple):
+    """Place in the user's program.
+
+    Attributes:
+        text: the innermost line that is not the library's, as ``file.py:12``.
+        line: of the recorded function, where its innermost call is; ``None`` if it does not run.
+    """
+
+    text: str
+    line: int | None
+
+
+def place_in(code: CodeType | None) -> Place:
+    """Return where a function is; when it has ended, its first line.
+
+    Args:
+        code: of the function, if it is one of Python.
+    """
+    line = line_in(code)
+    ended = code is not None and line is None
+    return Place(_line_of(code, code.co_firstlineno) if code is not None and ended else user_line(code), line)
+
+
+def user_line(last: CodeType | None = None) -> str:
+    """Return the innermost line on the stack that is not the library's, as ``file.py:12``.
+
+    Args:
+        last: code where the search ends, if it is one of the library.
+    """
     frame = sys._getframe(1)
-    while frame.f_back is not None:
+    while frame.f_back is not None and frame.f_code is not last:
         module = frame.f_globals.get("__name__", "")
         if not module.startswith((f"{PACKAGE}.", "contextlib", "numpy")):
             break
         frame = frame.f_back
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return _line_of(frame.f_code, frame.f_lineno)
+
+
+def _line_of(code: CodeType, line: int) -> str:
+    return f"{os.path.basename(code.co_filename)}:{line}"
 
 
 def line_in(code: CodeType | None) -> int | None:

@@ -17,7 +17,7 @@ from .catching import catches
 from .crossings import Crossing, RemotePart
 from .errors import Unrecordable
 from .gradients import Gradients, assign_gradient, clear_gradient
-from .lines import line_in, user_line
+from .lines import Place, line_in, place_in, user_line
 from .looks import LOOK, Look, Reader, look
 from .names import Names
 from .program import Operation, Program
@@ -42,14 +42,14 @@ class Recorder(Watcher):
         events: operations and other calls in order, in a form that can be compared.
         lines: of the function, for each event; ``None`` where it is not known.
         reason: why the recording ended; ``None`` while it goes on.
-        line: of the function, where it ended.
+        places: that are the reason.
         inspected: whether the call looked at a graph: with hooks, or by ``autograd.grad``.
         numbers: those that it has read, and can only return.
         looks: at elements that it may use in another way.
         generators: those that random numbers were drawn from.
         depth: above 0 while an operation or another recorded call runs.
         drew: whether random numbers were drawn since it was last set.
-        caught: the line of the function where it would catch an error of a call; ``None`` if there is none.
+        caught: where the function would catch an error of a call; ``None`` if there is no such place.
         crossing: what is known of calls of other workers; ``None`` if there was none.
         parts: those of other workers, after ``finish``.
         earlier: recordings of calls before, with which this one is compared.
@@ -62,7 +62,7 @@ class Recorder(Watcher):
         self.events: list[Any] = []
         self.lines: list[int | None] = []
         self.reason: str | None = None
-        self.line: int | None = None
+        self.places: Sequence[Place] = ()
         self.inspected = False
         self._code = code
         self.numbers: list[float] = []
@@ -70,7 +70,7 @@ class Recorder(Watcher):
         self.generators: list[Generator] = []
         self.depth = 0
         self.drew = False
-        self.caught: int | None = None
+        self.caught: Place | None = None
         self.crossing: Crossing | None = None
         self.parts: list[RemotePart] = []
         self.earlier: Sequence[Recorder] = ()
@@ -117,19 +117,33 @@ class Recorder(Watcher):
         if catches(frame, self._code, PACKAGE):
             raise Unrecordable("it calls another worker in a try statement; put that around the compiled function")
 
-    def stop(self, reason: str) -> None:
-        """End the recording; the call goes on."""
+    @property
+    def place(self) -> Place:
+        """Where the call is."""
+        return place_in(self._code)
+
+    def refuse(self, error: Exception) -> None:
+        """End the recording for an error; the call goes on."""
+        self.stop(str(error), getattr(error, "places", ()))
+
+    def stop(self, reason: str, places: Sequence[Place] = ()) -> None:
+        """End the recording; the call goes on.
+
+        Args:
+            reason: why.
+            places: that are the reason, if they are others than the one where the call is.
+        """
         if self.reason is None:
-            self.reason, self.line = f"{reason} ({user_line()})", line_in(self._code)
+            self.places = places or [self.place]
+            self.reason = f"{reason} ({', '.join(dict.fromkeys(each.text for each in self.places))})"
             self.program = None
             self._alive.clear()
 
     def _note(self, event: Any) -> None:
-        line = line_in(self._code)
         self.events.append(event)
-        self.lines.append(line)
+        self.lines.append(line_in(self._code))
         if self.program is not None and self.caught is None and catches(sys._getframe(1), self._code, PACKAGE):
-            self.caught = line or 0
+            self.caught = self.place
 
     def _before(self, operation: Operation) -> None:
         try:
@@ -137,7 +151,7 @@ class Recorder(Watcher):
             for tensor in operation.tensors:
                 self.names.name(tensor)
         except Exception as error:
-            self.stop(str(error))
+            self.refuse(error)
 
     def _after(self, operation: Operation) -> None:
         try:
@@ -156,7 +170,7 @@ class Recorder(Watcher):
                 self.program.add(operation)
             self.names.made(len(self.events), tensors_of(operation.result))
         except Exception as error:  # of whatever kind: the call itself has not failed
-            self.stop(str(error))
+            self.refuse(error)
 
     def _returned_number(self, operation: Operation) -> None:
         """Record that an operation has looked at elements: ``equal``, say."""
@@ -188,7 +202,7 @@ class Recorder(Watcher):
             if self.program is not None:
                 self.program.check_gradients()
         except Unrecordable as error:
-            self.stop(str(error))
+            self.refuse(error)
         self.gradients_changed()
 
     def effect(self, function: Callable[..., Any], owner: Any, *args: Any) -> None:
@@ -330,7 +344,7 @@ class Recorder(Watcher):
             if self.program is not None:
                 self.program.look(tensor, reader)
         except Exception as error:
-            self.stop(str(error))
+            self.refuse(error)
 
     def changed(self, tensors: Iterable[Tensor]) -> None:
         """Note that a recorded call has changed these tensors in place."""
@@ -350,7 +364,7 @@ class Recorder(Watcher):
                 raise Unrecordable("a number of item() is a key")
             return form(numbered(result, self.numbers), self.names.name)
         except Exception as error:
-            self.stop(str(error))
+            self.refuse(error)
             return None
 
     def end(self) -> None:

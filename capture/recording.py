@@ -61,8 +61,8 @@ class Recording:
         self.stores = False
         self.graphs: Sequence[int] = ()
         self.divisible = recorder is None or not recorder.inspected
-        if recorder is not None and recorder.line is not None:
-            self.lines = (recorder.line,)
+        if recorder is not None:
+            self.lines = [each.line for each in recorder.places if each.line is not None]
 
     def same(self, other: Recording) -> bool:
         """Return whether another call did the same."""
@@ -128,8 +128,9 @@ def record(
     try:
         state = State(function, *args, *kwargs.values(), besides=whole, given=tensors)
     except Exception as error:  # of whatever kind: the call itself has not failed
-        recording = Recording(None, None, str(error))
-        recording.names = error.names if isinstance(error, Unrecordable) else ()
+        names = error.names if isinstance(error, Unrecordable) else ()
+        recording = Recording(None, None, f"{error}{f' ({names[0]})' if names else ''}")
+        recording.names = names
         return recording, function(*args, **kwargs)
     code = getattr(body_of(function), "__code__", None)
     try:
@@ -155,8 +156,10 @@ def record(
                 recording.plan = _plan(recorder, recorder.program, result, name, tensors, inputs, state, fast)
             except Exception as error:  # a program that cannot be written is no error of the caller
                 recording.reason = str(error)
-                look, line = getattr(error, "look", None), getattr(error, "line", None)
-                recording.lines = [recorder.looks[look].at or 0] if look is not None else [line] if line else ()
+                if (look := getattr(error, "look", None)) is not None:
+                    recording.lines = [recorder.looks[look].at or 0]
+                else:
+                    recording.lines = [each.line for each in getattr(error, "places", ()) if each.line is not None]
         return recording, result
     finally:
         recorder.end()
@@ -217,11 +220,10 @@ def _plan(
     label = f"{name}, {len(recorder.events)} operations"
     plan = Plan(source, found, state, label, program.whole, given)
     if recorder.caught is not None and not plan.pure:
-        refusal = Unrecordable(
-            "it changes tensors and may catch an error of an operation; put the try statement around the compiled function"
+        raise Unrecordable(
+            "it changes tensors and may catch an error of an operation; put the try statement around the compiled function",
+            places=[recorder.caught],
         )
-        refusal.line = recorder.caught
-        raise refusal
     plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
     plan.parts, plan.looks, plan.remote = parts, recorder.looks, recorder.parts
     plan.sums = [each for backward in backwards for each in backward.sums if any(each is leaf for leaf in plan.leaves)]

@@ -75,7 +75,7 @@ def surely_written(statements: Iterable[ast.stmt]) -> set[str]:
         if isinstance(each, ast.Assign) or (isinstance(each, ast.AnnAssign) and each.value is not None):
             targets = each.targets if isinstance(each, ast.Assign) else [each.target]
             found |= set[str]().union(*map(writes, targets))
-        elif isinstance(each, ast.With) and lets_pass(each):
+        elif isinstance(each, ast.With) and (lets_pass(each) or is_of_step(each)):
             found |= _assigned(each) | surely_written(each.body)
         elif isinstance(each, ast.If):
             ways = [
@@ -91,6 +91,19 @@ def _assigned(statement: ast.With) -> set[str]:
 
 def lets_pass(statement: ast.With) -> bool:
     """Return whether no exception ends at a ``with`` statement."""
-    calls = [each.context_expr for each in statement.items]
-    names = [getattr(each.func, "attr", getattr(each.func, "id", "")) for each in calls if isinstance(each, ast.Call)]
-    return len(names) == len(calls) and _CONTEXTS.issuperset(names)
+    return all(_called(each)[-1:] and _called(each)[-1] in _CONTEXTS for each in statement.items)
+
+
+def is_of_step(statement: ast.With) -> bool:
+    """Return whether a statement is ``with autograd_dist.context()``, by whatever name the module has."""
+    names = _called(statement.items[0])
+    return len(statement.items) == 1 and len(names) > 1 and names[-1] == "context" and "autograd" in names[-2]
+
+
+def _called(item: ast.withitem) -> list[str]:
+    """Return the names of what is called for a context: of a function, and before it of its module; empty for other code."""
+    names: list[str] = []
+    tree: Any = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+    while isinstance(tree, ast.Attribute):
+        names, tree = [tree.attr, *names], tree.value
+    return [tree.id, *names] if isinstance(tree, ast.Name) else names

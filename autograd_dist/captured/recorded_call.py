@@ -31,6 +31,7 @@ class RecordedCall:
         hop: the call in the program, if there is one.
         results: the tensors that it has returned.
         unused: whether the step has not used what the call returned.
+        called_at: where the step calls it.
 
     Raises:
         Unrecordable: an argument is of another kind (``ARGUMENTS``).
@@ -38,7 +39,7 @@ class RecordedCall:
 
     def __init__(self, recorder: Recorder, call: CapturedCall, args: Any) -> None:
         mapped(args, check_plain)
-        self._recorder, self.call = recorder, call
+        self._recorder, self.call, self.called_at = recorder, call, recorder.place
         self._given = tensors_of(args)
         self.sends: Sequence[Tensor] | None = None
         self.message_id = 0
@@ -104,10 +105,15 @@ class RecordedPlainCall:
         recorder: the recording.
         call: the call in replays.
         tensors: those among its arguments.
+
+    Attributes:
+        results: the tensors that it has returned.
+        unused: whether the step has not used what the call returned.
+        called_at: where the step calls it.
     """
 
     def __init__(self, recorder: Recorder, call: PlainCall, tensors: Sequence[Tensor]) -> None:
-        self._recorder, self.call, self._tensors = recorder, call, tensors
+        self._recorder, self.call, self._tensors, self.called_at = recorder, call, tensors, recorder.place
         self._sent: Value | None = None
         self.results: list[Tensor] | None = None
         self.unused = False

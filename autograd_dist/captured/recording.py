@@ -19,6 +19,7 @@ from ...base.errors import IllegalEventError
 from ...capture.extend import (
     Hop,
     PassAcross,
+    Place,
     Recorder,
     RemotePart,
     Unrecordable,
@@ -59,6 +60,8 @@ PASSED = {
     ("rref.proxy", "__getattr__"),
 }
 """Functions of references that send nothing, and give the same in each call."""
+PLAIN_BEFORE = "it calls a worker outside of the autograd context before it enters that; such calls stand behind it"
+"""Reason: a replay can be given up at its calls in the context, as long as nothing has happened."""
 End: TypeAlias = Callable[[Any], None]  # gets what a call has returned
 
 
@@ -124,8 +127,10 @@ class StepCrossing:
         self._move(StepMove.RETURN)
         if not (self._calls or self._plain) and self._form.place is not StepPlace.LEFT:
             return []  # it has looked at references only
-        if any(each.results is None for each in self._plain):
-            raise Unrecordable("it does not wait for the result of a call of another worker, or that has failed")
+        if open_ones := self._not_taken(self._plain):
+            raise Unrecordable(
+                "it does not wait for the result of a call of another worker, or that has failed", places=open_ones
+            )
         if self._recorder.looks:
             raise Unrecordable("it looks at elements in a step that calls another worker")
         self._check_results(results)
@@ -145,7 +150,12 @@ class StepCrossing:
         try:
             self._form.move(move, call)
         except IllegalEventError as error:
-            raise Unrecordable(str(error)) from None
+            places = self._not_taken(self._calls) if move in (StepMove.BACKWARD, StepMove.RETURN) else ()
+            raise Unrecordable(str(error), places=places) from None
+
+    def _not_taken(self, calls: Sequence[RecordedCall | RecordedPlainCall]) -> Sequence[Place]:
+        """Return where those calls are whose results are not taken."""
+        return [each.called_at for each in calls if each.results is None]
 
     # -- the context: a generator, which is heard when it begins and when it goes on
 
@@ -215,6 +225,8 @@ class StepCrossing:
             self._leaving = self._plain_call(what, name, (args, kwargs), timeout)
             return end
         self._move(StepMove.CALL)
+        if self._plain:
+            raise Unrecordable(PLAIN_BEFORE, places=[each.called_at for each in self._plain])
         recorder = self._recorder
         call = CapturedCall(self._requests, next(self._parts.numbers), len(self._calls), name, timeout)
         self._leaving = recorded = RecordedCall(recorder, call, (args, kwargs))
@@ -256,6 +268,7 @@ class StepCrossing:
             raise Unrecordable("it calls its own worker")
         definition = *target, mapped(args, partial(slot_of, tensors)), [each._requires_grad for each in tensors]
         call = PlainCall(self._requests, peer, next(self._parts.numbers), name, timeout, definition)
+        self._step.plain.append(call)
         self._plain.append(RecordedPlainCall(recorder, call, tensors))
         return self._plain[-1]
 

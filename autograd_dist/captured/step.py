@@ -20,6 +20,7 @@ from ..numbers import GradientMethod
 from ..optimizer import results_of
 from .call import Arrays, CapturedCall
 from .messages import pack, unpack
+from .plain import PlainCall
 from .replays import Replay, as_text
 from .requests import StepRequests
 
@@ -35,6 +36,7 @@ class CapturedStep:
 
     Attributes:
         calls: of other workers, in order.
+        plain: those outside of the context.
         messages: those with gradients, in order.
         optimizers: the other workers whose optimizers step.
         far: those of them that this worker does not call itself.
@@ -44,6 +46,7 @@ class CapturedStep:
     def __init__(self, requests: StepRequests) -> None:
         self._requests, self._agent = requests, requests.agent
         self.calls: list[CapturedCall] = []
+        self.plain: list[PlainCall] = []
         self.messages: list[GradientMessage] = []
         self.optimizers: list[Peer] = []
         self.far: list[Peer] = []
@@ -65,7 +68,8 @@ class CapturedStep:
         where = ", ".join(sorted(repr(peer.info.name) for peer in self.optimizers))
         step = f"; the optimizer steps at {where} with backward" if where else ""
         kind = "part of a distributed step" if self._requests.joined else "distributed step"
-        return f"{kind}: {len(self.calls) + len(self.messages)} round trips{step}"
+        trips = len(self.calls) + len(self.messages) + len(self.plain)
+        return f"{kind}: {trips} round trip{'s' * (trips != 1)}{step}"
 
     def description(self) -> None:
         """Return nothing: no other worker records this."""

@@ -26,7 +26,7 @@ def _lines(random, depth=0, loop=False):
         elif depth < 2 and kind == 1:
             found += [f"for {random.choice([*NAMES, 'i'])} in range({random.randrange(3)}):", *inner(True)]
         elif depth < 2 and kind == 2:
-            found += ["with no_grad():", *inner()]
+            found += [f"with {random.choice(['no_grad()', 'autograd_dist.context()'])}:", *inner()]
         elif depth < 2 and kind == 3:
             found += ["try:", *inner(), f"    risky({name})", "except ValueError:", *inner()]
         elif depth < 2 and kind == 4:
@@ -84,6 +84,7 @@ def _made(seed, places):
         "risky": risky,
         "log": log,
         "no_grad": contextlib.nullcontext,
+        "autograd_dist": SimpleNamespace(context=contextlib.nullcontext),
         "suppress": contextlib.suppress,
     }
     exec(compile("\n".join(text), name, "exec"), names)

@@ -49,16 +49,23 @@ class Job:
 
 OTHER_WORKERS = "a step calls other workers by rpc_sync, rpc_async, and methods of references, not by "
 FORMS = {
-    "mesh": (lambda job, x: job.mesh.call(double, (x,))["c"], OTHER_WORKERS),
-    "mesh, reduced": (lambda job, x: job.mesh.call(double, (x,), reduce="sum"), OTHER_WORKERS),
-    "stream": (lambda job, x: sum(rpc.stream("b", multiples, (x,)), start=tg.zeros(3)), OTHER_WORKERS),
-    "remote": (lambda job, x: rpc.remote("b", double, (x,)).to_here(), OTHER_WORKERS),
-    "method of a promise": (lambda job, x: job.scale.remote().forward(x).to_here(), OTHER_WORKERS),
-    "value": (lambda job, x: rpc.rpc_sync("b", double, (rpc.value(job.ones),)) * x, OTHER_WORKERS),
-    "copy of a value": (lambda job, x: job.ones.to_here() * x, OTHER_WORKERS),
+    "mesh": (lambda job, x: job.mesh.call(double, (x,))["c"], OTHER_WORKERS + "Mesh.call()"),
+    "mesh, reduced": (lambda job, x: job.mesh.call(double, (x,), reduce="sum"), OTHER_WORKERS + "Mesh.call()"),
+    "stream": (lambda job, x: sum(rpc.stream("b", multiples, (x,)), start=tg.zeros(3)), OTHER_WORKERS + "stream()"),
+    "remote": (lambda job, x: rpc.remote("b", double, (x,)).to_here(), OTHER_WORKERS + "remote()"),
+    "method of a promise": (
+        lambda job, x: job.scale.remote().forward(x).to_here(),
+        OTHER_WORKERS + "RRef.remote()",
+    ),
+    "value": (lambda job, x: rpc.rpc_sync("b", double, (rpc.value(job.ones),)) * x, OTHER_WORKERS + "value()"),
+    "copy of a value": (lambda job, x: job.ones.to_here() * x, OTHER_WORKERS + "RRef.to_here()"),
     "future": (lambda job, x: rpc.rpc_sync("c", double, (rpc.rpc_async("b", double, (x,)),)), "is a Future"),
     "array": (lambda job, x: rpc.rpc_sync("b", scaled, (x, np.ones(3))), "is a ndarray"),
     "number": (lambda job, x: x * rpc.rpc_sync("b", total, (x,)), "returned something else than tensors"),
+    "future that is not awaited": (
+        lambda job, x: [x * 2, rpc.rpc_async("b", double, (x,))][0],
+        "does not wait for the result",
+    ),
     "dictionary": (lambda job, x: rpc.rpc_sync("b", named, (x,))["double"], "returned something else than tensors"),
 }
 
@@ -95,3 +102,12 @@ def test_it_runs_eagerly_and_says_why_once(job, name, around):
         assert [compiled(x).tolist() for x in inputs] == expected
     (warning,) = told
     assert reason in str(warning.message) and not compiled.plans()
+    lines = range(form.__code__.co_firstlineno - 1, form.__code__.co_firstlineno + 3)
+    assert any(f"(test_other_forms.py:{line})" in str(warning.message) for line in lines)
+
+
+def test_a_step_takes_its_gradients_by_an_optimizer(job):
+    compiled = tg.compile(inside(lambda job, x: rpc.rpc_sync("b", double, (x,)), job))
+    with pytest.warns(UserWarning, match=r"a DistributedOptimizer.step\(\) .*, and no get_gradients\(\)"):
+        for _ in range(2):
+            compiled(tg.ones(3, requires_grad=True))
