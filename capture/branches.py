@@ -69,7 +69,7 @@ class Tree:
 
     def fits(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether a replay can begin: see ``Plan.fits``."""
-        return self.plans[0].state.same()
+        return self.plans[0].state.fits(tensors)
 
     def replay(self, tensors: Sequence[Tensor]) -> Any:
         """Return the result of the plan that the values lead to; ``MISSED`` if there is none, and nothing has changed."""

@@ -10,8 +10,10 @@ import datetime
 import io
 import random
 import sys
+import threading
 import time
 import types
+import warnings
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import CodeType, FrameType
@@ -28,6 +30,7 @@ from .errors import Unrecordable
 from .leaving import only_leaves
 from .lines import is_outermost
 from .looks import READERS
+from .objects import is_ours
 from .recorder import Recorder
 from .state import State
 from .trees import tensors_of
@@ -65,6 +68,10 @@ _CHANGES = frozenset(
 )
 _BESIDE = ("__del__", "<module>")  # run when memory is collected or a module is imported, at any moment
 _SILENT: dict[Any, str] = {print: "print()", open: "open()", input: "input()"}
+_USERS: dict[Any, str] = {  # asked for or done by the user's code; the library's may
+    warnings.warn: "warn() would happen in no replay",
+    threading.get_ident: "get_ident() tells the thread, which may be another one",
+}
 _OF_SYSTEM = ("posix", "nt")  # modules with the functions of ``os``
 _SYSTEM_CONSTANT = frozenset(["fspath", "getpid"])
 _CLOCKS = frozenset(["now", "utcnow", "today"])
@@ -179,7 +186,7 @@ class Calls:
                 if _EFFECTS.get(frame.f_code) is optim.Optimizer.step:
                     recorder.changed(p for group in frame.f_locals["self"].param_groups for p in group["params"])
         elif event == "c_call" and not recorder.depth and recorder.reason is None and not _imports(frame):
-            self._hear_builtin(arg)
+            self._hear_builtin(arg, frame)
 
     def _check(self, line: int) -> None:
         assert self._state is not None
@@ -282,7 +289,7 @@ class Calls:
             (gradients.clear if more[0] else gradients.touch)(*_parameters(owner))
         self._recorder.effect(function, owner, *more)
 
-    def _hear_builtin(self, function: Any) -> None:
+    def _hear_builtin(self, function: Any, caller: FrameType) -> None:
         recorder = self._recorder
         owner = getattr(function, "__self__", None)
         if isinstance(owner, random.Random):  # the methods that are written in C
@@ -295,11 +302,17 @@ class Calls:
             recorder.stop(f"{function.__name__}() asks the operating system")
         elif isinstance(function, types.BuiltinFunctionType) and function in _SILENT:
             recorder.stop(f"{_SILENT[function]} would happen in no replay")
+        elif isinstance(function, types.BuiltinFunctionType) and function in _USERS and not _is_librarys(caller):
+            recorder.stop(_USERS[function])
 
 
 def _imports(frame: FrameType) -> bool:
     """Return whether a frame finds a module that is imported: in the first call only."""
     return frame.f_code.co_filename.startswith("<frozen importlib")
+
+
+def _is_librarys(frame: FrameType) -> bool:
+    return is_ours(frame.f_globals.get("__name__", ""))
 
 
 def _is_date(owner: Any, function: Any) -> bool:

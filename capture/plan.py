@@ -131,7 +131,7 @@ class Plan:
         Args:
             tensors: those of the call, which have the kinds of the recording.
         """
-        return self.state.same() and self.finds(tensors) and all(part.fits() for part in self.remote)
+        return self.state.fits(tensors) and self.finds(tensors) and all(part.fits() for part in self.remote)
 
     def finds(self, tensors: Sequence[Tensor], former: Mapping[int, Any] = MappingProxyType({})) -> bool:
         """Return the same as ``fits`` where it is known that the objects are as they were.

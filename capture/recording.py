@@ -17,6 +17,7 @@ from .looks import LOOK
 from .memory import check_second_half
 from .modules import body_of
 from .onnx_graph import Exported
+from .outcomes import Outcome
 from .parts import Outside, Part, parts_of
 from .plan import Plan
 from .program import Program
@@ -138,7 +139,7 @@ def record(
         recorder.earlier = [each.recorder for each in earlier if each.recorder is not None]
     except Unrecordable as error:
         return Recording(None, None, str(error)), function(*args, **kwargs)
-    inputs = [Input.of(tensor) for tensor in tensors]  # before the call changes them
+    inputs, outcome = [Input.of(tensor) for tensor in tensors], Outcome(tensors)  # before the call changes them
     try:
         calls = Calls(recorder, code, state if changes else None, whole)
         with recorder, calls:
@@ -153,6 +154,7 @@ def record(
             recording.stores = recording.reason is not None and not calls.change
         if recording.reason is None and recorder.program is not None:
             try:
+                outcome.check(result, state, recorder.names.outside)
                 recording.plan = _plan(recorder, recorder.program, result, name, tensors, inputs, state, fast)
             except Exception as error:  # a program that cannot be written is no error of the caller
                 recording.reason = str(error)

@@ -44,7 +44,7 @@ _INHERITED = (  # attributes that the library reads, whatever names the user's c
     (GradScaler, ("_enabled", "_scale")),  # the others change in each step; what reads them is not recorded
 )
 _STEPPING = (optim.Optimizer, GradScaler)  # their steps run as they are
-_ANY_NAME = frozenset(["getattr", "vars", "__dict__", "hasattr", "attrgetter", "asdict", "astuple"])
+ANY_NAME = frozenset(["getattr", "vars", "__dict__", "hasattr", "attrgetter", "asdict", "astuple"])
 _MAKING = frozenset(["__init__", "__new__", "__post_init__", "__init_subclass__"])
 _READ_ALL = frozenset(["globals", "eval", "exec"])
 _METHODS = (types.FunctionType, staticmethod, classmethod, property)
@@ -287,4 +287,4 @@ def reads_all(whole: bool | None, names: set[str]) -> bool:
         whole: whether code that is not looked at may read them: see ``Space``.
         names: those in the code of users.
     """
-    return bool(whole) or (whole is not None and not names.isdisjoint(_ANY_NAME))
+    return bool(whole) or (whole is not None and not names.isdisjoint(ANY_NAME))

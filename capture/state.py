@@ -18,7 +18,7 @@ from ..core import get_default_dtype
 from ..core.extend import Tensor, is_grad_enabled
 from .found import Found
 from .objects import MISSING, attribute, contents
-from .search import Search
+from .search import ANY_NAME, Search
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None))
 
@@ -42,6 +42,7 @@ class State:
         self._found = search = Search(besides, given)
         search.run(roots)
         self.names = search.names
+        self._asks = not search.names.isdisjoint({*ANY_NAME, "AttributeError"})  # for attributes that there may not be
         self._tensors = Found(search.tensors)
         self._generators = [(each, _state_of(each.bit_generator.state)) for each in search.generators]
         self._legacy = _legacy_state()
@@ -53,6 +54,14 @@ class State:
             return next(self.differences(), None) is None
         except Exception:  # another thread changes a dictionary meanwhile, or a weak proxy has lost its object
             return False
+
+    def fits(self, tensors: Iterable[Tensor]) -> bool:
+        """Return whether all of it is as it was, and nothing in these arguments is read but tensors."""
+        return self.same() and not (self._asks and any(map(self.reads, tensors)))
+
+    def reads(self, tensor: Tensor) -> bool:
+        """Return whether an argument has attributes of its own that may be read."""
+        return bool(attributes := vars(tensor)) and (self._asks or not self.names.isdisjoint(attributes))
 
     def differences(self) -> Iterator[str]:
         """Return descriptions of what is not as it was."""
@@ -93,6 +102,11 @@ class State:
                 yield f"the elements of a {type(each).__name__} were changed"
         if not self._tensors.same():
             yield "the shape, dtype or requires_grad of a tensor was changed"
+
+    def has(self, each: Any) -> bool:
+        """Return whether an object is one of the lists, sets and dictionaries of the state."""
+        found = self._found
+        return any(each is other[0] for part in (found.lists, found.dicts, found.sets) for other in part)
 
     def changed(self) -> list[str]:
         """Return the names of attributes and variables that are not as they were, and keys of dictionaries."""

@@ -14,6 +14,7 @@ import queue
 import sys
 import threading
 import types
+import warnings
 import weakref
 
 import numpy as np
@@ -353,6 +354,23 @@ def _system():
     return lambda x: x * 2 if os.urandom(1)[0] < 0 else x, list, "urandom() asks the operating system"
 
 
+def _warned():
+    told = []
+
+    def run(x):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.warn("again", stacklevel=1)
+        told.append(len(caught))
+        return x * 2
+
+    return run, lambda: list(told), "warn() would happen in no replay"
+
+
+def _thread():
+    return lambda x: x * (threading.current_thread().name == "MainThread"), list, "get_ident() tells the thread"
+
+
 def _global_names():
     return lambda x: x * globals()["SCALE"], list, "it calls globals()"
 
@@ -361,7 +379,7 @@ def _global_names():
     "make",
     [
         *(_appended, _elements, _counted, _queued, _simply_queued, _written, _iterated, _generated, _seeded),
-        *(_grad_mode, _now, _system, _global_names),
+        *(_grad_mode, _now, _system, _warned, _thread, _global_names),
     ],
 )
 def test_effects_and_other_values_of_each_call_run_eagerly(sides, make):
