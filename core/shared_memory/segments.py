@@ -20,7 +20,7 @@ from ..types import Array
 
 # Before 3.13, a mapping always kept a second descriptor of its own.
 _MAP_FIXED = 0x10  # Linux's; Python has no name for it
-_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+MAPPING_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
 class Descriptor:
@@ -62,7 +62,7 @@ class Segment(mmap.mmap):
 
     def __new__(cls, descriptor: Descriptor, length: int, private: bool = False) -> Segment:
         flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
-        segment = super().__new__(cls, descriptor.number, length, flags, **_OPTIONS)
+        segment = super().__new__(cls, descriptor.number, length, flags, **MAPPING_OPTIONS)
         segment._descriptor = descriptor
         segment._private = private
         status = os.fstat(descriptor.number)
@@ -126,22 +126,41 @@ def create_segment(size: int) -> Segment:
         MemoryError: the machine does not have that much memory.
         OSError: no descriptor or no space is left, or the system has no memfd (only Linux has).
     """
-    if not hasattr(os, "memfd_create"):
-        raise OSError(f"shared memory needs memfd_create(), which Linux has and {sys.platform} does not")
-    import fcntl
-
-    # The kernel would allocate pages until none is left, and then kill a process.
-    if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
-        raise MemoryError(f"a shared-memory segment of {size} bytes is larger than this machine's memory")
-    made = Descriptor(os.memfd_create("telegrad", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    made = new_memory_file(size)
     try:
         os.posix_fallocate(made.number, 0, max(size, 1))
-        # If a segment shrank, its other holders would die of SIGBUS.
-        fcntl.fcntl(made.number, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        seal(made)
         return Segment(made, max(size, 1))
     except Exception:
         made.close()  # now, not when the error is forgotten
         raise
+
+
+def new_memory_file(size: int) -> Descriptor:
+    """Return the descriptor of a new anonymous file, which is empty, for ``size`` bytes.
+
+    Raises:
+        MemoryError, OSError: as for ``create_segment``.
+    """
+    if not hasattr(os, "memfd_create"):
+        raise OSError(f"shared memory needs memfd_create(), which Linux has and {sys.platform} does not")
+    # The kernel would allocate pages until none is left, and then kill a process.
+    if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise MemoryError(f"a shared-memory segment of {size} bytes is larger than this machine's memory")
+    return Descriptor(os.memfd_create("telegrad", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+
+
+def seal(made: Descriptor, contents: bool = False) -> None:
+    """Fix the size of an anonymous file: if it shrank, its holders would die of SIGBUS.
+
+    Args:
+        made: its descriptor.
+        contents: its bytes are fixed, too. No process maps it yet.
+    """
+    import fcntl
+
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL | (fcntl.F_SEAL_WRITE if contents else 0)
+    fcntl.fcntl(made.number, fcntl.F_ADD_SEALS, seals)
 
 
 def open_segment(fd: int, private: bool = False) -> Segment:
@@ -154,17 +173,26 @@ def open_segment(fd: int, private: bool = False) -> Segment:
     Raises:
         ValueError: it is not a segment, or one that could shrink. The descriptor is closed then.
     """
-    import fcntl
-
     given = Descriptor(fd)
     try:
-        try:
-            seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
-        except OSError:
-            seals = 0
-        if not seals & fcntl.F_SEAL_SHRINK:
-            raise ValueError("this descriptor is not a shared-memory segment of create_segment()")
+        check_sealed(fd)
         return Segment(given, os.fstat(fd).st_size, private)
     except Exception:
         given.close()  # now, not when the error is forgotten
         raise
+
+
+def check_sealed(fd: int) -> None:
+    """Check that a descriptor that came from another process is that of a segment.
+
+    Raises:
+        ValueError: it is not, or of one that could shrink.
+    """
+    import fcntl
+
+    try:
+        seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+    except OSError:
+        seals = 0
+    if not seals & fcntl.F_SEAL_SHRINK:
+        raise ValueError("this descriptor is not a shared-memory segment of create_segment()")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import LinkCutError, WorkerLostError
 from ..device_maps import NO_DEVICES, PeerDevices
+from ..lanes.addresses import first_host
 from ..wire.messages import Topic
 from .control_queue import ControlQueue
 from .link import Actions, Link, LinkAction, LinkState
@@ -29,6 +30,9 @@ class Peer:
         same_main: it runs the same main script, whose functions travel by name.
         versions: both workers and their Python versions, if these differ: code does not travel by value then.
         devices: devices of arrays that are sent to it.
+
+    Attributes:
+        host: host of its first address; empty if that names none.
     """
 
     def __init__(
@@ -37,6 +41,7 @@ class Peer:
         self.record = record
         self.info = info_of(record)
         self.number = record.number
+        self.host = first_host(record.addresses)
         self.same_main = same_main
         self.versions = versions
         self.devices = devices

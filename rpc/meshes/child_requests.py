@@ -11,7 +11,7 @@ from ..wire.bundle import BUNDLE_FLAGS, Bundle, Content, join
 from ..wire.header import Flag
 from ..wire.messages import REPEATED, Method
 from .alike_bodies import AlikeBodies
-from .shared_call import SharedCall, shares_memory
+from .shared_call import SharedCall, mapping_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,10 +103,17 @@ class ChildRequests:
         hops: dict[int, Hop] = {}
         if len(asks) == 1 or not self._join(call) or profiles.get() or not caller.sends_packed():
             return hops, asks
-        bodies, others = AlikeBodies(call.head, over, self._join(call)), []
+        shared, host = b"", None
+        if isinstance(call.packed, SharedCall):
+            try:
+                shared, host = call.packed.encode(), mapping_host(self._agent)
+            except OSError:  # it is over, as each request will say
+                return hops, asks
+        bodies, others = AlikeBodies(call.head, over, self._join(call), shared), []
         for ask in asks:
             number, peer = ask.subtree[0].number, peers.get(ask.subtree[0].number)
-            if ask.held or peer is None or peer.link.state is not LinkState.OPEN or number in self._repeated:
+            ready = peer is not None and peer.link.state is LinkState.OPEN and number not in self._repeated
+            if ask.held or peer is None or not ready or (shared and not self._shares(peer, host)):
                 others.append(ask)
                 continue
             hop = hops[number] = hop_of(ask.subtree)
@@ -118,9 +125,18 @@ class ChildRequests:
     def _join(self, call: PackedCall) -> bytes:
         """Return the call as bytes, as in the messages to all children; empty if it is long, or something is beside it."""
         if self._joined is None:
-            packed = call.packed
-            self._joined = b"" if isinstance(packed, SharedCall) or call.head.parts else join((packed,))
+            packed = call.packed.rest if isinstance(call.packed, SharedCall) else call.packed
+            self._joined = b"" if call.head.parts else join((packed,))
         return self._joined
+
+    def _shares(self, peer: Peer, host: str | None) -> bool:
+        """Return whether a child gets the arrays that are in a segment from there.
+
+        Args:
+            peer: the child.
+            host: from ``mapping_host``.
+        """
+        return peer.host == host and peer.number not in self._apart
 
     def _begin(
         self,
@@ -152,7 +168,7 @@ class ChildRequests:
             return Bundle(encode(subtree, over, held), (), True)
         parts = [call.parts[member.place] for member in subtree] if call.head.parts else []
         if isinstance(packed, SharedCall):
-            if peer.number not in self._apart and shares_memory(self._agent, peer):
+            if self._shares(peer, mapping_host(self._agent)):
                 return Bundle(encode(subtree, over, 0, packed.encode()), [packed.rest, *parts], True)
             packed = packed.content()
         elif not parts:

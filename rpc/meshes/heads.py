@@ -93,6 +93,7 @@ class LeafRequest(NamedTuple):
         caller, id, over, name: as in ``RequestHead``.
         place: of the worker in the mesh.
         call: the call.
+        shared: as in ``RequestHead``.
     """
 
     caller: int
@@ -101,6 +102,7 @@ class LeafRequest(NamedTuple):
     name: str
     place: int
     call: Content
+    shared: bytes
 
 
 _leaf_request = partial(tuple.__new__, LeafRequest)  # as ``_member``
@@ -112,18 +114,19 @@ def open_leaf_request(body: Any) -> LeafRequest | None:
     Returns:
         ``None`` if it is another one: ``open_bundle`` and ``RequestHead.decode`` open each.
     """
-    length, contents, caller, number, over, held, members, _, parts, name, shared = LEAF.unpack_from(body)
+    length, contents, caller, number, over, held, members, _, parts, name, told = LEAF.unpack_from(body)
     end = BUNDLE_HEAD.size + length
-    if members != 1 or contents != 1 or held or parts or shared or length != REQUEST.size + name + MEMBER.size:
+    if members != 1 or contents != 1 or held or parts or length != REQUEST.size + name + told + MEMBER.size:
         return None
     flags, *beside, size = ROW.unpack_from(body, end)
     start = end + ROW.size
     if any(beside) or start + size != len(body):
         return None
-    text = str(body[LEAF.size : LEAF.size + name], "utf-8", "replace")
-    place = MEMBER.unpack_from(body, end - MEMBER.size)[1]
+    named, row = LEAF.size + name, end - MEMBER.size
+    text = str(body[LEAF.size : named], "utf-8", "replace")
+    place = MEMBER.unpack_from(body, row)[1]
     content = Content(flags, (memoryview(body)[start:],))
-    return _leaf_request((caller, number, over, text, place, content))
+    return _leaf_request((caller, number, over, text, place, content, bytes(body[named:row]) if told else b""))
 
 
 def pack_members(subtree: Subtree) -> bytes:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from ...base.errors import RpcCancelledError
 from ..wire.bundle import NONE, Content
 from .relaying import ENDED, RELAY_STEPS, WORKING, RelayAction, RelayEvent
-from .shared_call import SharedCall
 from .warned_result import with_warnings
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class LeafCall:
         caller: int,
         place: int,
         name: str,
-        call: Content | SharedCall,
+        call: Content,
         parts: Content | None,
         request: ServerCall,
     ) -> None:
@@ -91,7 +90,7 @@ class LeafCall:
         self._caller = caller
         self._place = place
         self._name = name
-        self._call: Content | SharedCall | None = call
+        self._call: Content | None = call
         self._parts = parts
         self._request = request
         self._parent: ServerCall | None = request
@@ -109,7 +108,7 @@ class LeafCall:
         if call is None or self._state is ENDED:
             return None
         given = codec.open_content(parts) if parts is not None else []
-        return codec.open_content(call.taken() if isinstance(call, SharedCall) else call), given
+        return codec.open_content(call), given
 
     def own(self, value: Any) -> None:
         """Take the result of its part. In the thread and context of the code that made it."""
@@ -159,8 +158,7 @@ class LeafCall:
             self._request.cancel()
         with self._calls.lock:
             step = self._step(RelayEvent.END)
-        if isinstance(call := self._call, SharedCall):
-            call.close()
+        self._call = self._parts = None
         self._carry_out(*step)
 
     def _step(self, event: RelayEvent) -> Step:

@@ -20,7 +20,6 @@ from .reducing import check_reduction
 from .reference_mesh import ReferenceMesh, make_object
 from .scattering import take_parts
 from .shapes import check_shape, places
-from .shared_call import worker_host
 from .tree import plant
 from .value_mesh import ValueMesh
 
@@ -100,8 +99,8 @@ class Mesh:
         self._peers = tuple(peers)
         self.shape = shape
         self.workers = tuple(peer.info for peer in peers)
-        at = worker_host(agent.peers.at(agent.number))
-        self._subtrees = plant([peer.number for peer in peers], list(map(worker_host, peers)), agent.number, at)
+        at = agent.peers.at(agent.number).host
+        self._subtrees = plant([peer.number for peer in peers], [peer.host for peer in peers], agent.number, at)
 
     def __len__(self) -> int:
         return len(self._peers)

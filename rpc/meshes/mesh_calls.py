@@ -33,7 +33,7 @@ from .leaf_call import LeafCall
 from .mesh_call import MeshCall
 from .own_part import run_part
 from .relaying import Relaying
-from .shared_call import SharedCall, open_shared, share, shares_memory
+from .shared_call import SharedCall, mapping_host, open_shared, share, whole_call
 from .tree import Subtree, children, split
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class MeshCalls(MeshAnswers):
         """Return the call with its large arrays in a segment, if several workers of this machine get it."""
         if sum(map(len, subtrees)) < FEWEST_SHARING or not call.tensors:
             return None
-        heads = [self.agent.peers.at(subtree[0].number) for subtree in subtrees]
-        return share(call) if any(shares_memory(self.agent, head) for head in heads) else None
+        hosts = [self.agent.peers.at(subtree[0].number).host for subtree in subtrees]
+        return share(call) if mapping_host(self.agent) in hosts else None
 
     def new_requests(self) -> ChildRequests:
         """Return what makes the requests of one call to children."""
@@ -232,7 +232,12 @@ class MeshCalls(MeshAnswers):
         """Take a request for this worker alone, as ``_take`` does; return ``None`` if that is to take it."""
         if (asked := open_leaf_request(request.pickled)) is None:
             return None
-        caller, number, over, name, place, call = asked
+        caller, number, over, name, place, call, shared = asked
+        if shared:
+            try:
+                call = whole_call(shared, call)
+            except (OSError, ValueError):
+                return None
         if over > self._over.get(caller, 0):
             self._release(caller, over)
         peer = self.agent.peers.by_number[caller]
@@ -269,7 +274,7 @@ class MeshCalls(MeshAnswers):
         call: Content | SharedCall | None = bundle.contents[0] if bundle.contents else None
         if head.shared and isinstance(call, Content):
             try:
-                call = open_shared(head.shared, call)
+                call = (whole_call if len(head.subtree) == 1 else open_shared)(head.shared, call)
             except (OSError, ValueError) as error:
                 request.fail(SharedMemoryError(f"the arrays of a mesh call cannot be opened: {error}"))
                 return None
@@ -282,7 +287,7 @@ class MeshCalls(MeshAnswers):
             first = made is None and not over
             if first and call is not None:
                 given = bundle.contents[1:]
-                if len(head.subtree) == 1:
+                if not isinstance(call, SharedCall) and len(head.subtree) == 1:
                     place, parts = head.subtree[0].place, given[0] if head.parts else None
                     made = calls[head.id] = LeafCall(self, head.caller, place, head.name, call, parts, request)
                 else:

@@ -6,31 +6,28 @@ call has the arrays, whatever becomes of other workers. A worker that cannot ope
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import ref
 
 import numpy as np
 
 from ...core.extend import Tensor
-from ...core.shared_memory import Address, Segment, create_segment, open_segment
-from ..lanes.addresses import first_host
+from ...core.shared_memory import Address, SealedFile, map_sealed, open_sealed, write_sealed
 from ..options import maps_memory
 from ..wire.bundle import Content
-from ..wire.layout import may_share
+from ..wire.layout import may_share, raw_bytes
 from ..wire.tables import TABLE_ALIGNMENT, TABLE_LENGTH, encode_row, read_tables
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..links.peer import Peer
 
 SHARED_BYTES = 64 * 1024  # smaller arrays travel in the message
 MOST_MAPPED = 64  # segments that live arrays map: each takes a descriptor; arrays of others are copied
 SHARED = struct.Struct("<IiQQI")  # process and descriptor, device and inode; number of arrays
 
-_mapped: WeakSet[Segment] = WeakSet()
+_mapped: set[ref[Any]] = set()
 
 
 class SharedCall:
@@ -40,18 +37,18 @@ class SharedCall:
         rest: the call without them.
         places: of the arrays among the tensors of the call, ascending.
         tables: their rows and lengths, as in a frame that has only them.
-        segment: has their bytes; ``None`` if the call is over.
+        file: has their bytes; ``None`` if the call is over.
     """
 
-    def __init__(self, rest: Content, places: Sequence[int], tables: bytes, segment: Segment | None) -> None:
+    def __init__(self, rest: Content, places: Sequence[int], tables: bytes, file: SealedFile | None) -> None:
         self.rest = rest
         self._places = places
         self._tables = tables
-        self._segment = segment
+        self._file = file
 
     def captured(self) -> SharedCall:
         """Return a copy that does not share memory with the user's arrays."""
-        return SharedCall(self.rest.captured(), self._places, self._tables, self._segment)
+        return SharedCall(self.rest.captured(), self._places, self._tables, self._file)
 
     def content(self) -> Content:
         """Return the whole call. Its arrays are its own: no other process sees what is written to them.
@@ -59,34 +56,12 @@ class SharedCall:
         Raises:
             OSError: the call is over, or no descriptor is left.
         """
-        return self._content(self._memory())
+        return _with_arrays(self.rest, self._places, self._tables, self._open_file().map())
 
-    def taken(self) -> Content:
-        """Return the whole call, as ``content`` does, of this object's own mapping; once, and it is over then.
-
-        Raises:
-            OSError: the call is over.
-        """
-        segment, self._segment = self._open_segment(), None
-        return self._content(_noted(segment))
-
-    def _content(self, memory: Any) -> Content:
-        count = len(self._places)
-        rows, spans, _ = read_tables(self._tables, count, count, 0)
-        tensors = list(self.rest.tensors)
-        for place, row, (start, _) in zip(self._places, rows, spans):
-            array: Any = np.ndarray(row.shape, row.dtype, memory, start)
-            tensors.insert(place, Tensor(array))
-        rest = self.rest
-        return Content(rest.flags, rest.pickled, tensors, rest.references, rest.buffers)
-
-    def _open_segment(self) -> Segment:
-        if (segment := self._segment) is None:
+    def _open_file(self) -> SealedFile:
+        if (file := self._file) is None:
             raise FileNotFoundError("the call is over")
-        return segment
-
-    def _memory(self) -> Any:
-        return _noted(open_segment(os.dup(self._open_segment().fd), private=True))
+        return file
 
     def encode(self) -> bytes:
         """Return where another process of this machine finds the arrays, and what they are.
@@ -94,24 +69,22 @@ class SharedCall:
         Raises:
             OSError: the call is over.
         """
-        segment = self._open_segment()
-        first = SHARED.pack(os.getpid(), segment.fd, *segment.identity, len(self._places))
+        process, descriptor, identity = self._open_file().address()
+        first = SHARED.pack(process, descriptor, *identity, len(self._places))
         return b"".join((first, struct.pack(f"<{len(self._places)}I", *self._places), self._tables))
 
     def close(self) -> None:
         """Forget the segment: no other worker gets it any more. The arrays of its contents stay."""
-        if (segment := self._segment) is not None:
-            self._segment = None
-            segment.close_descriptor()
+        if (file := self._file) is not None:
+            self._file = None
+            file.close()
 
 
-def _noted(segment: Segment) -> Any:
-    """Return the memory of a private mapping for the user's arrays; a copy if there are many such mappings."""
-    segment.close_descriptor()
-    if len(_mapped) >= MOST_MAPPED:
-        return np.frombuffer(segment, np.uint8).copy()
-    _mapped.add(segment)
-    return segment
+def _told(data: bytes) -> tuple[Sequence[int], bytes, Address]:
+    """Return places, tables and the address of the segment, from ``SharedCall.encode``."""
+    process, descriptor, device, inode, count = SHARED.unpack_from(data)
+    places = struct.unpack_from(f"<{count}I", data, SHARED.size)
+    return places, data[SHARED.size + 4 * count :], Address(process, descriptor, (device, inode))
 
 
 def open_shared(data: bytes, rest: Content) -> SharedCall:
@@ -125,11 +98,36 @@ def open_shared(data: bytes, rest: Content) -> SharedCall:
         OSError: that process has ended, or does not permit it.
         ValueError: it is no segment.
     """
-    process, descriptor, device, inode, count = SHARED.unpack_from(data)
-    start = SHARED.size + 4 * count
-    places = struct.unpack_from(f"<{count}I", data, SHARED.size)
-    address = Address(process, descriptor, (device, inode))
-    return SharedCall(rest, places, data[start:], open_segment(address.open(os.O_RDONLY), private=True))
+    places, tables, address = _told(data)
+    return SharedCall(rest, places, tables, open_sealed(address))
+
+
+def whole_call(data: bytes, rest: Content) -> Content:
+    """Return the content of such a call, for a worker that tells no other of it.
+
+    Args:
+        data, rest: as for ``open_shared``.
+
+    Raises:
+        OSError, ValueError: as for ``open_shared``.
+    """
+    places, tables, address = _told(data)
+    return _with_arrays(rest, places, tables, map_sealed(address))
+
+
+def _with_arrays(rest: Content, places: Sequence[int], tables: bytes, memory: Any) -> Content:
+    """Return the whole call, with its arrays in the memory; in a copy of it if there are many such mappings."""
+    if len(_mapped) >= MOST_MAPPED:
+        memory = np.frombuffer(memory, np.uint8).copy()
+    else:
+        _mapped.add(ref(memory, _mapped.discard))
+    count = len(places)
+    rows, spans, _ = read_tables(tables, count, count, 0)
+    tensors = list(rest.tensors)
+    for place, row, (start, _) in zip(places, rows, spans):
+        array: Any = np.ndarray(row.shape, row.dtype, memory, start)
+        tensors.insert(place, Tensor(array))
+    return Content(rest.flags, rest.pickled, tensors, rest.references, rest.buffers)
 
 
 def share(call: Content) -> SharedCall | None:
@@ -147,15 +145,15 @@ def share(call: Content) -> SharedCall | None:
     lengths = [array.nbytes for array in large.values()]
     rows = [encode_row(array.dtype, array.shape, False) for array in large.values()]
     tables = b"".join([*rows, *map(TABLE_LENGTH.pack, lengths)])
+    spans = read_tables(tables, len(large), len(large), 0).spans
+    size = sum(length + -length % TABLE_ALIGNMENT for length in lengths)
     try:
-        segment = create_segment(sum(length + -length % TABLE_ALIGNMENT for length in lengths))
+        file = write_sealed(size, ((start, raw_bytes(array)) for array, (start, _) in zip(large.values(), spans)))
     except (OSError, MemoryError):
         return None
-    for array, (start, _) in zip(large.values(), read_tables(tables, len(large), len(large), 0).spans):
-        np.copyto(segment.array(array.dtype, array.shape, start), array)
     small = [tensor for place, tensor in enumerate(tensors) if place not in large]
     rest = Content(call.flags, call.pickled, small, call.references, call.buffers)
-    return SharedCall(rest, list(large), tables, segment)
+    return SharedCall(rest, list(large), tables, file)
 
 
 def _is_large(tensor: Any) -> bool:
@@ -167,11 +165,6 @@ def _is_plain(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and bool(array.flags.c_contiguous and array.dtype.isbuiltin == 1)
 
 
-def shares_memory(agent: Agent, peer: Peer) -> bool:
-    """Return whether a worker is on this machine, and the agent's lanes may use that."""
-    return maps_memory(agent.options.lanes) and worker_host(peer) == worker_host(agent.peers.at(agent.number))
-
-
-def worker_host(peer: Peer) -> str:
-    """Return the host of a worker's first address; empty if that names none."""
-    return first_host(peer.record.addresses)
+def mapping_host(agent: Agent) -> str | None:
+    """Return the host whose workers may map the agent's memory: its own; ``None`` if its lanes may not use that."""
+    return agent.peers.at(agent.number).host if maps_memory(agent.options.lanes) else None

@@ -11,7 +11,7 @@ from telegrad.core.extend import Tensor
 from telegrad.core.shared_memory import Address
 from telegrad.rpc.extend import FrameKind
 from telegrad.rpc.meshes import shared_call
-from telegrad.rpc.meshes.shared_call import SHARED_BYTES, open_shared, share
+from telegrad.rpc.meshes.shared_call import SHARED_BYTES, SharedCall, open_shared, share, whole_call
 from telegrad.rpc.wire.bundle import Bundle, Content
 from telegrad.testing import in_process_cluster
 
@@ -42,8 +42,8 @@ def sent(monkeypatch):
 @pytest.fixture
 def segments(monkeypatch):
     """The sizes of the segments that are made."""
-    made, create = [], shared_call.create_segment
-    monkeypatch.setattr(shared_call, "create_segment", lambda size: made.append(size) or create(size))
+    made, write = [], shared_call.write_sealed
+    monkeypatch.setattr(shared_call, "write_sealed", lambda size, pieces: made.append(size) or write(size, pieces))
     return made
 
 
@@ -109,7 +109,7 @@ def test_arrays_come_out_as_they_were_put_in():
     shared = share(content(*tensors))
     assert len(shared.rest.tensors) == 1
     opened = open_shared(shared.encode(), shared.rest)
-    for found in (shared.content(), opened.content()):
+    for found in (shared.content(), opened.content(), whole_call(shared.encode(), shared.rest)):
         for tensor, other in zip(tensors, found.tensors, strict=True):
             assert tensor._array.dtype == other._array.dtype
             np.testing.assert_array_equal(tensor._array, other._array)
@@ -125,3 +125,12 @@ def test_arrays_that_messages_carry_better_are_not_shared():
     assert share(content(Tensor(plain, True))) is None, "its gradient goes back through messages"
     assert share(content(Tensor(plain), Tensor(plain[:10]))) is None, "they arrive sharing memory"
     assert share(content(Tensor(np.zeros((LARGE, 2)).T))) is None
+
+
+def test_workers_between_encode_the_call_once(workers, monkeypatch):
+    mesh, array = rpc.mesh(NAMES[1:]), np.ones(LARGE)
+    mesh.call(np.sum, (array,)).values()  # makes connections
+    encoded, encode = [], SharedCall.encode
+    monkeypatch.setattr(SharedCall, "encode", lambda call: encoded.append(call) or encode(call))
+    assert mesh.call(np.sum, (array,)).values() == [LARGE] * 8
+    assert len(encoded) == 2, "the caller and the one worker that passes it on"
