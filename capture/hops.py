@@ -86,13 +86,11 @@ class Hop:
             results: tensors that the call returned.
 
         Raises:
-            Unrecordable: the program has changed something before: then a replay could not be given up at the call.
+            Unrecordable: the program has changed something before that is not put back when a replay is given up at the call.
         """
         program, tracer = self._program, self._program.tracer
-        if any(statement.changes for statement in tracer.statements):
-            raise Unrecordable(
-                "it changes something (running statistics, random numbers) before it calls another worker"
-            )
+        if any(statement.changes and not statement.draws for statement in tracer.statements):
+            raise Unrecordable("it changes something (running statistics, say) before it calls another worker")
         made = tracer.value(storages=frozenset())
         tracer.effect(take, (self._pending,), made)
         marked = [each for each in results if each._requires_grad]

@@ -12,6 +12,7 @@ from ..core.extend import Generator, Tensor
 from ..core.serialization import save
 from .crossings import RemotePart
 from .differentiable import Lease, ReplayNode
+from .errors import GivenUp
 from .found import Found
 from .frames import Frames
 from .gradients import kind_of
@@ -60,7 +61,7 @@ class Plan:
         self.pure = not any(statement.changes for statement in source.recorded.statements[: source.recorded.half])
         self.parts: Sequence[Part] = ()  # of a plan that looks at elements; the source is that of the last one
         self.looks: Sequence[Look] = ()
-        self.generators: Sequence[Generator] = ()  # that the earlier parts draw from
+        self.generators: Sequence[Generator] = ()  # whose states are put back in replays that are given up
         self.leaves = [each for each in found if each._requires_grad]
         self.sums: Sequence[Tensor] = ()  # those whose gradients it adds up in a backward pass
         self.remote: Sequence[RemotePart] = ()  # parts that other workers replay
@@ -163,9 +164,18 @@ class Plan:
         Args:
             tensors: those of the call.
             *live: what the parts before it have made, if there are some.
+
+        Raises:
+            GivenUp: another worker could not take part; nothing has happened.
         """
+        states = [each.get_state() for each in self.generators] if self.remote else []
         frame = self._frames.take()
-        result = frame(*tensors, *live)
+        try:
+            result = frame(*tensors, *live)
+        except GivenUp:
+            for generator, state in zip(self.generators, states):
+                generator.set_state(state)
+            raise
         self.replays += 1
         free = self._frames.free
         if self._backward is None:
