@@ -27,6 +27,7 @@ from ..wire.payload import no_labels
 from .dispatch import CallTable, PendingCall
 from .landing_future import LandingFuture
 from .timed_waits import TimedWaits
+from .unready import why_unready
 from .unseen import UnseenErrors
 
 if TYPE_CHECKING:
@@ -466,6 +467,8 @@ class Caller:
     def _whereabouts(self, call: PendingCall) -> str:
         if call.to < 0:
             return ""  # it waits for an event at this worker, or for several workers
+        if reason := why_unready(call, self.table.calls):
+            return f" ({reason})"
         return (
             " (it may still run there)" if self._peers.at(call.to).link.state is OPEN else " (no connection was open)"
         )

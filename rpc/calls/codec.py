@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...base.errors import SerializationError
 from ...core.extend import Tensor
+from ...core.futures import Future
 from ..wire.bundle import Bundle, Content, open_bundle
 from ..wire.failures import describe_failure
 from ..wire.header import Flag, FrameKind
@@ -25,6 +26,7 @@ from ..wire.payload import Labels, Opener, pack_pickled
 from ..wire.raw_body import RawBody, open_raw, pack_raw
 from ..wire.users_code import users_error
 from .guests import can_be_made, make_arrays, name_before, stand_in
+from .unready import unready
 
 if TYPE_CHECKING:
     from ..links.peer import Peer
@@ -119,6 +121,8 @@ class Codec:
             known, devices = self.reference_types, peer.devices
             placed = devices.of_replies if message.kind is FrameKind.REPLY else devices.of_requests
             pack_pickled(message, body, known, peer.same_main, labels, self.limit, peer.versions, placed)
+            if any(isinstance(each, Future) for each in message.attached.references):
+                message.attached.unready = unready(labels(body))
         self._show(message)
 
     def pack_content(self, body: Any, same_main: bool, versions: str, labels: Labels) -> Content:

@@ -17,6 +17,7 @@ from ...core.futures import Future, wait_for_outcomes
 from ..threads.notices import LongWaits
 from ..threads.pool import ThreadPool
 from ..wire.messages import QUESTIONS, Method
+from .unready import why_unready
 
 if TYPE_CHECKING:
     from ..links.peer import Peer
@@ -106,7 +107,7 @@ class CallWaits:
         peer = self._peers.at(call.to)
         if call.session is None or not (peer.linked or call.to == self._peers.me.number):
             return f"there is no connection to worker {peer.info.name!r} ({peer.describe()['state']})"
-        return None
+        return why_unready(call, self._caller.table.calls) or None
 
     def _ask_where(self, call: PendingCall) -> bool:
         """Ask where an expired call is, and end it with the answer, after a moment at most; False if that is not asked."""

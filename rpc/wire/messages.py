@@ -91,6 +91,7 @@ class Attachments:
         buffers: the raw memory of arrays in the pickle.
         extras: at the sender, bytes that interceptors send along, by the interceptor's number.
         notes: at the sender, objects that interceptors keep there, by the interceptor's number.
+        unready: at the sender, futures in the body of a request that had no value, each with the name of its part.
         arrays: at the receiver, the tensors' arrays.
         requires_grad: at the receiver, the tensors' flags.
         waits_for: at the receiver, futures that must complete before the handler of a request starts.
@@ -105,6 +106,7 @@ class Attachments:
     buffers: Sequence[Any] = NOTHING
     extras: dict[int, bytes] = NONE_YET
     notes: dict[int, Any] = NONE_YET
+    unready: Sequence[tuple[str, Future[Any]]] = NOTHING
     arrays: list[Any] = NOTHING
     requires_grad: list[bool] = NOTHING
     waits_for: Sequence[Future[Any]] = NOTHING

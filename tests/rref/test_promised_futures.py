@@ -6,8 +6,16 @@ import pytest
 import telegrad as tg
 from helpers.remote import Counter, same, wait_and_make
 from telegrad import rpc
-from telegrad.base.errors import RpcCancelledError, SerializationError, UnknownWorkerError, WorkerLostError
+from telegrad.base.errors import (
+    RpcCancelledError,
+    RpcTimeoutError,
+    SerializationError,
+    UnknownWorkerError,
+    WorkerLostError,
+)
 from telegrad.core.futures import Future
+from telegrad.rpc.calls import waits
+from telegrad.rpc.calls.caller import LONG_TIMEOUT_SECONDS
 from telegrad.rref.numbers import ReferenceMethod
 
 pytestmark = pytest.mark.usefixtures("tables_end_empty")
@@ -57,6 +65,47 @@ def test_any_future_of_the_caller_is_an_argument(workers, until):
     until(lambda: workers[1].server.waiting)
     outcome.set_result(5)
     assert call.wait() == 11
+
+
+def timed_out(agent, future, seconds=1.0):
+    """Return the message of the error of a call that times out now, as if after so many seconds."""
+    agent.caller.time_out(agent.caller.table.calls[future.call[1]], seconds)
+    with pytest.raises(RpcTimeoutError) as caught:
+        future.wait(20)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [1.0, LONG_TIMEOUT_SECONDS])
+def test_a_call_that_times_out_names_the_argument_that_never_became_ready(workers, seconds):
+    nested = rpc.rpc_async("b", add, (1,), {"right": {"deep": [Future()]}}, timeout=0)
+    told = timed_out(workers[0], nested, seconds)
+    assert "(its argument right= is not ready: it is a future of this worker that is not complete)" in told
+
+
+def test_a_call_that_times_out_names_the_call_that_makes_its_argument(workers, gate):
+    slow = rpc.rpc_async("b", wait_and_make, ("gate",))
+    after = rpc.rpc_async("c", add, (1, slow), timeout=0)
+    told = timed_out(workers[0], after)
+    assert "(its argument 1 is not ready: it is the result of the call of wait_and_make on worker 'b')" in told
+
+
+def test_a_call_whose_arguments_are_there_may_still_run(workers, gate):
+    rpc.rpc_sync("b", same, (1,))  # there is a connection
+    outcome = Future()
+    call = rpc.rpc_async("b", wait_and_make, (outcome,), timeout=0)
+    outcome.set_result("gate")
+    assert "(it may still run there)" in timed_out(workers[0], call)
+
+
+def test_a_call_that_waits_long_for_an_argument_says_so(workers, monkeypatch):
+    monkeypatch.setattr(waits, "SHORT_CALL_SECONDS", -1.0)
+    rpc.rpc_sync("b", same, (1,))  # there is a connection
+    outcome = Future()
+    call = rpc.rpc_async("b", add, (outcome, 1))
+    (said,) = rpc.debug_info()["waiting"]
+    assert "its argument 0 is not ready" in said
+    outcome.set_result(1)
+    assert call.wait() == 2
 
 
 @pytest.mark.parametrize("callee", ["b", "c"])
