@@ -119,7 +119,7 @@ class Recorder(Watcher):
 
     @property
     def place(self) -> Place:
-        """Where the call is."""
+        """Place of the call."""
         return place_in(self._code)
 
     def refuse(self, error: Exception) -> None:
