@@ -135,6 +135,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             if not isinstance(number, int) or number < 1:
                 raise ValueError(f"{name} must be a whole number above 0; you gave {number!r}")
         if self.spill_dir is not None:
+            if not isinstance(self.spill_dir, (str, os.PathLike)) or not os.fspath(self.spill_dir):
+                raise ArgumentKindError(f"spill_dir must be a folder; you gave {self.spill_dir!r}")
             self.spill_dir = os.fspath(self.spill_dir)
             if self.memory_budget is None:
                 raise ValueError("spill_dir is for arrays beyond memory_budget: give memory_budget= too, in bytes")

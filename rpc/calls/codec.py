@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...base.errors import SerializationError
 from ...core.extend import Tensor
 from ...core.futures import Future
-from ..wire.bundle import Bundle, Content, open_bundle
+from ..wire.bundle import Bundle, Content, MappedContent, open_bundle
 from ..wire.failures import describe_failure
 from ..wire.header import Flag, FrameKind
 from ..wire.libraries.array_library import LibraryTensor, MissingDeviceError
@@ -227,6 +227,8 @@ class Codec:
         if flags & Flag.PLAIN and not (content.tensors or content.references or content.buffers or flags & Flag.GUEST):
             pickled = b"".join(content.pickled)
             return open_bare(pickled, ()) if flags & Flag.BARE else pickle.loads(pickled)
+        if self.budget is not None and isinstance(content, MappedContent):
+            self.budget.place_tensors(content.mapped())
         return self.open(content.message())
 
     # -- hooks of the interceptors, in the order of a message's life

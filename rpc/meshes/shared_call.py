@@ -16,7 +16,7 @@ import numpy as np
 from ...core.extend import Tensor
 from ...core.shared_memory import Address, SealedFile, map_sealed, open_sealed, write_sealed
 from ..options import maps_memory
-from ..wire.bundle import Content
+from ..wire.bundle import Content, MappedContent
 from ..wire.layout import may_share, raw_bytes
 from ..wire.tables import TABLE_ALIGNMENT, TABLE_LENGTH, encode_row, read_tables
 
@@ -127,7 +127,7 @@ def _with_arrays(rest: Content, places: Sequence[int], tables: bytes, memory: An
     for place, row, (start, _) in zip(places, rows, spans):
         array: Any = np.ndarray(row.shape, row.dtype, memory, start)
         tensors.insert(place, Tensor(array))
-    return Content(rest.flags, rest.pickled, tensors, rest.references, rest.buffers)
+    return MappedContent(rest.flags, rest.pickled, tensors, rest.references, rest.buffers)
 
 
 def share(call: Content) -> SharedCall | None:

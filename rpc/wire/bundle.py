@@ -95,6 +95,16 @@ class Content:
         return Content(self.flags, pickled, list(map(_captured, self.tensors)), self.references, buffers)
 
 
+class MappedContent(Content):
+    """Content whose large arrays this worker has mapped: they came in no message, so that no budget has counted them."""
+
+    __slots__ = ()
+
+    def mapped(self) -> list[Any]:
+        """Return the tensors among which they are; those that require grad travel in messages."""
+        return [tensor for tensor in self.tensors if not tensor._requires_grad]
+
+
 NONE = Content(OF_NONE, ())
 ROW_OF_NONE = ROW.pack(OF_NONE, 0, 0, 0, 0)
 

@@ -68,6 +68,13 @@ class MemoryBudget:
             if size >= COUNTED_BYTES and not self._has_room([arrays[span.which] for span in group], size):
                 self._move(arrays, group, size)
 
+    def place_tensors(self, tensors: Iterable[Any]) -> None:
+        """Count the arrays of tensors, as ``place`` does."""
+        for tensor in tensors:
+            arrays = [tensor._array]
+            self.place(arrays)
+            tensor._array = arrays[0]
+
     def keep(self, value: Any) -> None:
         """Count the tensors of a value that this worker has made and keeps; those for which there is no room go to the file.
 

@@ -191,6 +191,28 @@ def test_the_end_of_the_budget_fails_a_call_and_a_reference_by_name():
         assert rpc.rpc_sync("b", abs, (-3,)) == 3
 
 
+def test_arrays_that_a_mesh_call_maps_are_counted(tmp_path):
+    names, given = ["a", "b", "c", "d"], rpc.GrpcRpcBackendOptions(memory_budget=COUNTED_BYTES, spill_dir=tmp_path)
+    with in_process_cluster(*names, options=given) as agents, agents[0].use():
+        x = tg.arange(SIZE, dtype=tg.float32)
+        kept = rpc.mesh().remote(Layer, (x,))
+        again = rpc.mesh().remote(Layer, (x + 1,))
+        memory = {"in_memory": COUNTED_BYTES, "most": COUNTED_BYTES, "in_file": COUNTED_BYTES}
+        assert [agent.debug_info()["memory"] for agent in agents] == [memory] * 4
+        assert kept.call("total", reduce="sum").item() + 4 * SIZE == again.call("total", reduce="sum").item()
+        del kept, again
+        gc.collect()
+
+
+def test_a_mesh_call_without_room_fails_by_name():
+    names, given = ["a", "b", "c", "d"], rpc.GrpcRpcBackendOptions(memory_budget=COUNTED_BYTES)
+    with in_process_cluster(*names, options=given) as agents, agents[0].use():
+        kept = rpc.remote("c", echo, (tg.ones(SIZE),))
+        kept.to_here()
+        errors = rpc.mesh().call(where, (tg.ones(SIZE),)).errors()
+        assert errors.keys() == {"c"} and "worker 'c' has no room for 65,536 bytes" in str(errors["c"])
+
+
 def test_gradients_go_through_values_in_the_file(tmp_path):
     given = rpc.GrpcRpcBackendOptions(memory_budget=1, spill_dir=tmp_path)
     with in_process_cluster("a", "b", options=given) as (a, _), a.use():
@@ -212,6 +234,8 @@ def gradient_of(context, weight):
         ({"memory_budget": 0}, "memory_budget must be a whole number above 0; you gave 0"),
         ({"memory_budget": "1GB"}, "memory_budget must be a whole number above 0; you gave '1GB'"),
         ({"spill_dir": "/tmp"}, "spill_dir is for arrays beyond memory_budget"),
+        ({"memory_budget": 1, "spill_dir": 5}, "spill_dir must be a folder; you gave 5"),
+        ({"memory_budget": 1, "spill_dir": ""}, "spill_dir must be a folder; you gave ''"),
     ],
 )
 def test_bad_options_are_refused(given, message):
