@@ -187,14 +187,20 @@ class MeshChildren:
 
     def _child_failed(self, subtree: Subtree, error: BaseException) -> None:
         whole = isinstance(error, NO_ADOPTION)
-        below = subtree[1:] if self.head.folds else ()  # their results would have come with that of the child
-        make = partial(self._member_failed, error, below) if whole else lambda member: self._calls.pack_failed(error)
+        make = partial(self._member_failed, error, subtree) if whole else lambda member: self._calls.pack_failed(error)
         self.feed(self.relay.failed, subtree[0].number, make, not whole)
 
-    def _member_failed(self, error: BaseException, below: Sequence[Member], member: Member) -> Content:
-        """Return the error that a member has because a worker between has failed, or one ``below`` it."""
+    def _others(self, subtree: Subtree, member: Member) -> str:
+        """Return what an error of a member of a subtree says of the workers whose fault it may be, too."""
+        if member is not subtree[0]:
+            return f" (passed on by worker {self._name(subtree[0])!r})"
+        below = subtree[1:] if self.head.folds else ()  # their results would have come with that of the child
         names = abridged([repr(self._name(each)) for each in below], MOST_BELOW)
-        text = self.text(member) + (f", or on one below it ({names})," if below else "")
+        return f", or on one below it ({names})," if below else ""
+
+    def _member_failed(self, error: BaseException, subtree: Subtree, member: Member) -> Content:
+        """Return the error that a member of a subtree has because a worker between has failed."""
+        text = self.text(member) + self._others(subtree, member)
         if isinstance(error, RpcTimeoutError):
             error = RpcTimeoutError(f"{text} got no answer in time; give it longer with timeout=")
         elif isinstance(error, RpcCancelledError):

@@ -418,11 +418,12 @@ def test_none_of_a_slow_worker_is_not_taken_for_its_parents(workers, closed_gate
 
 def test_a_timeout_costs_the_results_that_are_missing_only(workers, closed_gate):
     rpc.mesh(NAMES).call(where)  # it connects
-    values = rpc.mesh(NAMES).call(hold_at, (["w1", "w12"],), timeout=1.0)
+    values = rpc.mesh(NAMES).call(hold_at, (["w1", "w2", "w12"],), timeout=1.0)
     assert {name: type(error) for name, error in values.errors().items()} == dict.fromkeys(
-        ["w1", "w12"], RpcTimeoutError
+        ["w1", "w2", "w12"], RpcTimeoutError
     )
-    assert "'w12'" in str(values["w12"])
+    assert "on worker 'w12' got no answer" in str(values["w12"])
+    assert "on worker 'w2' (passed on by worker 'w1') got no answer in time" in str(values["w2"])
 
 
 def hold_until_cancelled():
