@@ -12,6 +12,7 @@ from .promises import PromiseInterceptor as PromiseInterceptor
 from .requests import ReferenceInterceptor as ReferenceInterceptor
 from .requests import serve_references as serve_references
 from .rref import call_of_proxy as call_of_proxy
+from .rref import is_released as is_released
 from .rref import owner_of as owner_of
 from .value_of import ValueOf as ValueOf
 

@@ -374,6 +374,11 @@ def owner_of(reference: RRef[Any]) -> Peer:
     return reference._context.agent.peers.at(reference._fork.owner.number)
 
 
+def is_released(reference: RRef[Any]) -> bool:
+    """Return whether a reference was released by ``release()``."""
+    return reference._released
+
+
 def call_of_proxy(proxy: Proxy) -> tuple[RRef[Any], float, bool] | None:
     """Return the reference whose ``rpc_sync()`` or ``rpc_async()`` made a proxy, the timeout, and whether it returns futures.
 

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from threading import get_ident
 from types import FrameType
 from typing import Any, TypeAlias
+from weakref import ref
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from ...capture.extend import (
 )
 from ...core.extend import Array, Tensor
 from ...rpc.extend import EXACTLY_ONCE_MARK, UNSET_RPC_TIMEOUT, Outgoing, Peer, current_agent, name_of, reference
-from ...rref import RemoteModule
+from ...rref import RemoteModule, RRef
 from ...rref.extend import call_of_proxy, owner_of
 from ..backward_pass import LARGE
 from ..contexts import Context, contexts_of
@@ -221,6 +222,7 @@ class StepCrossing:
         return self._promised
 
     def _begin(self, what: tuple[Any, ...], name: str, args: Any, kwargs: Any, timeout: float, end: End) -> End:
+        self._step.references += map(ref, references_in((what[1:], args, kwargs)))
         if self._form.place in (StepPlace.OUTSIDE, StepPlace.LEFT):
             self._leaving = self._plain_call(what, name, (args, kwargs), timeout)
             return end
@@ -426,6 +428,18 @@ def _target(what: tuple[Any, ...]) -> tuple[Peer, tuple[Any, ...]]:
         return peer, ("function", named, "")
     reference_to = given.module_rref if kind == "module" else given
     return owner_of(reference_to), ("method", reference_to, more[0] if more else "__call__")
+
+
+def references_in(tree: Any) -> list[RRef[Any]]:
+    """Return the references in what is called and its arguments."""
+    found: list[RRef[Any]] = []
+
+    def look(each: Any) -> None:
+        if isinstance(each, (RRef, RemoteModule)):
+            found.append(each if isinstance(each, RRef) else each.module_rref)
+
+    mapped(tree, look)
+    return found
 
 
 def gradients_in(entries: Sequence[Any]) -> list[tuple[int, list[Array | None]]]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType
 
 from ...base.errors import RpcError
 from ...core.extend import Array, profiles
 from ...core.futures import Future, wait_for_outcomes
 from ...rpc.extend import current_agent
+from ...rref.extend import is_released
 from ..current_context import current_context
 from ..local_optimizer import LocalOptimizer
 from ..numbers import GradientMethod
@@ -26,6 +28,7 @@ from .requests import StepRequests
 
 if TYPE_CHECKING:
     from ...rpc.extend import Peer
+    from ...rref import RRef
 
 
 class CapturedStep:
@@ -35,6 +38,7 @@ class CapturedStep:
         requests: its requests.
 
     Attributes:
+        references: to the objects whose methods it calls, and those among the arguments. It keeps none alive.
         calls: of other workers, in order.
         plain: those outside of the context.
         messages: those with gradients, in order.
@@ -45,6 +49,7 @@ class CapturedStep:
 
     def __init__(self, requests: StepRequests) -> None:
         self._requests, self._agent = requests, requests.agent
+        self.references: list[ReferenceType[RRef[Any]]] = []
         self.calls: list[CapturedCall] = []
         self.plain: list[PlainCall] = []
         self.messages: list[GradientMessage] = []
@@ -55,9 +60,12 @@ class CapturedStep:
     # -- a part of a plan
 
     def fits(self) -> bool:
-        """Return whether a replay can begin: this worker's agent makes it, and nothing watches its calls."""
+        """Return whether a replay can begin: with this agent and these references, and nothing watches its calls."""
         if not self._requests.valid or current_context.get() is not None or profiles.get():
             return False
+        for each in self.references:
+            if (reference := each()) is not None and is_released(reference):
+                return False
         with suppress(RpcError):
             return current_agent() is self._agent and not self._agent.closed
         return False

@@ -5,6 +5,7 @@ import warnings
 import pytest
 import telegrad as tg
 from telegrad import autograd_dist, nn, rpc
+from telegrad.base.errors import RpcError
 from telegrad.optim import SGD
 from telegrad.testing import in_process_cluster
 
@@ -153,6 +154,19 @@ def test_a_step_of_another_reference_is_another():
     for x in BATCHES:
         assert step(first, x).tolist() == step(second, x).tolist() == expected.with_messages(x).tolist()
     assert [plan.replays for plan in step.plans()] == [STEPS - 2] * 2
+
+
+@pytest.mark.parametrize("name", ["with_gradients", "with_messages", "by_name"])
+def test_a_released_reference_is_refused_as_in_eager_steps(name):
+    trainer = Trainer()
+    step = tg.compile(getattr(trainer, name))
+    for x in BATCHES:
+        step(x)
+    assert sum(plan.replays for plan in step.plans()) == STEPS - 2
+    trainer.server.release()
+    for each in (step, getattr(trainer, name)):
+        with pytest.raises(RpcError, match="was released"):
+            each(BATCHES[0])
 
 
 def test_a_local_value_in_a_step():
