@@ -7,14 +7,10 @@ import pytest
 import telegrad as tg
 from telegrad import nn
 from telegrad.base.errors import AutogradError
-from telegrad.core import autograd, manual_seed, ones, randn, tensor, zeros
+from telegrad.core import autograd, ones, randn, tensor, zeros
 
 F = nn.functional
-
-
-@pytest.fixture(autouse=True)
-def _seeded():
-    manual_seed(5)
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
 # -- losses
