@@ -8,10 +8,13 @@ import pytest
 from helpers.gates import GATE
 from helpers.joining import VARIABLES
 from helpers.lines import Line
+from helpers.mesh_workers import NAMES
 from helpers.threads import until
 from telegrad.launcher.environment import reserve_port
 from telegrad.rpc.lanes.large import reader
+from telegrad.rpc.meshes import tree
 from telegrad.rpc.threads.ioloop import LoopThread
+from telegrad.testing import in_process_cluster
 
 
 @pytest.fixture
@@ -35,6 +38,20 @@ def closed_gate():
     GATE.clear()
     yield
     GATE.set()
+
+
+@pytest.fixture
+def deep(monkeypatch):
+    """Trees of mesh calls of three hops, which take many more workers otherwise."""
+    monkeypatch.setattr(tree, "MEMBERS_OF_HEAD", 6)
+    monkeypatch.setattr(tree, "HOST_FAN_OUT", 4)
+
+
+@pytest.fixture
+def mesh_workers(deep):
+    """Agents of the ``NAMES`` of ``helpers.mesh_workers``; the test's own code is the first one."""
+    with in_process_cluster(*NAMES) as agents, agents[0].use():
+        yield agents
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """Calls on meshes: every worker runs the function once, arguments are pickled once, failed workers are errors by name."""
 
 import asyncio
-import copy
 import signal
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 import telegrad as tg
 from helpers.gates import GATE, hold
 from helpers.lanes import grpc, in_process, unix
+from helpers.mesh_workers import NAMES, rank, where
 from helpers.threads import until
 from telegrad import rpc
 from telegrad.base.errors import (
@@ -21,7 +20,6 @@ from telegrad.base.errors import (
     ArgumentValueError,
     RpcCancelledError,
     RpcTimeoutError,
-    SerializationError,
     UnknownWorkerError,
     WorkerLostError,
 )
@@ -39,20 +37,11 @@ from telegrad.rpc.wire.messages import Method, Outgoing
 from telegrad.testing import in_process_cluster
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "meshes.md"
-NAMES = [f"w{rank}" for rank in range(23)]
 
 
 @pytest.fixture
-def deep(monkeypatch):
-    """Trees of three hops, which take many more workers otherwise."""
-    monkeypatch.setattr(tree, "MEMBERS_OF_HEAD", 6)
-    monkeypatch.setattr(tree, "HOST_FAN_OUT", 4)
-
-
-@pytest.fixture
-def workers(deep):
-    with in_process_cluster(*NAMES) as agents, agents[0].use():
-        yield agents
+def workers(mesh_workers):
+    return mesh_workers
 
 
 @pytest.fixture(params=[in_process, unix, grpc])
@@ -68,14 +57,6 @@ class Counted:
     def __reduce__(self):
         type(self).pickled += 1
         return Counted, ()
-
-
-def where(*ignored):
-    return rpc.get_worker_info().name
-
-
-def rank():
-    return rpc.get_worker_info().id
 
 
 def fail_at(name):
@@ -275,68 +256,6 @@ def test_each_worker_gets_its_part(workers):
     assert names == ["a" + name for name in NAMES]
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (lambda: rpc.mesh([]), ArgumentValueError, "at least one"),
-        (lambda: rpc.mesh(["w1", "w2", 1]), ArgumentValueError, "'w1' is in the mesh twice"),
-        (lambda: rpc.mesh("w1"), ArgumentKindError, r"\['w1'\]"),
-        (lambda: rpc.mesh(["nobody"]), UnknownWorkerError, "nobody"),
-        (lambda: rpc.mesh(shape={"a": 5}), ArgumentValueError, "5 places, and the mesh 23"),
-        (lambda: rpc.mesh(shape={"a": 23.0}), ArgumentKindError, "23.0"),
-        (lambda: rpc.mesh(shape=[23]), ArgumentKindError, "names the dimensions"),
-        (lambda: rpc.mesh().at(host=0), ArgumentValueError, "no dimension 'host'"),
-        (lambda: rpc.mesh().at(worker=23), ArgumentIndexError, "23 places"),
-        (lambda: rpc.mesh().at(worker=slice(3, 3)), ArgumentValueError, "no worker"),
-        (lambda: rpc.mesh().at(worker="w1"), ArgumentKindError, "'w1'"),
-        (lambda: rpc.mesh().call(3), TypeError, "something to call"),
-        (lambda: rpc.mesh().call(abs, 3), TypeError, "args must be a tuple"),
-        (lambda: rpc.mesh().call(abs, (rpc.scattered([1, 2]),)), ArgumentValueError, "2 values, and the mesh 23"),
-        (lambda: rpc.mesh().call(abs, (rpc.sharded(tg.ones(22)),)), ArgumentValueError, "length 22"),
-        (lambda: rpc.sharded(3), ArgumentKindError, "one dimension"),
-        (lambda: rpc.sharded(tg.ones(3), dim=1), ArgumentValueError, "dim=1"),
-        (lambda: rpc.mesh().call(abs, (1,), timeout=-2), ValueError, "timeout"),
-        (
-            lambda: rpc.mesh().call(len, ([rpc.scattered(range(23))],)),
-            SerializationError,
-            "arguments of calls on a mesh",
-        ),
-        (
-            lambda: rpc.mesh().call(abs, (1,))[1.5],
-            ArgumentKindError,
-            "named by its name, place or coordinates; you gave 1.5",
-        ),
-        (lambda: rpc.mesh().call_async(hold).wait(any=24), ArgumentValueError, "1 to 23"),
-        (
-            lambda: rpc.mesh().call(abs, (1,))[1, 0],
-            ArgumentValueError,
-            r"are 1 in this mesh \(worker\); you gave \(1, 0\)",
-        ),
-        (
-            lambda: rpc.mesh(["w1", "w2"]).call(id, (rpc.scattered([1, threading.Lock()]),)),
-            SerializationError,
-            "the part of worker 'w2' of a scattered argument",
-        ),
-    ],
-)
-def test_bad_input_is_told_at_the_caller(workers, make, error, text):
-    GATE.set()
-    with pytest.raises(error, match=text):
-        make()
-
-
-def test_what_cannot_be_pickled_is_told_once_and_nothing_is_sent(workers):
-    before = workers[0].caller.table.sent
-    with pytest.raises(SerializationError, match="argument 0"):
-        rpc.mesh().call(where, (threading.Lock(),))
-    assert workers[0].caller.table.sent == before
-
-
-def test_a_result_that_cannot_be_sent_is_an_error_of_its_worker(workers):
-    values = rpc.mesh(NAMES[:3]).call(threading.Lock)
-    assert {type(error) for error in values} == {SerializationError}
-
-
 def test_lost_workers_lose_their_own_results_only(workers):
     for number in (1, 2, 8, 22):  # heads, an inner worker, a leaf
         workers[number].close("it is lost")
@@ -465,204 +384,3 @@ def test_a_value_mesh_is_awaited(workers):
         return list(await rpc.mesh().call_async(where))
 
     assert asyncio.run(main()) == NAMES
-
-
-def test_references_travel_through_the_tree(workers):
-    reference = rpc.RRef(41)
-    assert rpc.mesh().call(rpc.RRef.to_here, (reference,)).values() == [41] * len(NAMES)
-    references = rpc.mesh().call(rpc.RRef, (rpc.scattered(range(len(NAMES))),)).values()
-    assert [each.owner_name() for each in references] == NAMES
-    assert [each.to_here() for each in references] == list(range(len(NAMES)))
-
-
-def tripled_when_told(tensor):
-    hold()
-    return tensor * 3.0
-
-
-def doubled(inside):
-    return inside["value"] * 2.0
-
-
-@pytest.mark.parametrize("kind", ["future", "reference"])
-def test_every_worker_gets_a_value_that_another_makes_meanwhile(workers, closed_gate, kind):
-    """Before, a future that was not done failed at the leaves of the tree: they got its value where a reference should be."""
-    weight = tg.tensor([1.0], requires_grad=True)
-    with tg.autograd_dist.context() as context:
-        made = (rpc.rpc_async if kind == "future" else rpc.remote)("w9", tripled_when_told, (weight,))
-        inside = {"value": made if kind == "future" else rpc.value(made)}
-        called = rpc.mesh(NAMES[:12]).call_async(doubled, (inside,))
-        GATE.set()
-        assert [value.item() for value in called.values()] == [6.0] * 12
-        tg.autograd_dist.backward(context, [sum(called).sum()])
-        assert tg.autograd_dist.get_gradients(context)[weight].tolist() == [72.0]
-
-
-def test_a_value_that_cannot_be_made_fails_on_every_worker(workers):
-    for value in rpc.mesh(NAMES[:8]).call(str, (rpc.value(rpc.remote("w5", int, ("x",))),)):
-        assert isinstance(value, ValueError) and "is the value of" in str(value.__notes__)
-
-
-def test_gradients_are_added_up_on_the_way_back(workers):
-    weight = tg.ones(3, requires_grad=True)
-    with tg.autograd_dist.context() as context:
-        losses = rpc.mesh().call(tg.mul, (weight, rpc.scattered([float(number) for number in range(23)]))).values()
-        tg.autograd_dist.backward(context, [sum(loss.sum() for loss in losses)])
-        assert tg.autograd_dist.get_gradients(context)[weight].tolist() == [253.0] * 3
-
-
-def rank_of(scale, make):
-    return make(scale * rank())
-
-
-def rank_held(names):
-    return hold() if where() in names else rank()
-
-
-def at_rank(rank, value):
-    if rpc.get_worker_info().id == rank:
-        raise KeyError(rank)
-    return value
-
-
-def test_sums_and_means_come_back_as_one_value(workers):
-    mesh, total = rpc.mesh(), sum(range(23))
-    assert mesh.call(rank, reduce="sum") == total
-    assert mesh.call(rank, reduce="mean") == total / 23
-    assert mesh.call(rank_of, (2.0, np.float64), reduce="sum") == 2 * total
-    assert rpc.mesh(["w5"]).call(rank, reduce="sum") == 5
-    pair = mesh.call(lambda: {"rank": tg.full((2,), float(rank())), "one": (1, [np.ones(3)])}, reduce="sum")
-    assert pair["rank"].tolist() == [total, total] and pair["one"][0] == 23
-    np.testing.assert_array_equal(pair["one"][1][0], np.full(3, 23.0))
-    assert mesh.call_async(rank, reduce="sum").wait() == total
-
-
-def test_concatenation_is_in_the_order_of_the_mesh(workers):
-    mesh = rpc.mesh(NAMES[::-1])
-    assert mesh.call(lambda: [where()], reduce="cat") == NAMES[::-1]
-    assert mesh.call(lambda: tg.full((1,), rank()), reduce="cat").tolist() == list(range(23))[::-1]
-    np.testing.assert_array_equal(mesh.call(lambda: np.full(1, rank()), reduce="cat"), np.arange(23)[::-1])
-
-
-def test_the_bits_of_a_sum_repeat(workers):
-    values = np.random.default_rng(1).standard_normal((23, 100)).astype(np.float32)
-    sums = [rpc.mesh().call(np.copy, (rpc.scattered(values),), reduce="sum").tobytes() for _ in range(10)]
-    assert len(set(sums)) == 1
-
-
-@pytest.mark.parametrize("reduce", ["sum", "mean", "cat"])
-def test_a_failed_worker_fails_a_reduction_by_name(workers, reduce):
-    for failing in (0, 1, 12, 22):
-        with pytest.raises(KeyError, match=str(failing)):
-            rpc.mesh().call(at_rank, (failing, [1.0] if reduce == "cat" else 1.0), reduce=reduce)
-    workers[13].close("it is lost")
-    with pytest.raises(WorkerLostError, match="'w13'"):
-        rpc.mesh(NAMES).call(rank, reduce=reduce)
-
-
-def test_wrong_reductions_are_told(workers):
-    with pytest.raises(ArgumentValueError, match="'max'"):
-        rpc.mesh().call(rank, reduce="max")
-    with pytest.raises(RuntimeError, match="type int cannot be concatenated"):
-        rpc.mesh().call(abs, (1,), reduce="cat")  # numbers are not concatenated
-    with pytest.raises(RuntimeError, match="cannot be added up"):
-        rpc.mesh().call(where, reduce="sum")
-    mesh = rpc.mesh(NAMES[:2])
-    with pytest.raises(RuntimeError, match="one is dict with the keys 'a', another dict with the keys 'a', 'b'"):
-        mesh.call(dict, (rpc.scattered([{"a": 1}, {"a": 1, "b": 2}]),), reduce="sum")
-    with pytest.raises(RuntimeError, match="results of type list and tuple cannot be concatenated"):
-        mesh.call(copy.copy, (rpc.scattered([[1], (1,)]),), reduce="cat")
-    with pytest.raises(RuntimeError, match=r"cannot be concatenated: .*; return the same shapes, but for the first"):
-        mesh.call(np.ones, (rpc.scattered([(1, 2), (1, 3)]),), reduce="cat")
-    with pytest.raises(ArgumentKindError, match=r"rpc.scattered\(\) takes a list of values, .* you gave 3"):
-        rpc.scattered(3)
-    with pytest.raises(SerializationError, match=r"and not inside of others$"):
-        mesh.call(abs, ([rpc.scattered([1, 2])],))
-    with pytest.raises(RuntimeError, match=r"cannot be added up: .*; return the same shapes on all workers"):
-        rpc.mesh(NAMES[:2]).call(np.ones, (rpc.scattered([2, 3]),), reduce="sum")
-
-
-def test_a_reduction_is_given_up(workers, closed_gate):
-    future = rpc.mesh(NAMES).call_async(rank_held, (["w1", "w12"],), reduce="sum")
-    assert future.cancel()
-    with pytest.raises(RpcCancelledError):
-        future.wait(timeout=20)
-    GATE.set()
-    with pytest.raises(
-        RpcTimeoutError, match=r"on worker 'w1', or on one below it \('w2', .*\), got no answer in time"
-    ):
-        GATE.clear()
-        rpc.mesh(NAMES[:6]).call(rank_held, (["w3"],), reduce="sum", timeout=0.5)
-    GATE.set()
-    until(lambda: not any(worker.server.serving for worker in workers))
-
-
-@pytest.mark.parametrize(("reduce", "scale"), [("sum", 1.0), ("mean", 1 / 23), ("cat", 1.0)])
-def test_reductions_are_differentiable(workers, reduce, scale):
-    weight = tg.ones(3, requires_grad=True)
-    with tg.autograd_dist.context() as context:
-        loss = rpc.mesh().call(tg.mul, (weight, rpc.scattered([float(number) for number in range(23)])), reduce=reduce)
-        tg.autograd_dist.backward(context, [loss.sum()])
-        gradient = tg.autograd_dist.get_gradients(context)[weight]
-        np.testing.assert_allclose(gradient.numpy(), np.full(3, 253.0 * scale), rtol=1e-6)
-
-
-class Model:
-    """Object of one worker."""
-
-    def __init__(self, first, failing=None):
-        if where() == failing:
-            raise KeyError(failing)
-        self.weight = tg.full((2,), float(first), requires_grad=True)
-
-    def loss(self, factor):
-        return (self.weight * factor).sum()
-
-    def parameter(self):
-        return rpc.RRef(self.weight)
-
-
-def first_weight(model):
-    return model.weight.tolist()[0]
-
-
-def test_one_object_on_each_worker_whose_methods_are_called_together(workers):
-    models = rpc.mesh().remote(Model, (rpc.scattered(range(23)),))
-    assert len(models) == 23 and [each.owner_name() for each in models] == NAMES
-    assert [loss.item() for loss in models.call("loss", (3.0,))] == [6.0 * number for number in range(23)]
-    assert models.call(first_weight, reduce="sum") == sum(range(23))
-    assert models.call_async("loss", (), {"factor": 1.0})["w4"].item() == 8.0
-    assert models["w3"].rpc_sync().loss(1.0).item() == 6.0
-    with pytest.raises(ArgumentKindError, match="method is a name"):
-        models.call(3)
-    with pytest.raises(KeyError, match="w9"):
-        rpc.mesh().remote(Model, (1, "w9"))
-
-
-def names_of(mesh):
-    return mesh.shape, mesh.call(where).values()
-
-
-def sums_of(models):
-    return models.call("loss", (1.0,), reduce="sum").item(), models["w2"].owner_name(), models[1, 0].owner_name()
-
-
-def test_meshes_and_meshes_of_references_travel_and_results_do_not(workers):
-    mesh = rpc.mesh(["w3", "w0", "w2", "w1"], shape={"a": 2, "b": 2})
-    assert rpc.rpc_sync("w5", names_of, (mesh,)) == (mesh.shape, ["w3", "w0", "w2", "w1"])
-    models = mesh.remote(Model, (rpc.scattered([1, 2, 3, 4]),))
-    assert rpc.rpc_sync("w5", sums_of, (models,)) == (20.0, "w2", "w2")
-    assert rpc.mesh(NAMES[:6]).call(sums_of, (models,)).values() == [(20.0, "w2", "w2")] * 6
-    assert rpc.rpc_sync("w3", copy.copy, (models,))["w2"].owner_name() == "w2"
-    with pytest.raises(SerializationError, match=r"argument 0 .* send list\(values\)"):
-        rpc.rpc_sync("w5", list, (mesh.call(where),))
-
-
-def test_a_mesh_of_references_has_a_distributed_optimizer(workers):
-    models = rpc.mesh(NAMES[1:9]).remote(Model, (1,))
-    parameters = list(models.call("parameter"))
-    with tg.autograd_dist.context() as context:
-        loss = models.call("loss", (0.5,), reduce="sum")
-        tg.autograd_dist.backward(context, [loss])
-        tg.DistributedOptimizer(tg.optim.SGD, parameters, lr=0.5).step(context)
-    assert models.call(first_weight).values() == [0.75] * 8
