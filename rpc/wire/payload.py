@@ -28,7 +28,7 @@ from .function_names import MAIN, MAIN_NAMES, Unpickler
 from .header import Flag
 from .libraries.array_library import LibraryTensor, from_tables
 from .libraries.dlpack import reduce_by_dlpack
-from .libraries.registry import library_named, library_of
+from .libraries.registry import library_named, library_of, put_together
 from .messages import NO_ATTACHMENTS, Attachments, Incoming, Outgoing
 from .promises import Promise
 from .python_versions import ADVICE, OtherVersionError
@@ -184,7 +184,13 @@ class PickleOutput:
     def _of_library(self, obj: Any) -> Any:
         """Return the reduction of an array of another library; ``None`` for everything else."""
         library = library_of(obj)
-        if library is None or (packed := library.pack(obj)) is None:
+        if library is None:
+            return reduce_by_dlpack(obj)
+        if (parts := library.take_apart(obj)) is not None:
+            self.plain = False
+            attributes = getattr(obj, "__dict__", None) or None
+            return put_together, (library.name, *parts), attributes, None, None, set_attributes
+        if (packed := library.pack(obj)) is None:
             return reduce_by_dlpack(obj)
         self._add(LibraryTensor(library, obj, packed))
         self.plain = False

@@ -334,6 +334,28 @@ def test_a_lookup_table_gets_a_sparse_gradient(workers):
     torch.testing.assert_close(gradient.to_dense()[1], 2 * table.detach()[1].cos())
 
 
+def times_sparse(x):
+    return torch.sparse.mm(x, Weights.kept["w2"]), x * 2
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_gradients_go_through_sparse_tensors(workers, layout):
+    def run(call, leaf):
+        product, twice = call(times_sparse, leaf * 3)
+        return (product * torch.arange(4.0)).sum() + twice.to_dense().pow(2).sum()
+
+    leaf = torch.eye(4).mul_(torch.arange(1.0, 5)).to_sparse(layout=layout).requires_grad_()
+    with autograd_dist.context() as context:
+        backward(context, [run(there("b"), leaf)])
+        found = get_gradients(context)[leaf], rpc.rpc_sync("b", gradients, (context, "w2"))
+    wanted = torch.autograd.grad(run(lambda function, *args: function(*args), leaf), [leaf, Weights.kept["w2"]])
+    assert found[0].layout is wanted[0].layout
+    for got, expected in zip(found, wanted):
+        mask = leaf.to_dense() != 0 if got is found[0] else torch.ones(4, 4)
+        torch.testing.assert_close(got.to_dense() * mask, expected.to_dense() * mask, rtol=1e-12, atol=1e-12)
+
+
 def test_nothing_is_recorded_under_no_grad(workers):
     with autograd_dist.context(), torch.no_grad():
         assert not rpc.rpc_sync("b", remote.same, (Weights.kept["w1"],)).requires_grad

@@ -160,10 +160,50 @@ def test_no_copy_is_made_on_either_side():
     assert start < got.data_ptr() <= start + len(frame) - tensor.nbytes and torch.equal(got, tensor)
 
 
+def sparse():
+    whole = torch.tensor([[1.0, 0, 2, 0], [0, 3, 0, 0]])
+    twice = torch.sparse_coo_tensor(torch.tensor([[0, 0]]), torch.ones(2, 3), (2, 3), check_invariants=True)
+    kinds = whole.to_sparse_csr(), whole.to_sparse_csc(), whole.to_sparse_bsr((1, 2)), whole.to_sparse_bsc((1, 2))
+    return {
+        **dict(zip(SPARSE, (whole.to_sparse(), *kinds))),
+        "narrow": whole.to_sparse().bfloat16(),
+        "no place": torch.sparse_coo_tensor((2, 0, 3), dtype=torch.int8, check_invariants=True),
+        "0-d": torch.ones(()).to_sparse(),
+        "places there twice": twice,
+        "leaf": whole.to_sparse().requires_grad_(),
+        "compressed leaf": whole.to_sparse_csr().requires_grad_(),
+        "parameter": torch.nn.Parameter(whole.to_sparse()),
+        "frozen": torch.nn.Parameter(whole.to_sparse(), requires_grad=False),
+    }
+
+
+SPARSE = [
+    "coo", "csr", "csc", "bsr", "bsc", "narrow", "no place", "0-d", "places there twice", "leaf", "compressed leaf",
+    "parameter", "frozen",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_tensors(workers, name):
+    tensor = sparse()[name]
+    tensor.note = "kept"
+    with torch.no_grad() if name == "leaf" else torch.enable_grad():
+        got = send(tensor)
+        again, deep = send([tensor, {"deep": tensor}])
+    kept = rpc.remote("b", same, (tensor,)).to_here()
+    assert again is deep["deep"] and got.note == "kept" and type(got) is type(tensor)
+    for each in (got, again, kept):
+        equal(each.to_dense().detach(), tensor.to_dense().detach())
+        assert each.layout is tensor.layout and each.is_leaf and each.requires_grad == tensor.requires_grad
+        if tensor.layout is torch.sparse_coo:
+            assert each.is_coalesced() == tensor.is_coalesced() and each._nnz() == tensor._nnz()
+
+
 def refused():
     return {
-        "sparse": (lambda: torch.eye(3).to_sparse(), "a sparse tensor"),
-        "compressed": (lambda: torch.eye(3).to_sparse_csr(), "a sparse tensor"),
+        "of oneDNN": (lambda: torch.ones(3).to_mkldnn(), r"laid out for one library .torch\._mkldnn"),
+        "sparse meta": (lambda: torch.sparse_coo_tensor((2, 3), device="meta", check_invariants=True), "a meta tensor"),
         "meta": (lambda: torch.ones(3, device="meta"), "a meta tensor"),
         "nested": (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "a nested tensor"),
         "wrapper": (Wrapper, "Wrapper is no tensor with memory"),

@@ -63,6 +63,22 @@ class ArrayLibrary:
         """
         raise NotImplementedError(f"{type(self).__name__} must define unpack(array, details, requires_grad)")
 
+    def take_apart(self, value: Any) -> tuple[Any, ...] | None:
+        """Return the parts of an array that is made of other arrays, which travel in its place; ``None`` for others.
+
+        Args:
+            value: an object of the library.
+        """
+        return None
+
+    def put_together(self, *parts: Any) -> Any:
+        """Return the array of the parts that ``take_apart`` gave.
+
+        Args:
+            parts: the same objects, as they arrived.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define put_together(*parts)")
+
     def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
         """Return the library's array of one that arrived in an autograd context, as the output of a node.
 

@@ -80,6 +80,19 @@ def library_named(name: Any) -> ArrayLibrary:
         raise MissingLibraryError(f"it cannot import {name} ({error}); install {name} there") from error
 
 
+def put_together(name: str, *parts: Any) -> Any:
+    """Return the array of a library whose parts arrived (``ArrayLibrary.take_apart``).
+
+    Args:
+        name: name of the library.
+        parts: its parts.
+
+    Raises:
+        MissingLibraryError: as for ``library_named``.
+    """
+    return library_named(name).put_together(*parts)
+
+
 def _load(root: str) -> ArrayLibrary:
     _, module = _ADAPTERS[root]
     library: ArrayLibrary = import_module(module, __package__).library

@@ -1,4 +1,4 @@
-"""Adapter of PyTorch: its tensors and parameters that are dense, by way of the CPU's memory."""
+"""Adapter of PyTorch: its tensors and parameters, by way of the CPU's memory; sparse ones in parts (``torch_sparse.py``)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ....core.extend import bfloat16
 from ...device_maps import device_name
 from .array_library import ArrayLibrary, MissingDeviceError, PackedArray
 from .forks import check_forked
+from .torch_sparse import is_sparse, made_of, parts_of
 
 if TYPE_CHECKING:
     from ....core.extend import Array, Edge
@@ -72,6 +73,29 @@ class TorchTensors(ArrayLibrary):
             tensor = tensor.as_subclass(kind)
         return tensor.requires_grad_(requires_grad)
 
+    def take_apart(self, value: Any) -> tuple[Any, ...] | None:
+        """Return the parts of a sparse tensor; ``None`` for others.
+
+        Args:
+            value: an object of PyTorch.
+        """
+        if (
+            not isinstance(value, torch.Tensor)
+            or value.layout is torch.strided
+            or _unusual(value)
+            or not is_sparse(value)
+        ):
+            return None
+        return parts_of(value)
+
+    def put_together(self, *parts: Any) -> Any:
+        """Return the sparse tensor of parts that arrived.
+
+        Args:
+            parts: see ``made_of``.
+        """
+        return made_of(*parts)
+
     def is_neutral(self) -> bool:
         """Return whether this thread records operations, and has no mode that sees or changes them."""
         modes = torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack()
@@ -79,12 +103,12 @@ class TorchTensors(ArrayLibrary):
         return recorded and not modes and not torch._C._are_functorch_transforms_active()
 
     def is_at_hand(self, value: Any) -> bool:
-        """Return whether a tensor is in the memory of the CPU.
+        """Return whether a tensor is dense, and in the memory of the CPU.
 
         Args:
             value: see ``ArrayLibrary.is_at_hand``.
         """
-        return bool(value.is_cpu)
+        return bool(value.is_cpu and value.layout is torch.strided)
 
     def memory(self, value: Any) -> Array:
         """Return the elements of a tensor, to be read and written in place.
@@ -195,7 +219,18 @@ class Arrived(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
 
 
 def _problem(value: torch.Tensor) -> str:
-    """Return why a tensor cannot be sent; empty if it can."""
+    """Return why a tensor has no elements to be sent; empty if it has."""
+    if problem := _unusual(value):
+        return problem
+    if is_sparse(value):
+        return f"it is a sparse tensor ({value.layout}); use tensor.to_dense(), or its indices and values"
+    if value.layout is not torch.strided:
+        return f"its elements are laid out for one library ({value.layout}); send tensor.to_dense()"
+    return ""
+
+
+def _unusual(value: torch.Tensor) -> str:
+    """Return why neither a tensor nor its parts can be sent; empty if they can."""
     kind = type(value)
     if torch._C._functorch.is_functorch_wrapped_tensor(value):
         return "it is a tensor inside a transform of torch.func (vmap, grad, ...); send it outside of the transform"
@@ -205,8 +240,6 @@ def _problem(value: torch.Tensor) -> str:
         return "it is a nested tensor; send the list of its parts, tensor.unbind()"
     if value.is_quantized:
         return f"it is a quantized tensor ({value.dtype}); send tensor.dequantize(), or its int_repr() and scale"
-    if value.layout is not torch.strided:
-        return f"it is a sparse tensor ({value.layout}); send tensor.to_dense(), or its indices and values"
     if value.device.type == "meta":
         return "it is a meta tensor, which has a shape and no elements"
     return ""
