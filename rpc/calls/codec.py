@@ -24,7 +24,7 @@ from ..wire.libraries.registry import MissingLibraryError, usual_libraries
 from ..wire.messages import NO_ATTACHMENTS, OF_BUFFERS, Attachments, Incoming, Interceptor, Method, Outgoing
 from ..wire.payload import Labels, Opener, pack_pickled
 from ..wire.raw_body import RawBody, open_raw, pack_raw
-from ..wire.users_code import users_error
+from ..wire.users_code import advice_to_install, users_error
 from .guests import can_be_made, make_arrays, name_before, stand_in
 from .unready import unready
 
@@ -213,8 +213,8 @@ class Codec:
             raise SerializationError(f"an array arrived at worker {self._worker!r}, and {error}") from error.__cause__
         except (ImportError, AttributeError) as error:
             raise SerializationError(
-                f"worker {self._worker!r} cannot find what a message names: {error}; define it in a module that every worker "
-                f"can import"
+                f"worker {self._worker!r} cannot find what a message names: {error}; {advice_to_install(error)}"
+                f"define it in a module that every worker can import"
             ) from users_error(error)
 
     def open_content(self, content: Content) -> Any:

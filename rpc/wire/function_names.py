@@ -16,7 +16,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from ...base.errors import SerializationError
-from .users_code import users_error
+from .users_code import advice_to_install, users_error
 
 MAIN = "__main__"
 MAIN_NAMES = frozenset({MAIN, "__mp_main__"})
@@ -146,8 +146,9 @@ def _find(name: str, worker: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise SerializationError(
-            f"worker {worker!r} cannot find {'.'.join(path)!r} in module {module_name!r} ({error}); define it at module level "
-            f"in a module that every worker can import, or pass a lambda or a local function, which travels by value"
+            f"worker {worker!r} cannot find {'.'.join(path)!r} in module {module_name!r} ({error}); "
+            f"{advice_to_install(error)}define it at module level in a module that every worker can import, or pass a lambda "
+            f"or a local function, which travels by value"
         ) from users_error(error)
     if not callable(found):
         raise SerializationError(f"{name!r} is not callable on worker {worker!r}; it is a {type(found).__name__} there")

@@ -29,3 +29,13 @@ def _from(frames: TracebackType | None, skipped: tuple[str, ...]) -> TracebackTy
     while frames is not None and str(frames.tb_frame.f_globals.get("__name__")).startswith(skipped):
         frames = frames.tb_next
     return frames
+
+
+def advice_to_install(error: Exception) -> str:
+    """Return the beginning of an advice, if a whole library is missing at this worker; empty for other errors.
+
+    Args:
+        error: of an import.
+    """
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return f"install {missing} there if it is a library, or " if missing and "." not in missing else ""
