@@ -24,11 +24,15 @@ class Found:
         """Return whether all are as they were. The elements may be others."""
         arrays = self._arrays
         for place, (tensor, kind) in enumerate(zip(self.tensors, self._kinds)):
-            if tensor._array is not arrays[place] or tensor._hooks is not None or tensor._edge is not None:
-                if _kind(tensor) != kind:
+            requires_grad, shape, dtype, strides, hooked = kind
+            array = tensor._array
+            if array is not arrays[place]:  # as after each step of a distributed optimizer; ``_kind``, without a call
+                if array.shape != shape or array.dtype != dtype or array.strides != strides:
                     return False
-                arrays[place] = tensor._array
-            elif tensor._requires_grad is not kind[0]:
+                arrays[place] = array
+            if tensor._requires_grad is not requires_grad:
+                return False
+            if (tensor._hooks is not None or tensor._edge is not None) is not hooked:
                 return False
         return True
 

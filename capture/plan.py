@@ -132,7 +132,12 @@ class Plan:
         Args:
             tensors: those of the call, which have the kinds of the recording.
         """
-        return self.state.fits(tensors) and self.finds(tensors) and all(part.fits() for part in self.remote)
+        if not (self.state.fits(tensors) and self.finds(tensors)):
+            return False
+        for part in self.remote:  # noqa: SIM110  # a generator costs more than all the rest
+            if not part.fits():
+                return False
+        return True
 
     def finds(self, tensors: Sequence[Tensor], former: Mapping[int, Any] = MappingProxyType({})) -> bool:
         """Return the same as ``fits`` where it is known that the objects are as they were.
@@ -144,8 +149,11 @@ class Plan:
         return self._found.same() and self._finds_gradients(tensors, former) and self.holds(tensors)
 
     def _finds_gradients(self, tensors: Sequence[Tensor], former: Mapping[int, Any]) -> bool:
-        leaves = ((self._outside(outer, tensors), kind) for outer, kind in self.gradients)
-        return all(kind_of(former.get(id(leaf), leaf._grad)) == kind for leaf, kind in leaves)
+        for outer, kind in self.gradients:
+            leaf = self._outside(outer, tensors)
+            if kind_of(former.get(id(leaf), leaf._grad)) != kind:
+                return False
+        return True
 
     def _outside(self, outer: Outer, tensors: Sequence[Tensor]) -> Tensor:
         return self._found.tensors[outer.place] if outer.found else tensors[outer.place]
@@ -191,8 +199,10 @@ class Plan:
         assert self._backward is not None
         name, inputs, read, slots = self._backward
 
+        found = self._found.tensors
+
         def outside(outers: Sequence[Outer]) -> list[Tensor]:
-            return [self._outside(outer, tensors) for outer in outers]
+            return [found[outer.place] if outer.found else tensors[outer.place] for outer in outers]
 
         node = ReplayNode(name, backward, max(slots) + 1, outside(inputs), outside(read), lease, self._layouts.choose)
         for tensor, slot in zip([each for each in tensors_of(result) if each._edge is PENDING], slots):

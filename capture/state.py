@@ -44,6 +44,12 @@ class State:
         self.names = search.names
         self._asks = not search.names.isdisjoint({*ANY_NAME, "AttributeError"})  # for attributes that there may not be
         self._tensors = Found(search.tensors)
+        # Most dictionaries and sets are empty ones of modules: one call looks at all of them.
+        pairs = [*((each, keys) for each, keys, _ in search.dicts), *search.sets]
+        self._empty = [each for each, former in pairs if not former and not hasattr(type(each), "__bool__")]
+        done = {*map(id, self._empty)}
+        self._dicts = [row for row in search.dicts if id(row[0]) not in done]
+        self._sets = [row for row in search.sets if id(row[0]) not in done]
         self._generators = [(each, _state_of(each.bit_generator.state)) for each in search.generators]
         self._legacy = _legacy_state()
         self._modes = _modes()
@@ -85,7 +91,9 @@ class State:
 
     def _contents(self) -> Iterator[str]:
         found = self._found
-        for table, keys, values in found.dicts:
+        if any(self._empty):
+            yield "a dictionary or set was filled that was empty"
+        for table, keys, values in self._dicts:
             same = len(table) == len(values)
             if same and values:
                 same = all(map(is_, table.values(), values)) and all(map(is_, table, keys))
@@ -94,7 +102,7 @@ class State:
         for sequence, length, values in found.lists:
             if len(sequence) != length or not (all(map(is_, sequence, values)) or all(map(_equal, sequence, values))):
                 yield f"a list was changed (it had {length} elements)"
-        for given, former in found.sets:
+        for given, former in self._sets:
             if len(given) != len(former) or (former and {*map(id, given)} != {*map(id, former)}):
                 yield "a set was changed"
         for each, read, value in found.contents:

@@ -50,6 +50,8 @@ def keys_of(tree: Any) -> list[Any]:
 
 def tensors_of(tree: Any) -> list[Tensor]:
     """Return the tensors in ``tree``, in order."""
+    if isinstance(tree, Tensor):  # the usual case
+        return [tree]
     found: list[Tensor] = []
     mapped(tree, lambda each: found.append(each) if isinstance(each, Tensor) else None)
     return found

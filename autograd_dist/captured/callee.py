@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cached_property
 from types import MethodType
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from ...capture.extend import Compiled, Description, GivenUp, Leaving, Plan, Rep
 from ...core import set_grad_enabled
 from ...core.extend import Array, GraphTask, Tensor, gradient_edge, watchers
 from ..graph import SendNode
-from .replays import Owners, ReplayNews, ServedPart, served_call
+from .replays import NO_OWNERS, ReplayNews, ServedPart, served_call
 from .states import ReplayForm
 from .straight import run_straight
 
@@ -28,6 +27,29 @@ class Slot:
 
     def __init__(self, place: int) -> None:
         self.place = place
+
+
+class Arguments:
+    """Arguments of a part.
+
+    Args:
+        given: positional and named ones, with a ``Slot`` for each tensor.
+    """
+
+    def __init__(self, given: Any) -> None:
+        args, kwargs = self.given = given
+        alone = not kwargs and all(type(each) is Slot for each in args)
+        self._places = [each.place for each in args] if alone else None
+
+    def filled(self, tensors: Sequence[Tensor]) -> Any:
+        """Return the arguments of a call.
+
+        Args:
+            tensors: its tensors.
+        """
+        if self._places is not None:  # tensors alone, the usual case
+            return tuple([tensors[place] for place in self._places]), {}
+        return mapped(self.given, lambda each: tensors[each.place] if type(each) is Slot else each)
 
 
 class QuietlyCompiled(Compiled):
@@ -46,7 +68,7 @@ class CalleePart:
         find: finds what is called, as calls do.
         function: what it has found.
         compiled: the function.
-        arguments: its positional and named arguments, with a ``Slot`` for each tensor.
+        arguments: of its calls.
         marked: places of the tensors that require grad.
         reason: why it cannot be replayed; empty if it can.
     """
@@ -56,7 +78,7 @@ class CalleePart:
         find: Callable[[], Any],
         function: Any,
         compiled: QuietlyCompiled,
-        arguments: Any,
+        arguments: Arguments,
         marked: Sequence[int],
         reason: str,
     ) -> None:
@@ -90,7 +112,7 @@ class CalleePart:
         leaving = Leaving(len(self._marked))
         for slot, marked in enumerate(self._marked):
             tensors[marked]._requires_grad, tensors[marked]._edge = True, (leaving, slot)
-        args, kwargs = mapped(self._arguments, lambda each: tensors[each.place] if type(each) is Slot else each)
+        args, kwargs = self._arguments.filled(tensors)
         if watchers() or (found := self._compiled.fitting(args, kwargs)) is None:
             raise GivenUp("it has no plan for this call now", final=False)
         plan, given = found
@@ -186,7 +208,7 @@ class CalleeReplay:
 
     def __init__(self) -> None:
         self.found: dict[int, Any] = {}
-        self.news = ReplayNews(Owners.of({}))
+        self.news = ReplayNews(NO_OWNERS)
         self._calls: dict[Any, CalleeCall] = {}
         self._used: list[Used] = []
         self._form = ReplayForm()
@@ -286,12 +308,13 @@ def is_same(find: Callable[[], Any], function: Any) -> bool:
         find: finds it.
         function: what it has found before.
     """
-    with suppress(Exception):
+    try:
         found = find()
-        if isinstance(function, MethodType) and isinstance(found, MethodType):
-            return found.__func__ is function.__func__ and found.__self__ is function.__self__
-        return found is function
-    return False
+    except Exception:
+        return False
+    if isinstance(function, MethodType) and isinstance(found, MethodType):
+        return found.__func__ is function.__func__ and found.__self__ is function.__self__
+    return found is function
 
 
 def slot_of(tensors: Sequence[Tensor], each: Any) -> Any:

@@ -20,7 +20,7 @@ from ..current_context import recorded_part
 from ..local_optimizer import LocalOptimizer
 from ..numbers import GradientMethod, GradientTopic
 from ..step_queue import StepQueue
-from .callee import CalleePart, CalleeReplay, QuietlyCompiled, is_same, slot_of
+from .callee import Arguments, CalleePart, CalleeReplay, QuietlyCompiled, is_same, slot_of
 from .messages import ACCEPTED, pack, refusal, unpack
 from .plain_parts import PlainParts
 from .replays import Origin, Owners, ReplayNews, ServedPart, numbers_in
@@ -90,7 +90,7 @@ class CapturedParts:
             result = compiled.called(args, kwargs)
         if not reason and tensors_of(arguments):
             reason = "an argument is of a class of tensors of its own"
-        part = CalleePart(find, named, compiled, arguments, marked, reason)
+        part = CalleePart(find, named, compiled, Arguments(arguments), marked, reason)
         with self._lock:
             dropped = self._table.learn(key_of(call.peer), number, part)
         del dropped  # here, without the lock: it may hold a user's objects

@@ -8,10 +8,10 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from ...capture.extend import mapped, tensors_of
+from ...capture.extend import tensors_of
 from ...core.extend import Tensor
 from ...rpc.extend import RawBody, ServerCall, is_async_execution, resolve
-from .callee import Slot
+from .callee import Arguments
 from .messages import ACCEPTED, pack, refusal, unpack
 from .states import PartTable
 
@@ -27,12 +27,12 @@ class PlainPart:
 
     Args:
         find: finds the function, as calls do.
-        arguments: its positional and named arguments, with a ``Slot`` for each tensor.
+        arguments: of its calls.
         marked: whether each tensor requires grad.
         form: of its result (``form_of``); empty if the caller does not use it.
     """
 
-    def __init__(self, find: Callable[[], Any], arguments: Any, marked: Sequence[bool], form: str) -> None:
+    def __init__(self, find: Callable[[], Any], arguments: Arguments, marked: Sequence[bool], form: str) -> None:
         self._find, self._arguments, self._marked, self._form = find, arguments, marked, form
 
     def call(self, call: ServerCall, tensors: Sequence[Any]) -> None:
@@ -46,7 +46,7 @@ class PlainPart:
         call.what = getattr(function, "__qualname__", None) or repr(function)
         for tensor, marked in zip(tensors, self._marked):
             tensor._requires_grad = marked
-        args, kwargs = mapped(self._arguments, lambda each: tensors[each.place] if type(each) is Slot else each)
+        args, kwargs = self._arguments.filled(tensors)
         result = function(*args, **kwargs)
         del args, kwargs
         if is_async_execution(function):
@@ -88,8 +88,9 @@ class PlainParts:
         find: Callable[[], Any] = partial(resolve, target, self._agent.name)
         if kind == "method":
             find = partial(getattr, target.local_value(), name)
+        part = PlainPart(find, Arguments(arguments), marked, form)
         with self._lock:
-            dropped = self.table.learn(self._key_of(call.peer), int(number), PlainPart(find, arguments, marked, form))
+            dropped = self.table.learn(self._key_of(call.peer), int(number), part)
         del dropped  # here, without the lock: it may hold a user's objects
         call.reply(None)
 

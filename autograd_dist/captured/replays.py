@@ -6,7 +6,7 @@ replay: requests for them name the worker that has begun it, and its number ther
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import NamedTuple
@@ -43,6 +43,9 @@ class Owners(NamedTuple):
         return cls({int(worker): int(number) for worker, number in pairs}, text)
 
 
+NO_OWNERS = Owners.of({})
+
+
 class ReplayNews:
     """News of a replay: what workers have told of those that are called from them.
 
@@ -61,7 +64,8 @@ class ReplayNews:
 
     def words(self) -> tuple[str, str]:
         """Return what an answer to gradients says."""
-        return as_text(list(self.failed)), as_text(list(self.reached))  # other threads may note more meanwhile
+        # Copied: other threads may note more meanwhile.
+        return as_text(self.failed and [*self.failed]), as_text(self.reached and [*self.reached])
 
     def note(self, worker: int, failed: str, reached: str) -> None:
         """Note what a worker's answer to gradients says.
@@ -190,6 +194,6 @@ def numbers_in(text: str) -> list[int]:
     return [] if text == NO_NUMBERS else list(map(int, text.split(",")))
 
 
-def as_text(numbers: Iterable[int]) -> str:
+def as_text(numbers: Collection[int]) -> str:
     """Return numbers as a text."""
-    return ",".join(map(str, numbers)) or NO_NUMBERS
+    return ",".join(map(str, numbers)) if numbers else NO_NUMBERS

@@ -12,7 +12,7 @@ from ...core.extend import Array
 from ...core.futures import Future
 from ...rpc.extend import UNSET_RPC_TIMEOUT, current_call
 from .messages import laid_out
-from .replays import Owners, OwnReplay, Replay, ReplayNews, served_call
+from .replays import NO_OWNERS, OwnReplay, Replay, ReplayNews, served_call
 
 if TYPE_CHECKING:
     from ...rpc.extend import Peer
@@ -37,7 +37,7 @@ class StepRequests:
 
     def __init__(self, parts: CapturedParts, joined: bool = False) -> None:
         self._parts, self.agent, self.joined, self.valid = parts, parts.agent, joined, True
-        self.owners = Owners.of({})
+        self.owners = NO_OWNERS
 
     def begin(self) -> Replay:
         """Begin a replay, or a run of a part in one."""

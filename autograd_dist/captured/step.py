@@ -145,7 +145,7 @@ class GradientMessage:
 
     def __init__(self, requests: StepRequests, calls: Sequence[CapturedCall], peer: Peer) -> None:
         self._requests, self.peer = requests, peer
-        self._places = as_text(each.place for each in calls)
+        self._places = as_text([each.place for each in calls])
         self._arrived = [each for call in calls for each in call.arrived]
         self._what = f"the backward of a captured step with {self.peer.info.name!r}"
 
