@@ -1,37 +1,24 @@
 """Gradients go through PyTorch's graphs on several workers as through one graph."""
 
-import threading
 import weakref
 
 import pytest
 from helpers import remote
 from telegrad import autograd_dist, rpc
-from telegrad.autograd_dist import DistributedOptimizer, backward, get_gradients
+from telegrad.autograd_dist import backward, get_gradients
 from telegrad.base.errors import AutogradError
-from telegrad.rref import RemoteModule, RRef, parameter_rrefs
 
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
 import torch
 
-pytestmark = pytest.mark.usefixtures("wide_numbers", "contexts_end")
+pytestmark = pytest.mark.usefixtures("leaves", "contexts_end")
 
 
 @pytest.fixture
-def wide_numbers():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
+def leaves(wide_numbers):
     Weights.kept = {name: torch.randn(4, 4, requires_grad=True) for name in ("w1", "w2", "w3")}
     yield
-    torch.set_default_dtype(torch.float32)
     Weights.kept = {}
-
-
-@pytest.fixture
-def contexts_end(workers, until):
-    """No worker keeps a context of the test."""
-    yield
-    for agent in workers:
-        until(lambda agent=agent: agent.debug_info()["contexts"] == 0)
 
 
 class Box(dict):
@@ -361,40 +348,6 @@ def test_nothing_is_recorded_under_no_grad(workers):
         assert not rpc.rpc_sync("b", remote.same, (Weights.kept["w1"],)).requires_grad
 
 
-class Held:
-    """Call that has begun, and ends when it may."""
-
-    begun, ends = threading.Event(), threading.Event()
-
-
-def hold():
-    Held.begun.set()
-    assert Held.ends.wait(30)
-    return torch.ones(2)
-
-
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_modes_of_a_thread_are_its_own(workers, thread, mode):
-    """One thread reads for all. What comes for others is as if it had no mode."""
-    x = torch.ones(2, requires_grad=True)
-
-    def read():
-        with workers[0].use(), mode():
-            rpc.rpc_sync("b", hold)
-
-    Held.begun.clear(), Held.ends.clear()
-    reading = thread(read)
-    assert Held.begun.wait(30)
-    with autograd_dist.context() as context:
-        y = rpc.rpc_sync("b", torch.sin, (x,))
-        fetched = rpc.remote("b", torch.cos, (x,)).to_here()
-        assert y.requires_grad and fetched.requires_grad and not (y.is_inference() or fetched.is_inference())
-        backward(context, [y.sum() + fetched.sum()])
-        torch.testing.assert_close(get_gradients(context)[x], x.detach().cos() - x.detach().sin())
-    Held.ends.set()
-    reading.join(30)
-
-
 def test_what_a_program_may_not_do(workers):
     x = Weights.kept["w1"]
     with autograd_dist.context() as context:
@@ -482,51 +435,3 @@ def test_a_context_that_ends_frees_the_graph(workers, no_collector):
         assert token() is not None
     del loss
     assert token() is None
-
-
-# -- modules and optimizers
-
-
-def make_model():
-    """Return a model that is the same each time, in whatever thread: PyTorch's random numbers are those of the process."""
-    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(inplace=True), torch.nn.Linear(5, 2))
-    numbers = torch.Generator().manual_seed(3)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, generator=numbers)
-    return model
-
-
-def train_here(model, head, steps):
-    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1, momentum=0.9)
-    losses = []
-    for step in range(steps):
-        loss = head(model(batch(step))).square().sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-def batch(step):
-    return torch.randn(3, 4, generator=torch.Generator().manual_seed(step))
-
-
-def test_a_remote_module_is_trained_as_a_local_one(workers):
-    remote_model = RemoteModule("b", make_model)
-    head = torch.nn.Linear(2, 1)
-    wanted_head = torch.nn.Linear(2, 1)
-    wanted_head.load_state_dict(head.state_dict())
-    references = [*parameter_rrefs(remote_model), *map(RRef, head.parameters())]
-    optimizer = DistributedOptimizer(torch.optim.SGD, references, lr=0.1, momentum=0.9)
-    losses = []
-    for step in range(6):
-        with autograd_dist.context() as context:
-            loss = head(remote_model(batch(step))).square().sum()
-            backward(context, [loss])
-            optimizer.step(context)
-        losses.append(loss.item())
-    assert losses == pytest.approx(train_here(make_model(), wanted_head, 6), rel=1e-12)
-    assert remote_model.train(False).training is False
-    with pytest.raises(TypeError, match="you gave a Sequential, an instance"):
-        RemoteModule("b", make_model())
