@@ -84,6 +84,7 @@ class Agent:
         number: names this worker in messages: its rank, unless a dynamic group gave it another.
         rpc_timeout: seconds that a call may take if it has no timeout of its own; 0 is for ever.
         debug_counts: functions whose results, PyTorch's counts by their names, ``debug_info`` includes.
+        open_counts: functions that return how much else is under way here, for ``open_work``.
         debug_sections: by name, functions whose results ``debug_info`` includes.
         on_close: called when the agent is closed.
         on_ending: called when user code here has begun a graceful shutdown.
@@ -114,6 +115,7 @@ class Agent:
         self.rank = self.number = rank
         self.rpc_timeout = options.rpc_timeout
         self.debug_counts: list[Callable[[], dict[str, int]]] = [self._counts]
+        self.open_counts: list[Callable[[], int]] = []
         self.debug_sections: dict[str, Callable[[], Any]] = {}
         context = contextvars.Context()
         if not private:
@@ -329,7 +331,8 @@ class Agent:
     def open_work(self) -> int:
         """Return how much is under way here: calls, requests served, callbacks, unacknowledged control messages."""
         serving = sum(not call.abandoned for call in list(self.server.serving.values()))
-        return self.caller.table.open() + serving + self.control.open() + self.threads.callbacks()
+        others = sum(count() for count in self.open_counts)
+        return self.caller.table.open() + serving + self.control.open() + self.threads.callbacks() + others
 
     def activity(self) -> int:
         """Return how many requests were sent or accepted so far. If it has not changed, there was no activity."""

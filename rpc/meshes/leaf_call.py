@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ...base.errors import RpcCancelledError
 from ..wire.bundle import NONE, Content
-from .relaying import ENDED, RELAY_STEPS, WORKING, RelayAction, RelayEvent
+from .relaying import ENDED, RELAY_STEPS, UNASKED, WORKING, RelayAction, RelayEvent
 from .warned_result import with_warnings
 
 if TYPE_CHECKING:
@@ -98,6 +98,11 @@ class LeafCall:
         self._state = WORKING
         self.idle = False
         self.answers: list[GivenAnswer] = []
+
+    @property
+    def owes(self) -> bool:
+        """Return whether another parent will ask for its result, because the first one is lost."""
+        return self._state is UNASKED
 
     # -- its part
 

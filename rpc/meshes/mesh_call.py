@@ -138,6 +138,11 @@ class MeshCall(MeshChildren):
         return not self.recorded and self.relay.hurries
 
     @property
+    def owes(self) -> bool:
+        """Return whether a parent will ask for results that it has not been given."""
+        return self.relay.owes
+
+    @property
     def idle(self) -> bool:
         """Return whether it has all results, waits for no child and has no segment: nothing is to be done at its end."""
         return self.relay.state is COMPLETE and not self._hops and not isinstance(self.packed, SharedCall)

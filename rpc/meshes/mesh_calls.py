@@ -77,6 +77,7 @@ class MeshCalls(MeshAnswers):
         agent.control.on(Topic.MESH, self._on_message)
         agent.losses.on_lost.append(self._worker_lost)
         agent.sessions.on_dialed.append(self._redialed)
+        agent.open_counts.append(self._owed)
         agent.on_ending.append(self._shutdown_begun)
         agent.on_close.append(self._close)
 
@@ -167,6 +168,11 @@ class MeshCalls(MeshAnswers):
             self._release_made()
         elif begins:
             self.agent.timers.after(RELEASE_SECONDS, self._release_all)
+
+    def _owed(self) -> int:
+        """Return for how many calls another worker will ask, of which no request is here now."""
+        with self.lock:
+            return sum(call.owes for served in self._served.values() for call in served.values())
 
     def _shutdown_begun(self) -> None:
         """Let workers forget results at once: references in them are no leak of the job's."""

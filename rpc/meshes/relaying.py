@@ -149,12 +149,14 @@ class Relaying(Generic[R]):
     Attributes:
         state: see ``RELAY_TRANSITIONS``.
         results: the results that are here, in the order in which they came.
+        owes: the parent was given some of the results, or is lost: it, or another one, will ask for the others.
         missing: places whose results are not here; with ``folds`` those of this worker and of the subtrees' roots.
     """
 
     def __init__(self, own: int | None, subtrees: Sequence[Subtree], folds: bool = False) -> None:
         self.state = UNASKED
         self.folds = folds
+        self.owes = False
         self.results: list[tuple[int, R]] = []
         self.missing = set() if own is None else {own}
         self._own = own
@@ -173,7 +175,7 @@ class Relaying(Generic[R]):
 
     def ask(self, parent: Any, held: int) -> Sequence[Instruction]:
         """Take a parent's request for the results from position ``held`` on."""
-        former, self._parent, self._held = self._parent, parent, held
+        former, self._parent, self._held, self.owes = self._parent, parent, held, False
         done = self._step(RelayEvent.ASK)
         return done if former is None else [LeaveParent(former), *done]
 
@@ -274,10 +276,10 @@ class Relaying(Generic[R]):
 
     def _instruction(self, action: RelayAction) -> Instruction:
         if action is _FORGET:
-            heads, self._branches = list(self._branches), {}
+            heads, self._branches, self.owes = list(self._branches), {}, False
             self.results.clear()
             return ForgetCall(heads)
-        parent, self._parent = self._parent, None
+        parent, self._parent, self.owes = self._parent, None, self.state is UNASKED
         if action is _LEAVE:
             return LeaveParent(parent)
         if action is _REFUSE:

@@ -15,7 +15,7 @@ from telegrad.rpc.meshes.relaying import (
     Relaying,
     RelayState,
 )
-from telegrad.rpc.meshes.tree import children, plant
+from telegrad.rpc.meshes.tree import Member, children, plant
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "rpc_meshes.md"
 CALLER = -1
@@ -178,6 +178,7 @@ def test_every_order_gives_every_result(count):
         job = Job(count, seed)
         job.play(hurries=count)
         check(job)
+        assert not any(relay.owes for relay in job.relays.values())
 
 
 @pytest.mark.parametrize("count", [2, 6, 21, 50])
@@ -216,6 +217,18 @@ def test_with_a_fold_one_lost_worker_fails_the_call_by_name():
         assert not others
         assert max(job.ran.values()) <= 1
         assert result.text == f"worker {next(iter(job.lost))} is lost" if result.failed else result.text.startswith("(")
+
+
+def test_it_owes_results_until_the_parent_asks_for_them():
+    relay = Relaying(0, [(Member(1, 1, 0),)])
+    relay.ask("parent", 0)
+    relay.answered(1, [(1, Result("1"))], False)
+    assert relay.hurry()[0].more and relay.owes
+    assert not relay.own(Result("0")) and relay.owes
+    assert not relay.ask("parent", 1)[0].more and not relay.owes
+    relay.ask("parent", 0)
+    relay.end()
+    assert not relay.owes
 
 
 def test_after_the_end_a_parent_is_refused_and_nothing_is_kept():

@@ -30,6 +30,7 @@ from telegrad.rpc.links.peers import Peers
 from telegrad.rpc.meshes import tree
 from telegrad.rpc.meshes.alike_bodies import AlikeBodies
 from telegrad.rpc.meshes.heads import RequestHead, open_leaf_request
+from telegrad.rpc.meshes.mesh_call import MeshCall
 from telegrad.rpc.meshes.tree import HOST_FAN_OUT, MEMBERS_OF_HEAD, Member
 from telegrad.rpc.wire.bundle import HEAD, Bundle, join
 from telegrad.rpc.wire.header import FRAME_HEAD
@@ -326,6 +327,24 @@ def test_results_come_before_slow_workers_answer(workers, closed_gate):
 
 def hold_at_and_return_none(name):
     hold_at([name])
+
+
+def test_a_worker_that_is_soon_asked_again_has_work_under_way(workers, closed_gate, monkeypatch):
+    asks, ask = [], MeshCall._ask
+
+    def ask_later(call, each):
+        asks.append((call, each)) if each[0].held else ask(call, each)
+
+    monkeypatch.setattr(MeshCall, "_ask", ask_later)
+    values = rpc.mesh(NAMES[:6]).call_async(hold_at, (["w1"],))
+    until(lambda: asks)  # w1, which passed the call on, has given the others' results
+    until(lambda: not workers[1].server.serving)
+    assert workers[1].open_work() and len(values.ready()) == 5
+    GATE.set()
+    for call, each in asks:
+        ask(call, each)
+    assert values.wait().errors() == {}
+    until(lambda: not workers[1].open_work())
 
 
 def test_none_of_a_slow_worker_is_not_taken_for_its_parents(workers, closed_gate):
