@@ -30,6 +30,7 @@ from . import spinning
 from .sleeping import Sleeper
 
 NEVER = float("inf")
+NOTHING_CAME = -1  # instead of a number of frames
 CROWD = 64  # calls under way; if there are more, frames may wait to be written together
 
 
@@ -110,7 +111,8 @@ class SharedReading:
                     if not self.policy.loop_read:
                         self.policy.loop_read = monotonic()
                     for _ in range(spinning.READS_IN_A_ROW):
-                        if not self._read_once():
+                        # One frame, as an answer is, mostly was all: the poller tells again if more has come meanwhile.
+                        if self._read_once() in (NOTHING_CAME, 1):
                             break
                 finally:
                     self._turn.release()  # ``_give_up_turn``, without a call
@@ -269,7 +271,7 @@ class SharedReading:
         while not (done() or self._ended):
             if self._unsent:
                 self._stream.flush_waiting()
-            if self._read_once():
+            if self._read_once() != NOTHING_CAME:
                 if role.task is not None:
                     return True
                 yielded = NEVER
@@ -287,13 +289,15 @@ class SharedReading:
             yielded = NEVER
         return True
 
-    def _read_once(self) -> bool:
-        """Read once and deliver; return False if there was nothing, or there will be nothing more."""
+    def _read_once(self) -> int:
+        """Read once and deliver; return the number of frames, ``NOTHING_CAME`` if nothing came, or nothing more will come."""
         try:
-            for frame in self._read():
+            frames = self._read()
+            for frame in frames:
                 self._deliver(frame)
+            return len(frames)
         except BlockingIOError:
-            return False
+            return NOTHING_CAME
         except BaseException as error:
             self._ended = True
             if not isinstance(error, Exception) or raised_by_handler(
@@ -302,8 +306,7 @@ class SharedReading:
                 self._stream.end(ConnectionResetError("the thread that read the socket was interrupted"))
                 raise
             self._stream.end(None if isinstance(error, EOFError) else error)
-            return False
-        return True
+            return NOTHING_CAME
 
     def _sleep(self, done: Callable[[], object], awaited: Future[Any] | None, until: float, blocker: Any) -> bool:
         """Sleep until there is something to read, or it is done in another way; return False if the time is up."""

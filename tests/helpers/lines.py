@@ -24,14 +24,19 @@ class Line:
         self.near, self.far = map(PlainSocket.of, socket.socketpair())
         self.futures = [Future() for _ in range(4)]
         self.readers, self.watched, self.ended = [], [], []
+        self.reader, self.reads = StreamReader(self.near), 0
         self.writer = StreamWriter(self.far, lambda wanted: None, int, stop)
         self.unsent, self.watch_input, self.end = self.writer.waiting, self.watched.append, self.ended.append
         self.flush_waiting = self.progress = int
         self.under_way = (), ()
         loop = SimpleNamespace(call_soon_threadsafe=lambda *args, context: None)
-        self.reading = SharedReading(self, self.near.fileno(), StreamReader(self.near).read, loop)
+        self.reading = SharedReading(self, self.near.fileno(), self.read, loop)
         for future in self.futures:
             future.driver = self.reading
+
+    def read(self):
+        self.reads += 1
+        return self.reader.read()
 
     def deliver(self, frame):
         self.readers.append(threading.current_thread())

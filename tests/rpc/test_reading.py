@@ -26,6 +26,16 @@ def test_the_loop_reads_what_nobody_waits_for(line):
     assert line.futures[2].done() and line.watched == []
 
 
+def test_the_loop_reads_once_for_one_frame_and_on_while_several_come(line):
+    line.send(0)
+    line.reading.by_loop()
+    assert line.futures[0].done() and line.reads == 1
+    line.send(1)
+    line.send(2)
+    line.reading.by_loop()
+    assert line.futures[1].done() and line.futures[2].done() and line.reads == 3
+
+
 def test_a_thread_that_waits_in_vain_leaves_the_stream_to_the_loop(line):
     with pytest.raises(TimeoutError):
         line.futures[0].wait(0.001)
