@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class LocalOptimizer:
         self._grads = ["_grad" if isinstance(twin, Tensor) else "grad" for twin in self.twins]
         make = partial(TreeOptimizer, optimizer_class) if _are_trees(self.parameters) else optimizer_class
         self.optimizer = make(self.twins, *args, **kwargs)
+        self._do_step = _stepper_of(self.parameters)
         self.hogwild = hogwild
         for parameter in [each for each in self.parameters if isinstance(each, Tensor)] if hogwild else ():
             ignore_changes(parameter)  # backward passes of others go on while a step writes into it
@@ -76,7 +78,7 @@ class LocalOptimizer:
                     moved.append((parameter, twin))
                 former.append(getattr(twin, name))
                 setattr(twin, name, Tensor(gradient) if isinstance(gradient, np.ndarray) else gradient)
-            self.optimizer.step()  # may be a user's code, reads .grad and writes in place
+            self._do_step(self.optimizer)  # may be a user's code, reads .grad and writes in place
         finally:
             for twin, name, grad in zip(self.twins, self._grads, former):
                 setattr(twin, name, grad)
@@ -130,6 +132,15 @@ def _parameter(reference: RRef) -> Any:
             "these to interop.jax.call"
         )
     return value
+
+
+def _stepper_of(parameters: Sequence[Any]) -> Callable[[Any], object]:
+    """Return a function that does a step of an optimizer of these parameters."""
+    if (library := library_of(parameters[0])) is None or library.name != "torch":
+        return methodcaller("step")
+    from .torch_graph.optimizer_steps import do_step  # it imports PyTorch, which is there if a tensor of it is
+
+    return do_step
 
 
 def _are_trees(parameters: Sequence[Any]) -> bool:
