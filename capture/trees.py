@@ -14,6 +14,7 @@ from .errors import Unrecordable, check_library
 from .values import mapped
 
 _PACKAGE = __name__.rpartition(".capture")[0] + "."
+_CAPTURE = f"{_PACKAGE}capture."  # compiled functions, which are compared by identity
 _BY_IDENTITY = (nn.Module, optim.Optimizer, Generator, types.FunctionType)
 _PLAIN = (bool, int, str, bytes, type(None), type(Ellipsis), type, range, np.dtype)
 
@@ -89,7 +90,8 @@ def form(tree: Any, name: Callable[[Tensor], Any]) -> Any:
     check_library(kind.__module__)
     if kind.__module__.startswith(_PACKAGE) and hasattr(kind, "_identity"):
         return kind, tree._identity()  # several stand for the same: references to a value of a worker
-    if kind.__module__.startswith(_PACKAGE) and not isinstance(tree, _BY_IDENTITY) and hasattr(tree, "__dict__"):
+    ours = kind.__module__.startswith(_PACKAGE) and not kind.__module__.startswith(_CAPTURE)
+    if ours and not isinstance(tree, _BY_IDENTITY) and hasattr(tree, "__dict__"):
         if tensors := tensors_of(vars(tree)):
             raise Unrecordable(f"{kind.__name__}, an argument of an operation, holds {len(tensors)} tensors")
         return kind, form(vars(tree), name)  # the library's own, made anew in each call and not changed

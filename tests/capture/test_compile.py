@@ -282,6 +282,16 @@ def test_tensors_from_outside_are_changed_in_place(sides):
     assert sides.replays() == 4 and not sides.reasons()
 
 
+def test_a_compiled_function_is_an_argument():
+    net, doubled = tg.compile(nn.Linear(3, 3)), tg.compile(lambda x: x * 2)
+    run = tg.compile(lambda function, x: function(x).sum())
+    for _ in range(2):
+        for function in (net, doubled):
+            for _ in range(4):
+                assert run(function, tg.ones(2, 3)).item() == function.__wrapped__(tg.ones(2, 3)).sum().item()
+    assert [plan.replays for plan in run.plans()] == [6, 6]
+
+
 def test_arguments_that_share_memory(sides):
     def make():
         whole = tg.tensor(array(4))
