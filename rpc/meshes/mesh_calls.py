@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import RpcCancelledError, RpcError
+from ...base.worker_reports import last_events
 from ...core.shared_memory import SharedMemoryError
 from ..links.link import LinkState
 from ..wire.bundle import Bundle, Content, open_bundle
@@ -73,6 +74,8 @@ class MeshCalls(MeshAnswers):
         self.hurrying = self._releases = False  # whether a timer is set
         self._ending = False  # this worker shuts down: no call is over for long
         self.apart: set[int] = set()  # workers that cannot open this one's segments
+        launched = last_events()
+        self._noted = launched.calls if launched is not None else None  # takes this worker's parts, for the launcher
         agent.server.serve(Method.MESH, self._serve, early=self._arrived)
         agent.control.on(Topic.MESH, self._on_message)
         agent.losses.on_lost.append(self._worker_lost)
@@ -232,7 +235,7 @@ class MeshCalls(MeshAnswers):
         if made is None:
             made = self._take(request, None)
         if made is not None:
-            run_part(made, request)
+            run_part(made, request, self._noted)
 
     def _take_leaf(self, request: ServerCall) -> LeafCall | None:
         """Take a request for this worker alone, as ``_take`` does; return ``None`` if that is to take it."""
@@ -259,7 +262,7 @@ class MeshCalls(MeshAnswers):
     def _run(self, made: MeshCall | LeafCall, request: ServerCall) -> Any:
         request.session.flow.used(request.size)
         context = made.context.copy() if isinstance(made, MeshCall) else self.agent.threads.new_context()
-        context.run(run_part, made, request)
+        context.run(run_part, made, request, self._noted)
         return None if (reading := request.session.reading) is None else reading.linger
 
     def _take(self, request: ServerCall, context: contextvars.Context | None) -> MeshCall | LeafCall | None:

@@ -16,6 +16,7 @@ from ..wire.function_names import resolve
 from .scattering import ScatteredPart
 
 if TYPE_CHECKING:
+    from ...base.last_events import LastCalls
     from ..agent import Agent
     from ..calls.server_call import ServerCall
 
@@ -43,16 +44,17 @@ class PartCall(Protocol):
         ...
 
 
-def run_part(made: PartCall, request: ServerCall) -> None:
+def run_part(made: PartCall, request: ServerCall, noted: LastCalls | None) -> None:
     """Run this worker's part of a call, and give its result to the call.
 
     Args:
         made: the call.
         request: the first request that brought it.
+        noted: takes the part, for the launcher; ``None`` if it does not.
     """
     call_variable.set(request)
     try:
-        result, later = _run(made, request)
+        result, later = _run(made, request, noted)
         outcome = _outcome(made, request, result) if later or type(result) is CoroutineType else None
     except BaseException as error:
         if logger.isEnabledFor(logging.INFO):
@@ -71,7 +73,7 @@ def run_part(made: PartCall, request: ServerCall) -> None:
 SERVING_CODES[run_part.__code__] = "request"
 
 
-def _run(made: PartCall, request: ServerCall) -> tuple[Any, bool]:
+def _run(made: PartCall, request: ServerCall, noted: LastCalls | None) -> tuple[Any, bool]:
     """Return what the function returned, and whether that is a future for the result."""
     opened = None if request.cancelled else made.open()
     if opened is None:
@@ -85,10 +87,14 @@ def _run(made: PartCall, request: ServerCall) -> tuple[Any, bool]:
     request.what = getattr(function, "__qualname__", None) or repr(function)
     role = thread_role
     outer, role.inside = role.inside, False
+    if noted is not None:
+        noted.begin(request.what, *request.key)
     try:
         return function(*args, **kwargs), getattr(function, ASYNC_MARK, False)
     finally:
         role.inside = outer
+        if noted is not None:
+            noted.end(*request.key)
 
 
 def _outcome(made: PartCall, request: ServerCall, result: Any) -> Future[Any]:
