@@ -355,3 +355,17 @@ def test_a_factor_is_applied_in_place(dtype, factor):
 def test_a_factor_of_what_has_none_is_refused():
     with pytest.raises(TypeError, match="alpha"):
         tg.ones(3).mul_(tg.ones(3), alpha=2)
+
+
+def test_a_copy_of_what_is_alike_makes_no_view():
+    """With the values, versions and errors of other copies."""
+    target, source = tg.ones(2, 3), tg.arange(6.0).reshape(2, 3)
+    calls = [sum(count(partial(target.copy_, each)).python_calls.values()) for each in (source, source[:1])]
+    assert target.copy_(source) is target and target.tolist() == source.tolist() and calls[0] < 0.7 * calls[1]
+    assert target.copy_(target.clone().t().contiguous().t()).tolist() == source.tolist()
+    recorded = tg.ones(2, 3, requires_grad=True) * 1
+    assert recorded.copy_(source).requires_grad and not grad(recorded.sum(), [leaf(1), recorded], allow_unused=True)[0]
+    given = tg.ones(2, 3, requires_grad=True)
+    assert grad((target.copy_(given) * source).sum(), given)[0].tolist() == source.tolist()
+    with pytest.raises(AutogradError, match="leaf"):
+        given.copy_(source)

@@ -32,7 +32,11 @@ def copy_(input: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
         non_blocking: has no effect.
     """
     src = as_tensor(src)
-    return _copy(input, repeating.broadcast_to(conversion.to(src, input.dtype), input.shape))
+    there, here = src._array, input._array
+    alike = type(src) is Tensor and there.shape == here.shape and there.dtype == here.dtype
+    if not alike or src._requires_grad:  # its gradient comes by the view
+        src = repeating.broadcast_to(conversion.to(src, input.dtype), input.shape)
+    return _copy(input, src)
 
 
 @operation(method=True)
