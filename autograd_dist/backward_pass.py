@@ -17,7 +17,7 @@ from ..base.errors import PassStoppedError, RpcTimeoutError
 from ..core.extend import Node
 from ..core.futures import Future, complete_once, wait_for_any
 from ..rpc.extend import Agent, ServerCall
-from .graph import ContextGraph, ReceiveNode, current_gatherer
+from .graph import ContextGraph, ReceiveNode, current_gatherer, sum_of
 from .local_pass import Entry, Feeds, LocalPass, PassKind, Unfed
 from .pass_messages import Reports, open_answer, pack_answer
 from .pass_requests import PassRequests
@@ -64,6 +64,7 @@ class BackwardPass:
         self._asked: set[int] = set()  # numbers of the workers that got requests
         self._settled = 0
         self._reports: Reports = {}
+        self._held: dict[int, tuple[Any, Any]] = {}  # leaves of PyTorch and their gradients, by id() of the leaf
         self._queried: set[int] = set()  # at the root: messages whose receivers were asked
 
     # -- for observers
@@ -227,6 +228,20 @@ class BackwardPass:
     def keeps_graph(self) -> bool:
         return self.part.task.keep_graph
 
+    def hold(self, leaf: Any, gradient: Any) -> None:
+        """Add to the gradient of a leaf of PyTorch, which is accumulated when no more is to come to this worker."""
+        with self._lock:
+            held = self._held.get(id(leaf))
+            self._held[id(leaf)] = leaf, gradient if held is None else sum_of(leaf, held[1], gradient)
+
+    def _accumulate_held(self) -> None:
+        with self._lock:
+            held, self._held = self._held, {}
+        if held:
+            from .torch_graph.accumulation import accumulate  # PyTorch is there if its gradients are
+
+            accumulate(held, self.accumulate)
+
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
         """Take the gradients of received tensors, for their sender. The graph task calls this."""
         if self.part.gather(node, gradients) >= LARGE and self.part.task.has_ready:
@@ -264,8 +279,10 @@ class BackwardPass:
         return []
 
     def _reply(self, answer: Answer[ServerCall]) -> None:
-        reports = self._report() if answer.last else {}
         try:
+            if answer.last:
+                self._accumulate_held()
+            reports = self._report() if answer.last else {}
             answer.request.reply(pack_answer(answer.work, reports))
         except Exception as error:
             answer.request.fail(error)
@@ -291,7 +308,12 @@ class BackwardPass:
         if self._smart and fresh:
             self._queried |= fresh
             return self._query([unfed[message_id] for message_id in sorted(fresh)], waits)
-        error = self._requests.unfed_error([*unfed.values()]) if unfed else None
+        error: Exception | None = self._requests.unfed_error([*unfed.values()]) if unfed else None
+        if error is None:
+            try:
+                self._accumulate_held()
+            except Exception as problem:
+                error = problem
         complete_once(self.finished, error=error)
         return []
 

@@ -116,6 +116,10 @@ class Gatherer(Protocol):
         """Add to the gradient of a leaf of this worker."""
         ...
 
+    def hold(self, leaf: Any, gradient: Any) -> None:
+        """Add to the gradient of a leaf of PyTorch, which is accumulated when no more is to come to this worker."""
+        ...
+
     def gather(self, node: ReceiveNode, gradients: Sequence[Array | None] | None) -> None:
         """Take the gradients of received tensors; ``None`` if the tensors take no part in the pass."""
         ...
@@ -197,7 +201,7 @@ class ContextGraph:
         with self._lock:
             former = self._gradients.setdefault(id(leaf), first)
         while former is not first:
-            total = (leaf, _sum(leaf, former[1], gradient))
+            total = (leaf, sum_of(leaf, former[1], gradient))
             with self._lock:
                 latest = self._gradients[id(leaf)]
                 if latest is former:
@@ -218,7 +222,7 @@ class ContextGraph:
         return dict(entries)
 
 
-def _sum(leaf: Any, former: Any, gradient: Any) -> Any:
+def sum_of(leaf: Any, former: Any, gradient: Any) -> Any:
     """Return the sum of two gradients of a leaf. PyTorch adds a sparse one to a dense one in this order only."""
     if type(leaf) is Parameters:
         return leaf.sum(former, gradient)

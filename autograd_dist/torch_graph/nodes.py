@@ -12,6 +12,7 @@ from ...core import sparse_coo_tensor
 from ...core.extend import Array, Edge, Node, Tensor, profiles
 from ...core.profiler import record_function
 from ..graph import current_gatherer
+from .accumulation import is_watched
 from .walk import TorchEdge, differentiate, gradient_edges, hooks_of, is_end
 
 
@@ -110,9 +111,10 @@ class Part(Node):
         else:
             results = differentiate(outputs, given, self._ends, keep)
         known: set[int] = set()
+        give = gatherer.hold if self.leaves and is_watched() else gatherer.accumulate
         for (node, _), gradient in zip(self.leaves, results[len(self.inputs) :]):
             if gradient is not None:
-                gatherer.accumulate(node.variable, _own(gradient, known))
+                give(node.variable, _own(gradient, known))
         return [None if gradient is None else _array(gradient) for gradient in results[: len(self.inputs)]]
 
     def _given(self, grads: tuple[Array | None, ...]) -> tuple[tuple[Any, ...], tuple[torch.Tensor, ...]]:
