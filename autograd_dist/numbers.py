@@ -15,6 +15,7 @@ class GradientMethod:
     DEFINE = 37
     PLAIN = 38
     DESCRIBE = 39
+    WITHDRAW = 40
 
 
 class GradientTopic:

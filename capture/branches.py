@@ -43,7 +43,8 @@ class Tree:
     def __init__(self, plans: Sequence[Plan], dropped: int = 0) -> None:
         self.plans, self.dropped = plans, dropped
         plans[-1].used = next(_times)
-        self._generators = list({id(each): each for plan in plans for each in plan.generators}.values())
+        early = [plan for plan in plans if any(each.draws for part in plan.parts[:-1] for each in part.statements)]
+        self._generators = list({id(each): each for plan in early for each in plan.generators}.values())
         self._root = _grown(plans, 0)
 
     def joined(self, plan: Plan) -> Tree:

@@ -38,6 +38,7 @@ class Plan:
         state: Python objects that the function read.
         label: a name for readers.
         pure: whether a replay changes nothing outside.
+        repeatable: whether it changes nothing but the states of generators.
         whole: names of the operations that run as a whole, with the reasons.
         inputs: descriptions of the tensors among the arguments.
     """
@@ -58,7 +59,8 @@ class Plan:
         self.exported: Exported | None = None  # by a recording
         self.gradients: Sequence[tuple[Outer, Any]] = ()  # that the program reads, and of what kind they are before
         # A backward half sends gradients to other workers.
-        self.pure = not any(statement.changes for statement in source.recorded.statements[: source.recorded.half])
+        changes = [each for each in source.recorded.statements[: source.recorded.half] if each.changes]
+        self.pure, self.repeatable = not changes, all(each.draws for each in changes)
         self.parts: Sequence[Part] = ()  # of a plan that looks at elements; the source is that of the last one
         self.looks: Sequence[Look] = ()
         self.generators: Sequence[Generator] = ()  # whose states are put back in replays that are given up

@@ -229,8 +229,7 @@ def _plan(
     plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
     plan.parts, plan.looks, plan.remote = parts, recorder.looks, recorder.parts
     plan.sums = [each for backward in backwards for each in backward.sums if any(each is leaf for leaf in plan.leaves)]
-    given_up = [*(part.statements for part in parts[:-1]), *([statements] if recorder.parts else [])]
-    if any(each.draws for some in given_up for each in some):
+    if any(each.draws for some in (statements, *(part.statements for part in parts[:-1])) for each in some):
         plan.generators = recorder.generators
     steps = program.steps
     references = [(steps.ref(each), each) for each in found]

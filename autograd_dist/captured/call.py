@@ -109,8 +109,8 @@ class CapturedCall:
 
     # -- replays
 
-    def send(self, replay: Replay, *arrays: Array) -> Future[Any]:
-        """Send the arguments; return the future of the answer.
+    def send(self, replay: Replay, *arrays: Array) -> tuple[Replay, Future[Any]]:
+        """Send the arguments; return what ``take`` gets.
 
         Raises:
             GivenUp: the callee waits for this call, or for one that waits for it.
@@ -121,17 +121,24 @@ class CapturedCall:
         flags = int(alone), int(self.whole)
         words = self.number, replay.number, self.place, oldest, *flags, *replay.words, *replay.path
         seconds = self._requests.seconds(self._timeout)
-        return self._requests.ask(self.callee, GradientMethod.FORWARD, pack(words, arrays), seconds, self._what)
+        answer = self._requests.ask(self.callee, GradientMethod.FORWARD, pack(words, arrays), seconds, self._what)
+        replay.called.append(self.callee)
+        replay.open.append(answer)
+        return replay, answer
 
-    def take(self, answer: Future[Any]) -> Arrays:
+    def take(self, sent: tuple[Replay, Future[Any]]) -> Arrays:
         """Return the results.
 
         Raises:
             GivenUp: the callee has no plan for the call; nothing has happened.
             Exception: what the call raises.
         """
+        replay, answer = sent
+        replay.open.remove(answer)
         body = self._requests.wait(answer)
         if (why := refused(body)) is not None:
+            if not self._requests.joined:  # else the worker that has begun the replay lets all others withdraw
+                self._requests.withdraw(replay)
             raise GivenUp(f"worker {self.callee.info.name!r}: {why[0]}", why[1])
         return Arrays(self._requests.checked(unpack(body)[1], self._results, self.callee))
 

@@ -16,9 +16,10 @@ from ..graph import SendNode
 from .replays import NO_OWNERS, ReplayNews, ServedPart, served_call
 from .states import ReplayForm
 from .straight import run_straight
+from .undoing import Undoing
 
 PARTIAL = "its function calls other workers, and not all of its results get gradients"
-CHANGES = "its function changes something (running statistics, random numbers), and the step has other calls"
+CHANGES = "its function changes something (running statistics, say), and the step has other calls"
 SUMS = "a parameter is used several times in one call, and in another call of the step"
 
 
@@ -116,7 +117,7 @@ class CalleePart:
         if watchers() or (found := self._compiled.fitting(args, kwargs)) is None:
             raise GivenUp("it has no plan for this call now", final=False)
         plan, given = found
-        if not (served.alone or plan.pure):
+        if not (served.alone or plan.repeatable):
             raise GivenUp(CHANGES, final=True)
         if plan.remote and not whole:
             raise GivenUp(PARTIAL, final=True)
@@ -126,6 +127,14 @@ class CalleePart:
         return call.arrays
 
     def _run(self, plan: Plan, given: Sequence[Tensor], replay: CalleeReplay, served: ServedPart) -> Any:
+        if not plan.generators:
+            return self._run_or_drop(plan, given, replay, served)
+        states = [each.get_state() for each in plan.generators]
+        result = self._run_or_drop(plan, given, replay, served)
+        replay.undoing.drew(plan.generators, states)
+        return result
+
+    def _run_or_drop(self, plan: Plan, given: Sequence[Tensor], replay: CalleeReplay, served: ServedPart) -> Any:
         if not plan.remote:
             return plan.replay(given)
         token = served_call.set(served)
@@ -204,10 +213,12 @@ class CalleeReplay:
     Attributes:
         found: gradients of this worker's tensors, by their ids.
         news: what the workers that are called from here have told.
+        undoing: what is put back if another worker cannot take part.
     """
 
     def __init__(self) -> None:
         self.found: dict[int, Any] = {}
+        self.undoing = Undoing()
         self.news = ReplayNews(NO_OWNERS)
         self._calls: dict[Any, CalleeCall] = {}
         self._used: list[Used] = []
@@ -234,8 +245,8 @@ class CalleeReplay:
 
     @property
     def empty(self) -> bool:
-        """True if no plan was replayed."""
-        return not self._used
+        """True if no plan was replayed, and no other worker was called."""
+        return not (self._used or self.undoing.runs)
 
     def add(self, key: Any, call: CalleeCall) -> None:
         """Add a call.

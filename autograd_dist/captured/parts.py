@@ -55,6 +55,7 @@ class CapturedParts:
         agent.server.serve(GradientMethod.BACKWARD, self._serve_backward)
         agent.server.serve(GradientMethod.FAILURE, self._serve_failure)
         agent.server.serve(GradientMethod.DESCRIBE, self._serve_describe)
+        agent.server.serve(GradientMethod.WITHDRAW, self._serve_withdraw)
         agent.control.on(GradientTopic.FORGET, self._on_forget)
         agent.losses.on_lost.append(self._on_lost)
         agent.on_close.append(self._on_close)
@@ -119,7 +120,7 @@ class CapturedParts:
         origin = Origin.of_words(caller, replay, more)
         kept = self._replay(origin, oldest)
         try:
-            served = ServedPart(origin, oldest, bool(alone), kept.news)
+            served = ServedPart(origin, oldest, bool(alone), kept.news, kept.undoing)
             tensors = [Tensor(each) for each in arrays if each is not None]
             results = part.forward(tensors, kept, place, served, bool(whole))
         except GivenUp as given_up:
@@ -175,6 +176,15 @@ class CapturedParts:
     def _serve_failure(self, call: ServerCall) -> None:
         (replay,), _ = unpack(call.open())
         raise self._kept(Origin.of_words(key_of(call.peer), int(replay), []), self._table.take)
+
+    def _serve_withdraw(self, call: ServerCall) -> None:
+        (replay, *more), _ = unpack(call.open())
+        origin = Origin.of_words(key_of(call.peer), int(replay), list(map(int, more)))
+        with self._lock:
+            kept = self._table.take(origin.root, origin.replay)
+        if isinstance(kept, CalleeReplay):
+            kept.undoing.undo()
+        call.reply(pack([ACCEPTED], ()))
 
     def _serve_describe(self, call: ServerCall) -> None:
         (number,), _ = unpack(call.open())

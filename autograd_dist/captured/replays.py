@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...core.futures import Future
+from .undoing import Undoing
+
+if TYPE_CHECKING:
+    from ...rpc.extend import Peer
 
 Key = tuple[int, int]  # a worker's number and its incarnation
 NO_NUMBERS = "-"  # no number in a text of numbers
@@ -119,12 +125,14 @@ class ServedPart(NamedTuple):
         oldest: the oldest replay of its root that is not over.
         alone: whether no other call of the replay can be refused after this one.
         news: of the replay.
+        undoing: of the replay at this worker.
     """
 
     origin: Origin
     oldest: int
     alone: bool
     news: ReplayNews
+    undoing: Undoing
 
 
 served_call: ContextVar[ServedPart | None] = ContextVar("telegrad_served_call", default=None)
@@ -140,9 +148,13 @@ class Replay:
         path: numbers of the workers through which calls have come here.
         oldest: the oldest replay that is not over, as a caller has told.
         alone: whether no other call of the replay can be refused after those of this part.
+
+    Attributes:
+        called: the workers that were called.
+        open: answers that were not taken.
     """
 
-    __slots__ = ("alone", "news", "number", "oldest", "path", "words")
+    __slots__ = ("alone", "called", "news", "number", "oldest", "open", "path", "words")
 
     def __init__(
         self,
@@ -155,6 +167,8 @@ class Replay:
     ) -> None:
         self.number, self.news, self.words = number, news, words
         self.path, self.oldest, self.alone = path, oldest, alone
+        self.called: list[Peer] = []
+        self.open: list[Future[Any]] = []
 
     @classmethod
     def within(cls, served: ServedPart, run: int) -> Replay:

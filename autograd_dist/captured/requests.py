@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import RpcError
 from ...core.extend import Array
-from ...core.futures import Future
+from ...core.futures import Future, wait_for_outcomes
 from ...rpc.extend import UNSET_RPC_TIMEOUT, current_call
-from .messages import laid_out
+from ..numbers import GradientMethod
+from .messages import laid_out, pack
 from .replays import NO_OWNERS, OwnReplay, Replay, ReplayNews, served_call
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from .parts import CapturedParts
 
 
+END_OF_REPLAY = "the end of a replay that another worker cannot take part in"
 SHORTEST_SECONDS = 1e-3  # a time-out of 0 is none
 
 
@@ -46,7 +49,9 @@ class StepRequests:
             return OwnReplay(self._parts.replays, number, ReplayNews(self.owners))
         served = served_call.get()
         assert served is not None  # set where such a part is replayed
-        return Replay.within(served, number)
+        replay = Replay.within(served, number)
+        served.undoing.runs.append(partial(self.withdraw, replay))
+        return replay
 
     def oldest(self, replay: Replay) -> int:
         """Return the number of the oldest replay that is not over, of the worker that has begun this one.
@@ -83,6 +88,18 @@ class StepRequests:
         except BaseException:
             self.valid = False
             raise
+
+    def withdraw(self, replay: Replay) -> None:
+        """Let the workers that a run has called put back what they have drawn for it. Its calls are over then.
+
+        Args:
+            replay: the run.
+        """
+        wait_for_outcomes(replay.open)
+        body, seconds = pack((replay.number, *replay.words), ()), self.seconds()
+        for peer in reversed(dict.fromkeys(replay.called)):
+            with suppress(RpcError):  # the eager step tells what is wrong with it
+                self.agent.caller.request(peer, GradientMethod.WITHDRAW, body, seconds, END_OF_REPLAY).wait()
 
     def wait(self, answer: Future[Any]) -> Any:
         """Wait for an answer, and return its body.

@@ -5,6 +5,7 @@ import pytest
 import telegrad as tg
 from helpers.captured_steps import filled, replays
 from telegrad import autograd_dist, nn, rpc
+from telegrad.autograd_dist.captured.parts import CapturedParts
 from telegrad.nn.functional import dropout
 from telegrad.optim import SGD
 from telegrad.testing import in_process_cluster
@@ -13,9 +14,9 @@ SIZE, STEPS = 8, 8
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _workers():
+def workers():
     with in_process_cluster("a", "b", "c") as agents, agents[0].use():
-        yield
+        yield agents
 
 
 class Stage(nn.Module):
@@ -26,7 +27,7 @@ class Stage(nn.Module):
         self.linear, self.following, self.slope = filled(nn.Linear(SIZE, SIZE), seed), following, 1.0
 
     def forward(self, x):
-        h = dropout(self.linear(x), 0.25) * self.slope
+        h = dropout(self.linear(x).tanh(), 0.25) * self.slope
         return self.following.rpc_sync().forward(h) if self.following is not None else h
 
     def lend(self):
@@ -40,19 +41,23 @@ class Stage(nn.Module):
 
 
 class Model:
-    """Three stages; each but the first is called by the one before."""
+    """Three stages; each but the first is called by the one before, or by the step.
 
-    def __init__(self):
+    Args:
+        call: gets the model, and a tensor.
+        nested: whether the middle one calls the last.
+    """
+
+    def __init__(self, call, nested):
         self.last = rpc.remote("c", Stage, (3,))
-        self.middle = rpc.remote("b", Stage, (2, self.last))
-        self.first = Stage(1)
+        self.middle = rpc.remote("b", Stage, (2, self.last if nested else None))
+        self.first, self.call = Stage(1), call
         references = self.first.lend() + self.middle.rpc_sync().lend() + self.last.rpc_sync().lend()
         self.optimizer = autograd_dist.DistributedOptimizer(SGD, references, lr=0.1, momentum=0.9)
 
     def step(self, x):
-        h = dropout(x, 0.5)
         with autograd_dist.context() as context:
-            loss = self.middle.rpc_sync().forward(self.first(h)).square().mean()
+            loss = self.call(self, x).square().mean()
             autograd_dist.backward(context, [loss])
             self.optimizer.step(context)
         return loss.detach()
@@ -72,6 +77,30 @@ class Model:
         return [each.numpy() for each in (*self.first.numbers(), *remote)]
 
 
+def nested(model, x):
+    return model.middle.rpc_sync().forward(model.first(dropout(x, 0.5)))
+
+
+def chain(model, x):
+    h = model.middle.rpc_sync().forward(model.first(x))
+    return model.last.rpc_sync().forward(dropout(h, 0.25))
+
+
+def drawn_elsewhere(model, x):
+    """Draw nothing at this worker: all workers of these tests have one generator."""
+    return model.last.rpc_sync().forward(model.middle.rpc_sync().forward(model.first.linear(x) * model.first.slope))
+
+
+def both(model, x):
+    return model.last.rpc_sync().forward(nested(model, x))
+
+
+FORMS = {
+    "nested": (nested, True),
+    "chain": (chain, False),
+    "drawn elsewhere": (drawn_elsewhere, False),
+    "both": (both, True),
+}
 CHANGES = {
     "nothing": lambda model: None,
     "this worker": lambda model: model.first.change(0.5),
@@ -80,11 +109,25 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_bits_are_those_of_eager_steps(change):
-    eager, other = Model(), Model()
+def test_the_bits_are_those_of_eager_steps(form, change):
+    eager, other = Model(*form), Model(*form)
     step = tg.compile(other.step)
     assert other.train(step, change) == eager.train(eager.step, change)
     for one, two in zip(eager.values(), other.values()):
         np.testing.assert_array_equal(one, two)
     assert replays(step) >= (STEPS - 2 if change is CHANGES["nothing"] else 2)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_worker_keeps_nothing_of_a_replay_that_another_one_has_refused(workers, form):
+    model = Model(*form)
+    step = tg.compile(model.step)
+    model.train(step)
+    before = replays(step)
+    model.last.rpc_sync().change(0.5)
+    step(tg.ones(3, SIZE))
+    tables = [each.part(CapturedParts)._table for each in workers]
+    assert before and replays(step) == 0, step.explain()
+    assert not [kept for table in tables for replays_of in table._replays.values() for kept in replays_of]

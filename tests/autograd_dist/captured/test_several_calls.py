@@ -33,13 +33,17 @@ class Layer(nn.Module):
     def __init__(self, seed):
         super().__init__()
         self.linear = filled(nn.Linear(SIZE, SIZE), seed)
-        self.seed = seed
+        self.seed, self.mean, self.var = seed, tg.zeros(SIZE), tg.ones(SIZE)
 
     def forward(self, x):
         return tg.tanh(self.linear(x))
 
     def twice(self, x):
         return self.forward(self.forward(x))
+
+    def normed(self, x):
+        """Change running statistics."""
+        return nn.functional.batch_norm(self.forward(x), self.mean, self.var, training=True)
 
     def noisy(self, x):
         return nn.functional.dropout(self.linear(x), 0.25)
@@ -205,8 +209,8 @@ def test_calls_run_at_the_same_time(workers, monkeypatch):
 # -- what runs eagerly, and says why
 
 
-def noisy(remotes, x):
-    return remotes[1].rpc_sync().forward(remotes[0].rpc_sync().noisy(x))
+def normed(remotes, x):
+    return remotes[1].rpc_sync().forward(remotes[0].rpc_sync().normed(x))
 
 
 def noisy_at_the_end(remotes, x):
@@ -217,7 +221,7 @@ def mixed(remotes, x):
     return remotes[1].rpc_sync().twice(remotes[0].rpc_sync().forward(remotes[1].rpc_sync().forward(x)))
 
 
-EAGER = {"changes": (noisy, "changes something"), "sums": (mixed, "several times in one call")}
+EAGER = {"changes": (normed, "changes something"), "sums": (mixed, "several times in one call")}
 
 
 @pytest.mark.parametrize(("call", "reason"), EAGER.values(), ids=EAGER)
