@@ -44,7 +44,7 @@ def make_step():
 
 
 def test_a_replayed_hop_makes_few_calls_at_both_workers():
-    """347 with Python 3.11."""
+    """356 with Python 3.11."""
     counted, least = Counter(), Counter({"warm-up": 1000})
 
     def profile(frame, event, _):
@@ -65,4 +65,4 @@ def test_a_replayed_hop_makes_few_calls_at_both_workers():
     finally:
         threading.setprofile(None)
         sys.setprofile(None)
-    assert least.total() < 365, least
+    assert least.total() < 380, least
