@@ -336,6 +336,14 @@ def test_arrays_of_jax(workers):
     assert jax.numpy.array_equal(jax.random.bits(send(key)), jax.random.bits(key))
 
 
+def test_a_weak_type_of_jax_gives_way_to_another(workers):
+    jnp = pytest.importorskip("jax.numpy")
+    weak, narrow = jnp.asarray(3.0), jnp.ones(2, "bfloat16")
+    for got in (send(weak), send({"deep": weak})["deep"]):
+        assert got.weak_type and got == 3 and (got * narrow).dtype == (weak * narrow).dtype == "bfloat16"
+    assert not send(jnp.ones(2)).weak_type
+
+
 def test_arrays_of_jax_that_are_refused(workers):
     jax = pytest.importorskip("jax")
     with pytest.raises(SerializationError, match="a tracer of JAX"):

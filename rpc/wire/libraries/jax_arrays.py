@@ -19,7 +19,8 @@ JAX_INTEGERS = {1: np.uint8, 2: np.uint16}
 
 
 class JaxArrays(ArrayLibrary):
-    """Adapter of JAX. The details are the name of a type unknown to NumPy, and the kind of a key of random numbers.
+    """Adapter of JAX. The details are the name of a type unknown to NumPy, the kind of a key of random numbers, and whether the
+    type is weak: such an array takes over the type of another in arithmetic.
 
     JAX's arrays have no graph. Those that arrived in an autograd context, or that a recorded call returned, are in a table.
     """
@@ -42,7 +43,8 @@ class JaxArrays(ArrayLibrary):
         array: Any = np.asarray(value)
         name = array.dtype.name if array.dtype.kind == "V" or array.dtype.type.__module__ != "numpy" else ""
         packed = array.view(JAX_INTEGERS[array.itemsize]) if name else array
-        return PackedArray(packed, (name, key), self._edges.find(original) is not None, _device_of(original))
+        details = (name, key, "weak") if getattr(value, "weak_type", False) else (name, key)
+        return PackedArray(packed, details, self._edges.find(original) is not None, _device_of(original))
 
     def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
         """Return the array of a ``PackedArray`` that arrived, over the same memory where JAX can use it.
@@ -54,7 +56,7 @@ class JaxArrays(ArrayLibrary):
             TypeError: its elements have 64 bits, and JAX is set to 32 bits here.
             MissingDeviceError: this process was forked from one that had used JAX.
         """
-        name, key = details
+        name, key, *weak = details
         check_forked("JAX")
         if name:
             array = array.view(jax.numpy.dtype(name))
@@ -63,6 +65,8 @@ class JaxArrays(ArrayLibrary):
                 f"a jax.Array of {array.dtype} arrived, and JAX here has types of 32 bits only; set jax_enable_x64 here, too"
             )
         made = jax.device_put(array, may_alias=True)  # the copy of `asarray` takes a hundred times as long
+        if weak:
+            made.aval = made.aval.update(weak_type=True)  # as JAX's own unpickling does
         return jax.random.wrap_key_data(made, impl=key) if key else made
 
     def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
