@@ -195,11 +195,14 @@ class Caller:
         All are encoded before the first leaves: a worker that a frame wakes may take this core, and empties its caches.
         """
         frames = [parts or attempt(encode, call)[0] for call, _, parts in calls]
+        for call, _, _ in calls:  # the answer to the first may make the others needless: then they are found here
+            self.table.add(call)
         for (call, peer, _), parts in zip(calls, frames):
-            self._send(call, peer, parts)  # encodes it again if that failed
+            if call.call_id in self.table.calls:
+                self._send(call, peer, parts, added=True)  # encodes it again if that failed
 
-    def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None) -> None:
-        """Send a call, by another session if one closes meanwhile, or fail it.
+    def _send(self, call: PendingCall, peer: Peer, parts: list[Any] | None = None, added: bool = False) -> None:
+        """Send a call, by another session if one closes meanwhile, or fail it; ``added``: it is in the table already.
 
         Raises:
             BaseException: Ctrl-C ended its wait for room, or a signal handler raised something.
@@ -207,7 +210,8 @@ class Caller:
         role, link, tried, sent = thread_role, peer.link, 0, False
         outer, role.inside = role.inside, True
         try:
-            self.table.add(call)
+            if not added:
+                self.table.add(call)
             parts = parts or encode(call)
             while True:
                 session = link.dialed if link.state is OPEN else None

@@ -17,6 +17,9 @@ from telegrad.base.errors import (
     SerializationError,
     WorkerLostError,
 )
+from telegrad.rpc.calls.caller import Caller
+from telegrad.rpc.extend import MeshCalls
+from telegrad.rpc.wire.messages import Method
 
 
 def rank_of(scale, make):
@@ -66,6 +69,25 @@ def test_a_failed_worker_fails_a_reduction_by_name(mesh_workers, reduce):
     mesh_workers[13].close("it is lost")
     with pytest.raises(WorkerLostError, match="'w13'"):
         rpc.mesh(NAMES).call(rank, reduce=reduce)
+
+
+def test_requests_that_an_early_error_makes_needless_are_not_sent(mesh_workers, monkeypatch):
+    send, sent, calls = Caller._send, [], mesh_workers[1].part(MeshCalls)
+
+    def send_slowly(caller, call, *rest, **options):
+        send(caller, call, *rest, **options)
+        if caller is mesh_workers[1].caller and call.method == Method.MESH:
+            sent.append(call.to)
+            (made,) = calls._served[0].values()
+            until(lambda: not made.relay.missing and not caller.table.calls)
+
+    rpc.mesh(NAMES[:6]).call(where)
+    mesh_workers[0].part(MeshCalls)._release_made()
+    until(lambda: not any(calls._served.values()))
+    monkeypatch.setattr(Caller, "_send", send_slowly)
+    with pytest.raises(KeyError, match="2"):
+        rpc.mesh(NAMES[:6]).call(at_rank, (2, 1.0), reduce="sum")
+    assert sent == [2] and not mesh_workers[1].caller.table.calls
 
 
 def test_wrong_reductions_are_told(mesh_workers):
