@@ -2,12 +2,14 @@
 
 import threading
 
+import numpy as np
 import pytest
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist import backward, get_gradients
 
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
 import torch
+from telegrad.rpc.wire.libraries.torch_tensors import library
 
 pytestmark = pytest.mark.usefixtures("contexts_end")
 
@@ -44,3 +46,14 @@ def test_modes_of_a_thread_are_its_own(workers, thread, mode):
         torch.testing.assert_close(get_gradients(context)[x], x.detach().cos() - x.detach().sin())
     Held.ends.set()
     reading.join(30)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_thread_that_opens_an_answer_makes_it_as_all_others(mode):
+    """As in PyTorch's RPC, what the modes of the caller are does not matter for results that were recorded elsewhere."""
+    elements, places = np.ones(2, np.float32), torch.tensor([[0, 3]])
+    with mode():
+        made = [library.connect(elements, (None, ""), (object(), 0)), library.unpack(elements, (None, ""), True)]
+        made += [library.put_together(None, "sparse_coo", (4,), True, each, places) for each in made]
+    assert all(each.requires_grad and not each.is_inference() for each in made)
+    assert [each.is_leaf for each in made] == [False, True, False, True]

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from .torch_modes import recorded
+
 COMPRESSED = {
     torch.sparse_csr: ("crow_indices", "col_indices"),
     torch.sparse_bsr: ("crow_indices", "col_indices"),
@@ -24,6 +26,7 @@ def is_sparse(value: torch.Tensor) -> bool:
     return value.layout is torch.sparse_coo or value.layout in COMPRESSED
 
 
+@recorded
 def parts_of(value: torch.Tensor) -> tuple[Any, ...]:
     """Return what ``made_of`` makes a sparse tensor of. One that requires grad is coalesced, because only then are its elements
     differentiable.
@@ -31,7 +34,7 @@ def parts_of(value: torch.Tensor) -> tuple[Any, ...]:
     Args:
         value: a sparse tensor.
     """
-    with torch.inference_mode(False), torch.enable_grad(), torch._C.DisableTorchFunctionSubclass():
+    with torch._C.DisableTorchFunctionSubclass():
         whole = value.coalesce() if value.requires_grad and value.layout is torch.sparse_coo else value
         kind = None if type(value) is torch.Tensor else type(value)
         layout, shape = str(value.layout).removeprefix("torch."), tuple(value.shape)
@@ -42,6 +45,7 @@ def parts_of(value: torch.Tensor) -> tuple[Any, ...]:
         return kind, layout, shape, whole.is_coalesced(), values, whole._indices()
 
 
+@recorded
 def made_of(kind: type | None, layout: str, shape: tuple[int, ...], coalesced: bool, values: Any, *places: Any) -> Any:
     """Return the sparse tensor of parts that arrived.
 

@@ -13,6 +13,7 @@ from ....core.extend import bfloat16
 from ...device_maps import device_name
 from .array_library import ArrayLibrary, MissingDeviceError, PackedArray
 from .forks import check_forked
+from .torch_modes import recorded
 from .torch_sparse import is_sparse, made_of, parts_of
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class TorchTensors(ArrayLibrary):
             return PackedArray(_array(plain), details, value.requires_grad)
         return PackedArray(_array(_on_host(plain)), details, value.requires_grad, device_name(value.device))
 
+    @recorded
     def unpack(self, array: Array, details: tuple[Any, ...], requires_grad: bool) -> Any:
         """Return the tensor of a ``PackedArray`` that arrived, over the same memory.
 
@@ -167,6 +169,7 @@ class TorchTensors(ArrayLibrary):
             value.requires_grad
         )
 
+    @recorded
     def connect(self, array: Array, details: tuple[Any, ...], edge: Edge) -> Any:
         """Return the tensor of one that arrived as the output of a node. It is no parameter, because it is no leaf.
 
