@@ -43,7 +43,7 @@ def twice(x):
 def held_while_a_key_goes():
     keys = [Key()]
     values = weakref.WeakKeyDictionary({keys[0]: 1})
-    rpc.set_trace(), keys.clear()  # noqa: B018: the callback of the dictionary runs before the next line
+    rpc.set_trace(), keys.clear()  # the callback of the dictionary runs before the next line
     return len(values)
 
 

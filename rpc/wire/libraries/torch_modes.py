@@ -8,7 +8,8 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def recorded(make: Callable[P, R]) -> Callable[P, R]:
