@@ -223,7 +223,13 @@ class ContextGraph:
 
 
 def sum_of(leaf: Any, former: Any, gradient: Any) -> Any:
-    """Return the sum of two gradients of a leaf. PyTorch adds a sparse one to a dense one in this order only."""
+    """Return the sum of two gradients of a leaf. PyTorch adds a sparse one to a dense one in this order only.
+
+    Args:
+        leaf: a tensor of this library or of PyTorch, or a set of parameters.
+        former: its gradient so far.
+        gradient: what is added.
+    """
     if type(leaf) is Parameters:
         return leaf.sum(former, gradient)
     if getattr(former, "is_sparse", False) and not getattr(gradient, "is_sparse", True):

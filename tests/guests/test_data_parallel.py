@@ -21,7 +21,7 @@ def group():
 
 
 class Held:
-    """What functions on all workers of this process use."""
+    """Objects that functions on all workers of this process use."""
 
     parallel = None
 

@@ -1,4 +1,4 @@
-"""What a replayed step costs, counted in calls of Python functions at both workers."""
+"""Cost of a replayed step, counted in calls of Python functions at both workers."""
 
 from __future__ import annotations
 
