@@ -118,17 +118,23 @@ class Fetch:
             last = not self._asks
         error = answer.exception()
         if self.over.done():
-            if error is not None:  # the owner may not know that all pieces are here
+            if error is not None or answer.value():  # the owner may not know that all pieces are here
                 attempt(self._messages.leave)
             return
         if error is None:
             self._guarded(partial(self._use_sources, answer.value()))
+            if self._stands_still():  # the owner has answered a request that was given up, and this one with nothing
+                self._ask_again()
         elif not isinstance(error, RpcTimeoutError):
             self.fail(error)
         elif (late := self._messages.late()) is not None:
             self.fail(late)
         elif last:
             self._ask_again()
+
+    def _stands_still(self) -> bool:
+        with self._lock:
+            return not (self._asks or self._under_way or self.over.done())
 
     def _use_sources(self, found: Any) -> None:
         if isinstance(found, list):

@@ -1,6 +1,8 @@
 """``MachineReaders``: one reader of each machine fetches a buffer, the others wait for its copy and map it. Pure.
 
-A reader that waits fetches itself if the first one ends, stands still, or has a copy that cannot be mapped.
+A reader that waits fetches itself if the first one ends or stands still. If the copy of the first one cannot be mapped, one
+reader takes its place, and the others wait for that one: its worker may have dropped the copy since. After the second copy that
+it cannot map, a reader fetches itself.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ class MachineReaders:
         ] = {}  # machine, first reader, pieces which that needed then
         self._places: dict[Holder, BufferPlace] = {}  # of copies that are whole
         self._maps: dict[Holder, Holder] = {}  # readers that were told a place, and have not said what came of it
+        self._failed: set[Holder] = set()  # readers that could not map a copy, and wait for another one
 
     def begin(self, reader: Holder, machine: bytes) -> None:
         """Note a new reader: it waits for the first of its machine, or is that one.
@@ -35,6 +38,7 @@ class MachineReaders:
             reader: its worker and copy.
             machine: names its machine; empty if it maps no copies of others.
         """
+        self._maps.pop(reader, None)
         first = self._first.get(machine) if machine else None
         if first is None or first == reader or not self._plan.knows(first):
             self._fetches(reader, machine)
@@ -43,6 +47,7 @@ class MachineReaders:
 
     def _fetches(self, reader: Holder, machine: bytes) -> None:
         self._first[machine] = reader
+        self._failed.discard(reader)
         self._plan.begin(reader)
 
     def waits(self, reader: Holder) -> bool:
@@ -76,22 +81,30 @@ class MachineReaders:
             self._fetches(reader, machine)
 
     def mapped(self, reader: Holder) -> None:
-        """Note that a reader has mapped the copy whose place it was told."""
-        self._maps.pop(reader, None)
+        """Note that a reader has mapped the copy whose place it was told: it needs no pieces, and lends none."""
+        self._plan.leave(reader)
+        self.leave(reader)
 
     def not_mapped(self, reader: Holder, machine: bytes) -> None:
-        """Note that a reader could not map it: it fetches."""
-        self._maps.pop(reader, None)
-        self._fetches(reader, machine)
+        """Note that a reader could not map it: it fetches, or waits for the reader that is the first of its machine by now."""
+        first = self._maps.pop(reader, None)
+        if first is None:  # the reader has asked again meanwhile
+            return
+        if reader in self._failed or self._first.get(machine) == first:
+            self._fetches(reader, machine)
+        else:
+            self._failed.add(reader)
+            self.begin(reader, machine)
 
     def leave(self, reader: Holder) -> None:
         """Note that a reader has ended."""
         self._waits.pop(reader, None)
         self._maps.pop(reader, None)
+        self._failed.discard(reader)
 
     def lost(self, worker: int) -> None:
         """Note that a worker is lost."""
-        for reader in [each for each in (*self._waits, *self._maps) if each[0] == worker]:
+        for reader in [each for each in (*self._waits, *self._maps, *self._failed) if each[0] == worker]:
             self.leave(reader)
 
     def needs(self, first: Holder) -> bool:

@@ -87,10 +87,11 @@ class World:
         machines: on so many machines they share copies; 0 for none.
         fails: share of copies that cannot be mapped.
         loses: share of requests to the owner that are lost, and of its answers.
+        hurries: how often, per event, a reader gives up a request: one that comes later is not served, an answer not read.
     """
 
-    def __init__(self, seed, count, workers, machines=0, fails=0.0, loses=0.0):
-        self.machines, self.fails, self.loses = machines, fails, loses
+    def __init__(self, seed, count, workers, machines=0, fails=0.0, loses=0.0, hurries=0.0):
+        self.machines, self.fails, self.loses, self.hurries = machines, fails, loses, hurries
         self.draw, self.count = random.Random(seed), count
         self.sources = Sources(count, 0)
         self.events, self.sent, self.has = [], [], {worker: set() for worker in workers}
@@ -113,6 +114,8 @@ class World:
                     self.later(lambda ask=ask: ask.try_fail(RpcTimeoutError("slow")))
             self.draw.shuffle(self.events)
             self.events.pop()()
+            if self.draw.random() < self.hurries and self.asks:
+                self.draw.choice(self.asks).try_fail(RpcTimeoutError("slow"))
             each()
         raise AssertionError("it does not end")
 
@@ -153,7 +156,9 @@ class Messages:
         ask = SourceAsk(0, 0, live, machine, news.arrived, news.failed, news.held, place, news.mapped)
         if self.worker not in world.dead:
             world.asks.append(answer)
-            world.arrive(lambda: self.worker in world.dead or world.sources.asked(self.worker, ask, answer))
+            world.arrive(
+                lambda: self.worker in world.dead or answer.done() or world.sources.asked(self.worker, ask, answer)
+            )
         return answer
 
     def read(self, piece, source):
@@ -209,6 +214,14 @@ def test_requests_and_answers_that_are_lost(seed):
     assert not world.sources._plan._sends and not world.sources._waiting and not world.sources._kept
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_requests_and_answers_that_are_late(seed):
+    world = World(seed, 12, range(1, 7), machines=1 + seed % 2, fails=0.5, hurries=0.3)
+    world.run()
+    assert all(reader.over.value() is None and len(world.has[worker]) == 12 for worker, reader in world.readers.items())
+    assert not world.sources._plan._sends and not world.sources._waiting and not world.sources._kept
+
+
 def lose_in_the_middle(world, readers, count):
     """Run a world in which some readers are lost, and check that the others get all 20 pieces."""
     dying = world.draw.sample(readers, count)
@@ -246,21 +259,53 @@ def test_losses_and_copies_that_cannot_be_mapped(seed):
     assert not sources._kept or any(reader[0] in world.dead for reader in sources._kept)
 
 
-def test_a_reader_keeps_its_copy_until_the_others_of_its_machine_have_mapped_it():
-    sources, calls = Sources(1, 0), {}
+@pytest.fixture
+def asked():
+    """Return a function that asks ``Sources`` of one piece for a worker on machine ``m``, and returns the answers to come."""
+    sources = Sources(1, 0)
 
     def ask(worker, **news):
-        calls[worker] = call = SimpleNamespace(answers=[])
+        call = SimpleNamespace(answers=[])
         call.reply = call.answers.append
-        sources.asked(worker, SourceAsk(0, 0, **news), call)
+        first = {"live": [0], "machine": b"m"} if not news or news.get("mapped") is False else {}
+        sources.asked(worker, SourceAsk(0, 0, **first, **news), call)
         return call.answers
 
-    assert ask(1, live=[0], machine=b"m") == [[(0, (0, ORIGINAL))]]
-    waits, also = ask(2, live=[0], machine=b"m"), ask(3, live=[0], machine=b"m")
-    last = ask(1, arrived=(0,), place="its place")
+    return ask
+
+
+FROM_OWNER = [(0, (0, ORIGINAL))]
+
+
+def test_a_reader_keeps_its_copy_until_the_others_of_its_machine_have_mapped_it(asked):
+    assert asked(1) == [FROM_OWNER]
+    waits, also = asked(2), asked(3)
+    last = asked(1, arrived=(0,), place="its place")
     assert waits == also == ["its place"] and last == []
-    assert ask(2, mapped=True) == [[]] and last == []
-    assert ask(3, live=[0], machine=b"m", mapped=False) == [[(0, (1, 0))]] and last == [[]]  # it fetches
+    assert asked(2, mapped=True) == [[]] and last == []
+    assert asked(3, mapped=False) == [[(0, (1, 0))]] and last == [[]]  # it fetches
+
+
+def test_one_of_those_that_are_told_of_a_copy_that_is_gone_fetches(asked):
+    asked(1)
+    assert asked(1, arrived=(0,), place="old") == [[]]  # and drops its copy
+    assert [asked(worker) for worker in (2, 3, 4)] == [["old"]] * 3
+    assert asked(2, mapped=False) == [[(0, (1, 0))]] and asked(2, failed=(0,)) == [FROM_OWNER]
+    waits, also = asked(3, mapped=False), asked(4, mapped=False)
+    assert waits == also == []
+    last = asked(2, arrived=(0,), place="new")
+    assert waits == also == ["new"] and last == []
+    assert asked(3, mapped=True) == [[]] and last == []
+    assert asked(4, mapped=False) == [[(0, (2, 0))]] and last == [[]]  # it has tried twice
+
+
+def test_a_late_word_of_a_copy_that_cannot_be_mapped_changes_nothing(asked):
+    asked(1)
+    asked(1, arrived=(0,), place="old")
+    assert asked(2) == ["old"] and asked(3) == ["old"]
+    assert asked(3, mapped=False) == [[(0, (1, 0))]]
+    waits = asked(2)  # the owner heard nothing of its trial
+    assert waits == [] and asked(2, mapped=False) == [] and waits == [[]]  # still waits for the third
 
 
 def test_a_reader_fetches_if_the_first_of_its_machine_stands_still():
@@ -380,10 +425,17 @@ def test_readers_of_one_other_machine_share_a_copy(tmp_path, monkeypatch):
         assert [future.wait() for future in there] == [float(np.arange(100_000).sum())] * 2 and len(sent) == 10
         mine.zero_()  # its own pages
         assert tg.equal(buffer.fetch(), tg.arange(100_000)) and tg.equal(KEPT["c"], KEPT["d"]) and len(sent) == 10
+        for _ in range(3):  # the first reader's copy is gone each time, which the owner does not know
+            for name in ("a", "c", "d"):
+                del KEPT[name]
+            mine = None
+            until(lambda: not any(len(lent_copies(agent)._copies) for agent in (agents[0], *agents[2:])))
+            sent.clear()
+            there = [rpc.rpc_async(name, fetch_there, args=(buffer, name)) for name in "cd"]
+            KEPT["a"] = buffer.fetch()
+            assert [future.wait() for future in there] == [float(KEPT["a"].sum())] * 2 and len(sent) == 10
         KEPT.clear()
-        del mine
         until(lambda: not any(len(lent_copies(agent)._copies) for agent in (agents[0], *agents[2:])))
-    KEPT.clear()
 
 
 def test_pieces_of_a_lost_or_slow_worker_come_from_others(sending, monkeypatch):
