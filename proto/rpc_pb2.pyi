@@ -100,7 +100,7 @@ class GroupMessage(_message.Message):
     def __init__(self, joined: _Optional[_Union[WorkerRecord, _Mapping]] = ..., known: _Optional[int] = ...) -> None: ...
 
 class MembershipReport(_message.Message):
-    __slots__ = ("version", "links", "lost", "gone", "asks", "heard", "checks")
+    __slots__ = ("version", "links", "lost", "gone", "asks", "heard", "checks", "leaving")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +108,7 @@ class MembershipReport(_message.Message):
     ASKS_FIELD_NUMBER: _ClassVar[int]
     HEARD_FIELD_NUMBER: _ClassVar[int]
     CHECKS_FIELD_NUMBER: _ClassVar[int]
+    LEAVING_FIELD_NUMBER: _ClassVar[int]
     version: int
     links: _containers.RepeatedCompositeFieldContainer[LinkReport]
     lost: _containers.RepeatedCompositeFieldContainer[LostWorker]
@@ -115,7 +116,8 @@ class MembershipReport(_message.Message):
     asks: _containers.RepeatedCompositeFieldContainer[Question]
     heard: _containers.RepeatedCompositeFieldContainer[Question]
     checks: _containers.RepeatedCompositeFieldContainer[Question]
-    def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ..., gone: _Optional[_Iterable[int]] = ..., asks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., heard: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ...) -> None: ...
+    leaving: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, version: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkReport, _Mapping]]] = ..., lost: _Optional[_Iterable[_Union[LostWorker, _Mapping]]] = ..., gone: _Optional[_Iterable[int]] = ..., asks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., heard: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[Question, _Mapping]]] = ..., leaving: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Question(_message.Message):
     __slots__ = ("number", "version")

@@ -256,6 +256,7 @@ def _wait_for_own_work(agent: Agent, timeout: float) -> None:
         interruptible(time.sleep, SHUTDOWN_PAUSE_SECONDS)
     for action in agent.on_leave:
         action()
+    _completes(agent.losses.ask_to_leave(), min(DRAIN_SECONDS, max(deadline - program_clock.now(), 0.0)))
 
 
 def _completes(future: Future[None], seconds: float) -> bool:

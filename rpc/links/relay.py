@@ -39,6 +39,8 @@ class Relay:
 
     def send(self, peer: Peer, frame: Parts) -> None:
         """Send a control frame to ``peer``. It may be lost on the way."""
+        if self._state.closed:
+            return  # its goodbye may not have what it would acknowledge
         if (session := self._direct(peer)) is not None:
             session.send(frame)
         else:

@@ -50,6 +50,7 @@ class Report:
         asks: by number of a worker that the author is about to lose, the version of its report that asked the others first.
         heard: by number of a worker that asks, the version of its latest question that the author knows.
         checks: by number of a worker about which the author asks all for their findings, the version that asked first.
+        leaving: numbers of the workers that are about to leave alone, and have no work any more. They may have left.
     """
 
     version: int = 0
@@ -59,6 +60,7 @@ class Report:
     asks: dict[int, int] = field(default_factory=dict)
     heard: dict[int, int] = field(default_factory=dict)
     checks: dict[int, int] = field(default_factory=dict)
+    leaving: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for number in self.lost:
@@ -77,8 +79,16 @@ class Report:
 
     def copy(self) -> Report:
         """Return a copy that does not change when this report does."""
-        lost, gone = dict(self.lost), self.gone.copy()
-        return Report(self.version, dict(self.links), lost, gone, dict(self.asks), dict(self.heard), dict(self.checks))
+        return replace(
+            self,
+            links=dict(self.links),
+            lost=dict(self.lost),
+            gone=self.gone.copy(),
+            asks=dict(self.asks),
+            heard=dict(self.heard),
+            checks=dict(self.checks),
+            leaving=set(self.leaving),
+        )
 
     def without(self, numbers: Set[int]) -> Report:
         """Return the report without what it says about some workers, which are lost."""
@@ -119,6 +129,7 @@ def encode_report(report: Report) -> bytes:
     out.heard.extend(Question(number=number, version=version) for number, version in report.heard.items())
     out.checks.extend(Question(number=number, version=version) for number, version in report.checks.items())
     out.gone.extend(chain.from_iterable(report.gone.intervals()))
+    out.leaving.extend(sorted(report.leaving))
     return out.SerializeToString()
 
 
@@ -132,4 +143,5 @@ def decode_report(data: bytes) -> Report:
     report.asks = {question.number: question.version for question in given.asks}
     report.heard = {question.number: question.version for question in given.heard}
     report.checks = {question.number: question.version for question in given.checks}
+    report.leaving = set(given.leaving)
     return report

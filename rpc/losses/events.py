@@ -51,11 +51,15 @@ class ReportReceived(NamedTuple):
     report: Report
 
 
+class LeaveAsked(NamedTuple):
+    """This worker is to leave alone, and has no work any more."""
+
+
 class TimePassed(NamedTuple):
     """The time that ``Verdicts.due`` returned has come."""
 
 
-Event: TypeAlias = Opened | Reached | Unreachable | MemberJoined | MemberLeft | ReportReceived | TimePassed
+Event: TypeAlias = Opened | Reached | Unreachable | MemberJoined | MemberLeft | ReportReceived | LeaveAsked | TimePassed
 
 # -- instructions
 
@@ -83,4 +87,9 @@ class CloseAgent:
     reason: str
 
 
-Instruction: TypeAlias = SendReport | Lose | CloseAgent
+@dataclass(slots=True)
+class LeaveGranted:
+    """This worker may leave now: another one knows that it does so, or there is no other."""
+
+
+Instruction: TypeAlias = SendReport | Lose | CloseAgent | LeaveGranted

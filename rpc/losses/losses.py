@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...base.worker_reports import reporter
+from ...core.futures import Future, complete_once
 from ..links.link import LinkState
 from ..links.reports import Loss, decode_report, encode_report
 from ..threads.due_work import DueWork
@@ -18,6 +19,8 @@ from .events import (
     CloseAgent,
     Event,
     Instruction,
+    LeaveAsked,
+    LeaveGranted,
     Lose,
     MemberJoined,
     MemberLeft,
@@ -86,6 +89,7 @@ class Losses:
         self._made: Verdicts | None = None
         self._due = DueWork()  # added with the lock held, done in the machine's order: a first loss is told first
         self._quiet = True  # no worker suspects another
+        self._leave: Future[None] | None = None  # completes when this worker may leave alone
         self._troubled: dict[Peer, None] = {}  # peers whose dialing failed
         self._alarm = timers.alarm(self.watch)
         control.on(Topic.MEMBERSHIP, self._received)
@@ -112,7 +116,7 @@ class Losses:
 
     def answered(self, peer: Peer, acknowledged: list[ControlMessage]) -> None:
         """Note that ``peer`` acknowledged messages on a direct session."""
-        if self._quiet:
+        if self._quiet and self._leave is None:
             return
         reports = [message.payload for message in acknowledged if message.topic == Topic.MEMBERSHIP]
         if reports:
@@ -146,6 +150,12 @@ class Losses:
             self._remove(peer, reason)
         else:
             self._handle(MemberLeft(peer.number, reason, decode_report(report)))
+
+    def ask_to_leave(self) -> Future[None]:
+        """Tell another worker that this one leaves alone; the future completes when that knows it, or there is no other."""
+        self._leave = leave = Future[None]()
+        self._handle(LeaveAsked())
+        return leave
 
     def watch(self) -> None:
         """Do what follows from the time that has passed, and set the alarm for the next such time."""
@@ -201,6 +211,9 @@ class Losses:
             self._lose(self._peers.at(instruction.number), instruction.loss)
         elif isinstance(instruction, CloseAgent):
             self._close(instruction.reason)
+        elif isinstance(instruction, LeaveGranted):
+            assert self._leave is not None
+            complete_once(self._leave)
         elif not self._state.leaving:
             self._send_report(instruction)
 

@@ -40,10 +40,14 @@ from collections.abc import Callable, Iterable, Set
 from ...base.errors import IllegalEventError
 from ..links.intervals import IntervalSet
 from ..links.reports import Evidence, LinkFinding, Loss, Report
+from ..state import SHUT_DOWN
+from .departures import Departures
 from .events import (
     CloseAgent,
     Event,
     Instruction,
+    LeaveAsked,
+    LeaveGranted,
     Lose,
     MemberJoined,
     MemberLeft,
@@ -79,6 +83,7 @@ class Verdicts:
         self._grace = timeout / 10  # in which a suspected worker may answer the leader before all are asked about it
         self._graph = LinkGraph(me)
         self._spreading = Spreading(me, self.members, self._graph)
+        self._departures = Departures(me, self.members, self._graph)
         # Suspected workers that this one has asked for a sign of life, and the version of the first report that asked them.
         self._asked: dict[int, int] = {}
         self._held: set[int] = set()  # workers that it has reached, whose suspicion it must not withdraw yet
@@ -120,6 +125,8 @@ class Verdicts:
             self._handle(event, now)
         if not self.closed and (to := self._spreading.due(asked_all or self._asks_all(now) is not None)):
             self._send_report(to)
+        if not self.closed:
+            self._tell_of_leaving()
         instructions, self._instructions = self._instructions, []
         return instructions
 
@@ -149,6 +156,7 @@ class Verdicts:
                     self._opened(number)
             case Reached(number, version):
                 if number in self.members:
+                    self._departures.answered(number, version)
                     self._reached(number, version, now)
                     self._heard(now)
             case Unreachable(number, evidence):
@@ -164,6 +172,8 @@ class Verdicts:
                 if self._is_news(sender, report):
                     self._receive(sender, report, now)
                     self._heard(now)
+            case LeaveAsked():
+                self._departures.begin()
             case TimePassed():
                 self._ask_all(now)
                 if self._told_since or self._woke is not None:
@@ -190,6 +200,10 @@ class Verdicts:
     def _failed(self, number: int, evidence: Evidence, now: float) -> None:
         known = self.report.links.get(number)
         if known and known.finding >= evidence.finding:
+            return
+        if number in self._departures.known and evidence.finding is LinkFinding.DEAD:
+            self._lose(number, Loss(evidence.reason))
+            self._conclude(now)
             return
         self._note(number, evidence)
         self._suspected_since.setdefault(number, now)
@@ -234,6 +248,7 @@ class Verdicts:
         if sender in report.gone and self._follows(sender, report):
             self._close(report.loss(sender).reason)
             return
+        self._departures.heard(report.leaving)
         before = self._graph.take(sender, report.without(self.report.gone))
         if not self.report.gone.covers(report.gone):
             few, many = sorted((report.gone, self.members), key=len)
@@ -428,7 +443,16 @@ class Verdicts:
             for number in [number for number in times if not self.report.suspects(number)]:
                 del times[number]
 
+    def _tell_of_leaving(self) -> None:
+        if (to := self._departures.due()) is not None:
+            self._send_report([to])
+        if self._departures.grants():
+            self._instructions.append(LeaveGranted())
+
     def _lose(self, number: int, loss: Loss) -> None:
+        if number in self._departures.known:
+            self._departures.known.discard(number)
+            loss = Loss(SHUT_DOWN, left=True)  # it may have said goodbye to others
         self.members.discard(number)
         self._graph.drop(number)
         self._suspected_since.pop(number, None)

@@ -107,6 +107,18 @@ def test_a_worker_leaves_alone_and_the_others_notice(group):
     assert ask(a, "c") == "c"
 
 
+@over_tcp
+def test_a_worker_that_left_is_not_lost_to_those_that_its_goodbye_did_not_reach(group, caplog, monkeypatch):
+    a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
+    for agent in (b, c):  # they do not connect to each other because a has left
+        monkeypatch.setattr(agent.losses, "left", lambda *_: None)
+    shut_down(a, True, 60)
+    shut_down(c, True, 60)
+    with pytest.raises(WorkerLostError, match=r"'c'.*it has shut down"):
+        ask(b, "c")
+    assert not [record for record in caplog.records if "is lost" in record.getMessage()]
+
+
 def test_a_name_and_a_rank_are_used_again(group):
     a, b, c = [group.join(name, rank) for rank, name in enumerate("abc")]
     for _ in range(5):
