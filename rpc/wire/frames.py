@@ -24,16 +24,17 @@ from .messages import NO_ATTACHMENTS, NONE_YET, OUTSIDE_WINDOWS, Attachments, In
 from .small_frames import encode_small
 from .tables import (
     AFTER_TABLES,
+    EXTRA_HEAD,
     TABLE_ALIGNMENT,
     TABLE_LENGTH,
     TABLES,
     Row,
+    encode_extras,
     encode_row,
     read_tables,
     with_place,
 )
 
-EXTRA_HEAD = struct.Struct("<BQ")  # interceptor, bytes
 SMALL_FRAME_BYTES = 4096  # a frame up to this size may be one part; an array up to this size is copied, not viewed
 BODY = FRAME_HEAD.size  # position of the first byte after the header
 
@@ -58,7 +59,7 @@ def encode(message: Outgoing) -> Parts:
     buffers += attached.buffers
     lengths = list(map(len, buffers))
     tables = b"".join([*rows, *map(TABLE_LENGTH.pack, lengths)])
-    extras = _extras(attached.extras) if attached.extras else b""
+    extras = encode_extras(attached.extras) if attached.extras else b""
     pickle_bytes = sum(map(len, message.pickled))
     head = FRAME_HEAD.pack(message.kind, message.flags | Flag.TABLES, message.method, message.call_id, message.timeout)
     counts = TABLES.pack(len(rows), len(attached.references), len(buffers), len(extras), len(tables), pickle_bytes)
@@ -159,10 +160,6 @@ def _decode_tables(message: Incoming, made: Attachments, frame: Any, view: memor
         array = np.ndarray(shape, dtype, memories[buffer]) if usual else _array(made, row, memories[buffer])
         made.arrays.append(array)
         made.requires_grad.append(requires_grad)
-
-
-def _extras(extras: dict[int, bytes]) -> bytes:
-    return b"".join([EXTRA_HEAD.pack(number, len(data)) + data for number, data in extras.items()])
 
 
 def _tensor_rows(tensors: Sequence[Any]) -> tuple[list[bytes], list[Any]]:

@@ -19,6 +19,7 @@ from .layout import Place, decode_place, encode_place
 TABLES = struct.Struct("<IIIIQQ")
 AFTER_TABLES = FRAME_HEAD.size + TABLES.size
 TABLE_ALIGNMENT = 16  # of each buffer's position in the frame
+EXTRA_HEAD = struct.Struct("<BQ")  # interceptor, bytes
 TABLE_LENGTH = struct.Struct("<Q")
 PLACED, SHARED = 2, 4  # flags of a row: a place follows it; its buffer is that of an earlier row
 LARGEST_KEPT = 512  # bytes of tables that are kept
@@ -65,6 +66,11 @@ def encode_row(dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool
     name = dtype_name(dtype)
     data = struct.pack(f"<BBB{len(name)}s{len(shape)}Q", requires_grad, len(name), len(shape), name, *shape)
     return data if name else b""
+
+
+def encode_extras(extras: dict[int, bytes]) -> bytes:
+    """Return the extras of a message, by the number of their interceptor, as bytes."""
+    return b"".join([EXTRA_HEAD.pack(number, len(data)) + data for number, data in extras.items()])
 
 
 def with_place(row: bytes, place: Place | None) -> bytes:

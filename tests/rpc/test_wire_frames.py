@@ -12,6 +12,7 @@ from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.wire import small_frames
 from telegrad.rpc.wire.frames import TABLES, decode, encode
 from telegrad.rpc.wire.header import FRAME_HEAD, FrameKind
+from telegrad.rpc.wire.libraries.array_library import ArrayLibrary, LibraryTensor, PackedArray
 from telegrad.rpc.wire.messages import Attachments, Incoming, Outgoing
 
 ARRAYS = [np.array(1.5), np.zeros((0, 3)), np.arange(3, dtype=">f8"), np.ones(2, np.float16)]
@@ -61,16 +62,35 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("pickled", ([], [b"name"], [b"a name", b" in parts"]), ids=("none", "one", "two"))
+BESIDE = {
+    "nothing": {},
+    "a name": {"pickled": [b"name"]},
+    "parts": {"pickled": [b"a name", b" in parts"]},
+    "extras": {"pickled": [b"name"], "extras": {1: b"one", 2: b""}},
+    "references": {"pickled": [b"name"], "references": [object()] * 2, "extras": {3: b"two references"}},
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
 @pytest.mark.parametrize("arrays", SMALL.values(), ids=SMALL)
-def test_frames_of_a_few_small_tensors_have_the_same_bytes(arrays, pickled, monkeypatch):
+def test_frames_of_a_few_small_tensors_have_the_same_bytes(arrays, beside, monkeypatch):
     tensors = [tg.from_numpy(each).requires_grad_(each.dtype == np.float64) for each in arrays]
-    quick = message(pickled=pickled, tensors=tensors)
+    quick = message(tensors=tensors, **beside)
     frame = frame_of(*encode(quick))
     monkeypatch.setattr(small_frames, "MOST_SMALL", 0)
-    usual = message(pickled=pickled, tensors=tensors)
+    usual = message(tensors=tensors, **beside)
     assert frame_of(*encode(usual)) == frame
     assert quick.size == usual.size == len(frame)
+
+
+def test_a_small_message_in_a_context_is_one_part():
+    """It was two, and a padding, which the lane had to join or to send from three places."""
+    tensors = [LibraryTensor(ArrayLibrary(), None, PackedArray(np.ones(3))), tg.ones(2)]
+    out = message(pickled=[b"name"], tensors=tensors, references=[object()], extras={1: b"its id"})
+    (frame,) = encode(out)
+    read = decode(bytearray(frame), True, Incoming())
+    assert [array.tolist() for array in read.attached.arrays] == [[1.0] * 3, [1.0] * 2]
+    assert bytes(read.pickled) == b"name" and read.extras == {1: b"its id"} and read.attached.references == [None]
 
 
 @pytest.mark.parametrize("count", [1, 3, 100], ids=["one", "few", "more than are remembered"])
