@@ -64,20 +64,20 @@ def copied(value: Any) -> int:
         part for part in parts[1 + len(message.pickled) :] if len(part) >= TABLE_ALIGNMENT
     ]  # others may be padding
     sent = sum(len(part) for part in buffers if not begin <= _address(part) < end)
+    last = len(parts[-1])
     if len(parts) == 1:  # a small array is in one piece with its tables
-        sent = int(_elements(value).nbytes)
-    frame = _aligned_frame(parts)
+        sent = last = int(_elements(value).nbytes)
+    frame = _aligned_frame(b"".join(parts), last)
     (got,) = Codec(LIMIT, "there").open(decode(frame, True, Incoming()))
     arrived, start = _elements(got), _address(frame)
     inside = not arrived.size or start <= arrived.__array_interface__["data"][0] < start + len(frame)
     return sent + (0 if inside else int(arrived.nbytes))
 
 
-def _aligned_frame(parts: list[Any]) -> Any:
-    """Return the frame with its last part at a line of the processor's cache, as large arrays arrive; JAX copies others."""
-    data = b"".join(parts)
+def _aligned_frame(data: bytes, last: int) -> Any:
+    """Return a frame whose last bytes begin at a line of the processor's cache, as large arrays arrive; JAX copies others."""
     room: Any = np.empty(len(data) + LINE_BYTES, np.uint8)
-    start = -(_address(room) + len(data) - len(parts[-1])) % LINE_BYTES
+    start = -(_address(room) + len(data) - last) % LINE_BYTES
     room[start : start + len(data)] = np.frombuffer(data, np.uint8)
     return memoryview(room)[start : start + len(data)]
 

@@ -19,7 +19,9 @@ from .torch_sparse import is_sparse, made_of, parts_of
 if TYPE_CHECKING:
     from ....core.extend import Array, Edge
 
-USUAL = frozenset((torch.Tensor, torch.nn.Parameter))
+USUAL: dict[type, tuple[type | None, str]] = {torch.Tensor: (None, ""), torch.nn.Parameter: (torch.nn.Parameter, "")}
+"""Details of the usual tensors, by their class."""
+
 NUMPY_TYPES = frozenset(
     (
         torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32,
@@ -46,6 +48,13 @@ class TorchTensors(ArrayLibrary):
 
     def pack(self, value: Any) -> PackedArray | None:
         """Return a tensor as what travels; ``None`` if ``value`` is no tensor, or a parameter without a shape."""
+        if (
+            (usual := USUAL.get(type(value))) is not None
+            and _dispatch_keys(value) == DENSE
+            and value.dtype in NUMPY_TYPES
+        ):
+            array: Array = value.detach().numpy()
+            return PackedArray(array if 0 not in array.strides else array.copy(), usual, value.requires_grad)
         if not isinstance(value, torch.Tensor) or isinstance(value, UninitializedTensorMixin):
             return None
         if problem := _problem(value):
@@ -177,12 +186,16 @@ class TorchTensors(ArrayLibrary):
             array, details, edge: see ``ArrayLibrary.connect``.
         """
         kind, name = details
-        tensor = Arrived.apply(ANCHOR, array, name, edge)
+        apply = Arrived.apply if torch._C._are_functorch_transforms_active() else apply_arrived
+        tensor = apply(ANCHOR, array, name, edge)
         return tensor if kind is None or issubclass(kind, torch.nn.Parameter) else tensor.as_subclass(kind)
 
 
+_dispatch_keys: Any = torch._C._dispatch_keys
+
 with torch.inference_mode(False):  # input of the nodes of all tensors that arrived, so that PyTorch records them
     ANCHOR = torch.empty(0, requires_grad=True, device="cpu")
+    DENSE = _dispatch_keys(ANCHOR)  # those of all dense tensors in the memory of the CPU, and of no others
 
 
 class Arrived(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
@@ -219,6 +232,10 @@ class Arrived(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
             "this graph continues on another worker; call autograd_dist.backward(context_id, [loss]) instead of "
             "loss.backward()"
         )
+
+
+# ``Arrived.apply`` without what it does for transforms of torch.func: it looks for their wrappers among the arguments.
+apply_arrived: Any = super(torch.autograd.Function, Arrived).apply
 
 
 def _problem(value: torch.Tensor) -> str:
