@@ -154,8 +154,14 @@ class GraphTask:
             AutogradError: the pass failed before.
             Exception: the error that a node, hook or sink raised; the pass has then failed.
         """
-        if not self._claim():
-            return
+        with self._lock:
+            if self._failure is not None:
+                self._check()
+            if self._running:
+                return
+            self._running = True
+        if self._captures is not None:
+            self._captures.prepare(self._pending)
         finished, former = False, is_grad_enabled()
         try:
             set_mode(self.create_graph)
@@ -163,7 +169,10 @@ class GraphTask:
                 run_reentrant(self._run_ready)
                 if self._failure is not None:
                     self._check()
-                finished = self._yield_claim()
+                with self._lock:
+                    # Decided under the lock: a thread that feeds after this finds the task free and runs it.
+                    finished = not self._fed
+                    self._running = not finished
         except BaseException as error:
             # Only the text is kept: the exception's traceback holds this frame, which holds the task.
             self.stop(f"{type(error).__name__}: {error}")
@@ -201,28 +210,9 @@ class GraphTask:
         """Return the expected roots that were never fed."""
         return list(self._unfed)
 
-    def _claim(self) -> bool:
-        with self._lock:
-            if self._failure is not None:
-                self._check()
-            if self._running:
-                return False
-            self._running = True
-        if self._captures is not None:
-            self._captures.prepare(self._pending)
-        return True
-
     def _check(self) -> None:
         if self._failure is not None:
             raise AutogradError(f"this backward pass failed before ({self._failure}); start a new one")
-
-    def _yield_claim(self) -> bool:
-        with self._lock:
-            # Decided under the lock: a thread that feeds after this finds the task free and runs it.
-            if self._fed:
-                return False
-            self._running = False
-            return True
 
     def _accept(self) -> bool:
         """Add the fed gradients to the nodes' entries; return whether a node became ready."""
@@ -232,8 +222,10 @@ class GraphTask:
             entry = self._pending[root]
             for place, grad in enumerate(grads or (), GRADS):
                 if grad is not None:
+                    if self.create_graph or type(grad) is not np.ndarray:
+                        grad = convert(grad)
                     have = entry[place]
-                    entry[place] = convert(grad) if have is None else have + convert(grad)
+                    entry[place] = grad if have is None else have + grad
             entry[LEFT] -= 1
             if not entry[LEFT]:
                 if grads is None:
@@ -268,7 +260,7 @@ class GraphTask:
             if not (node.tape and plain and node._hooks is None):
                 grads = entry[GRADS:]
                 del entry[GRADS:]
-                results = self._run_node(node, grads)
+                results = (self._apply if plain and node._hooks is None else self._run_hooked)(node, grads)
             elif (grad := entry.pop()) is None:
                 results = (None,) * len(node.next_edges)
             elif type(node) is AccumulateGrad:
@@ -295,11 +287,9 @@ class GraphTask:
                     if not left:
                         ready.append(entry)
 
-    def _run_node(self, node: Node, grads: list[Any]) -> Sequence[Any]:
-        """Run a node of any kind, its hooks and the pass's captures; return the gradients of its inputs."""
+    def _run_hooked(self, node: Node, grads: list[Any]) -> Sequence[Any]:
+        """Run a node of any kind, its hooks or the pass's captures; return the gradients of its inputs."""
         try:
-            if node._hooks is None and self._captures is None and not node.tape:
-                return self._apply(node, grads)
             return self._with_hooks(node, grads)
         except Exception as error:
             show_forward_line(node, error)
@@ -307,9 +297,7 @@ class GraphTask:
 
     def _with_hooks(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         given: list[Any] | None = None if all(grad is None for grad in grads) else grads
-        wanted = True
-        if node._hooks is not None or self._captures is not None:
-            given, wanted = hook_calls.before(node, given, self._captures, self.create_graph)
+        given, wanted = hook_calls.before(node, given, self._captures, self.create_graph)
         if type(node) is AccumulateGrad:
             if wanted and given is not None:
                 self._deliver(node, given[0])
