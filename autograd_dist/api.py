@@ -256,6 +256,6 @@ def _feeds(graph: ContextGraph, roots: Sequence[Any]) -> Feeds:
             )
         node, slot = edge
         gradients = feeds.setdefault(node, [None] * node.num_inputs)
-        one = np.ones(root._array.shape, root._array.dtype)
+        one = np.array(1, root._array.dtype).reshape(root._array.shape)
         gradients[slot] = one if gradients[slot] is None else gradients[slot] + one
     return feeds

@@ -21,7 +21,7 @@ from .graph import ContextGraph, ReceiveNode, current_gatherer, sum_of
 from .local_pass import Entry, Feeds, LocalPass, PassKind, Unfed
 from .pass_messages import Reports, open_answer, pack_answer
 from .pass_requests import PassRequests
-from .termination import Answer, Ask, Instruction, Over, Termination
+from .termination import Answer, Instruction, Over, Termination
 
 # Gradients of so many bytes are sent while other nodes are ready to run here, so that both workers run at the same time.
 # Smaller gradients wait for others to the same worker: a message of their own takes longer than the nodes that would run.
@@ -57,11 +57,11 @@ class BackwardPass:
         self.finished: Future[None] = Future()  # at the root
         self.part = LocalPass(agent.number, graph, keep_graph, smart, roots)
         self.accumulate = graph.accumulate
+        self.keeps_graph = keep_graph
         self._termination: Termination[ServerCall] = Termination(is_root=pass_id[0] == agent.number)
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
         self._calls: set[ServerCall] = set()  # requests that threads work on
-        self._asked: set[int] = set()  # numbers of the workers that got requests
         self._settled = 0
         self._reports: Reports = {}
         self._held: dict[int, tuple[Any, Any]] = {}  # leaves of PyTorch and their gradients, by id() of the leaf
@@ -213,7 +213,8 @@ class BackwardPass:
             if call is not None:
                 self._calls.remove(call)
             if failure is None:
-                instructions = self._noted(self._termination.rested(call, self.part.outgoing()))
+                # Locked: a thread that stops the pass from now on also tells the workers that are about to be asked.
+                instructions = self._termination.rested(call, self.part.outgoing())
             else:
                 self._termination.busy -= 1
                 call = None if call is self._termination.parent else call
@@ -223,10 +224,6 @@ class BackwardPass:
             call.fail(failure)
         self._end_failed()
         return []
-
-    @property
-    def keeps_graph(self) -> bool:
-        return self.part.task.keep_graph
 
     def hold(self, leaf: Any, gradient: Any) -> None:
         """Add to the gradient of a leaf of PyTorch, which is accumulated when no more is to come to this worker."""
@@ -250,15 +247,8 @@ class BackwardPass:
     def _send_now(self) -> None:
         """Send the entries for other workers now, while this thread goes on."""
         with self._lock:
-            instructions = [] if self._failure else self._noted(self._termination.sent(self.part.outgoing()))
+            instructions = [] if self._failure else self._termination.sent(self.part.outgoing())
         self._carry_out(instructions, waits=False)
-
-    def _noted(self, instructions: list[Instruction[ServerCall]]) -> list[Instruction[ServerCall]]:
-        # lock held: a thread that stops the pass from now on also tells the workers that are about to be asked.
-        for each in instructions:
-            if type(each) is Ask:
-                self._asked.add(each.to)
-        return instructions
 
     def _carry_out(self, instructions: Sequence[Instruction[ServerCall]], waits: bool) -> list[Future[Any]]:
         futures: list[Future[Any]] = []
@@ -280,7 +270,7 @@ class BackwardPass:
 
     def _reply(self, answer: Answer[ServerCall]) -> None:
         try:
-            if answer.last:
+            if answer.last and self._held:
                 self._accumulate_held()
             reports = self._report() if answer.last else {}
             answer.request.reply(pack_answer(answer.work, reports))
@@ -299,17 +289,16 @@ class BackwardPass:
     # -- the end
 
     def _over(self, waits: bool) -> list[Future[Any]]:
-        unfed = {
-            each.message_id: (worker, each)
-            for worker, (_, messages) in sorted(self._report().items())
-            for each in messages
-        }
-        fresh = unfed.keys() - self._queried
-        if self._smart and fresh:
-            self._queried |= fresh
-            return self._query([unfed[message_id] for message_id in sorted(fresh)], waits)
-        error: Exception | None = self._requests.unfed_error([*unfed.values()]) if unfed else None
-        if error is None:
+        error: Exception | None = None
+        if reports := self._report():
+            rows = [(worker, each) for worker, (_, messages) in sorted(reports.items()) for each in messages]
+            unfed = {each.message_id: (worker, each) for worker, each in rows}
+            fresh = unfed.keys() - self._queried
+            if self._smart and fresh:
+                self._queried |= fresh
+                return self._query([unfed[message_id] for message_id in sorted(fresh)], waits)
+            error = self._requests.unfed_error([*unfed.values()]) if unfed else None
+        if error is None and self._held:
             try:
                 self._accumulate_held()
             except Exception as problem:
@@ -338,7 +327,7 @@ class BackwardPass:
             if self._failure is not None or self.finished.done():
                 return
             self._failure = error
-            asked = sorted(self._asked)
+            asked = sorted(self._termination.asked)
         reason = f"{type(error).__name__}: {error}"
         self.part.stop(reason)
         self._end_failed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any
 
 from ..core.extend import Edge, Tensor, gradient_edge
@@ -39,13 +40,19 @@ def edge_of(graph: ContextGraph, tensor: Tensor) -> Edge | None:
         tensor._requires_grad = edge is not None
         return edge
     planner = graph.library_part or _make_planner(graph)
-    tensor._requires_grad = planner.records()
-    return planner.edge(tensor.original, graph.next_order()) if tensor._requires_grad else None
+    edge = planner.edge(tensor.original)
+    tensor._requires_grad = edge is not None
+    return edge
 
 
 def _make_planner(graph: ContextGraph) -> Any:
+    with _lock:
+        graph.library_part = graph.library_part or _planner_class()(graph.orders)
+    return graph.library_part
+
+
+@cache
+def _planner_class() -> Any:
     from .torch_graph.planner import Planner  # it imports PyTorch, which is there if a tensor of it is
 
-    with _lock:
-        graph.library_part = graph.library_part or Planner()
-    return graph.library_part
+    return Planner

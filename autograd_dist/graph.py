@@ -133,6 +133,7 @@ class ContextGraph:
     """Send and receive nodes of a context on one worker, and the gradients that were accumulated there.
 
     Attributes:
+        orders: numbers of the messages that are sent and arrive on this worker, and of conversions to another library.
         watches: each gets the entries that come to a pass, in order, while a step is recorded.
     """
 
@@ -142,13 +143,9 @@ class ContextGraph:
         self._sends: dict[int, SendNode] = {}  # by message id
         self._receives: dict[int, ReceiveNode] = {}  # by message id
         self._gradients: dict[int, tuple[Any, Any]] = {}  # by id() of the leaf: a subclass may define __hash__
-        self._orders = itertools.count()
+        self.orders = itertools.count()
         self.watches: list[Callable[[Sequence[Any]], object]] = []
         self.library_part: Any = None  # for a model of another library (``edges.py``)
-
-    def next_order(self) -> int:
-        """Return the number of a message that is sent now, among all that are sent and arrive on this worker."""
-        return next(self._orders)
 
     def add_send(self, node: SendNode, call_id: int = 0) -> None:
         """Expect gradients for a message of a call, or for one of another call that repeats it and has the same node."""
@@ -177,7 +174,7 @@ class ContextGraph:
 
         That one is a request which this message repeats. Its sender does not know which of the two is served.
         """
-        node.order = self.next_order()
+        node.order = next(self.orders)
         with self._lock:
             return self._receives.setdefault(node.message_id, node)
 

@@ -50,7 +50,8 @@ class LocalOptimizer:
         for parameter in [each for each in self.parameters if isinstance(each, Tensor)] if hogwild else ():
             ignore_changes(parameter)  # backward passes of others go on while a step writes into it
         self.schedulers: list[Any] = []
-        self._number = current_agent().part(StepQueue).add(self)
+        self._contexts, self._queue = contexts_of(current_agent()), current_agent().part(StepQueue)
+        self._number = self._queue.add(self)
 
     def number(self) -> int:
         """Return the number by which requests for steps name this optimizer."""
@@ -58,16 +59,16 @@ class LocalOptimizer:
 
     def step(self, context_id: int) -> Future[None]:
         """Do one step with the gradients of a context. Steps of one worker run one at a time."""
-        return current_agent().part(StepQueue).submit(lambda: self._step(self._gradients(context_id)))
+        return self._queue.submit(self._step_in, context_id)
 
     def step_with(self, gradients: Sequence[Any]) -> Future[None]:
         """Do the same with the gradient of each parameter; ``None`` for those that have none."""
-        return current_agent().part(StepQueue).submit(lambda: self._step(gradients))
+        return self._queue.submit(self._step, gradients)
 
-    def _gradients(self, context_id: int) -> Sequence[Any]:
-        context = contexts_of(current_agent()).find(context_id)
+    def _step_in(self, context_id: int) -> None:
+        context = self._contexts.find(context_id)
         current_context.set(context)  # for calls of the optimizer, until the end of the step (``StepQueue.submit``)
-        return context.graph.gradients_of(self.parameters)
+        self._step(context.graph.gradients_of(self.parameters))
 
     def _step(self, gradients: Sequence[Any]) -> None:
         moved, former = [], list[Any]()
@@ -107,7 +108,7 @@ class LocalOptimizer:
         """
         target = self.optimizer if scheduler is None else self.schedulers[scheduler]
         result: list[Any] = []
-        done = current_agent().part(StepQueue).submit(lambda: result.append(getattr(target, method)(*args)))
+        done = self._queue.submit(lambda: result.append(getattr(target, method)(*args)))
         return done.then(lambda done: done.value() or result[0])
 
 

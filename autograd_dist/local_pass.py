@@ -10,7 +10,6 @@ the same messages as in FAST mode.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -68,7 +67,7 @@ class LocalPass:
         self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
         self._roots = roots
         self._sends = graph.send_nodes()
-        self._early: deque[tuple[Sequence[Entry], Feeds]] | None = deque()  # entries until the end of the walk
+        self._early: list[tuple[Sequence[Entry], Feeds]] | None = []  # entries until the end of the walk
         self._walking = False
         self._outgoing: dict[int, list[Entry]] = {}  # by worker
         self._unused: set[int] = set()  # messages whose senders were told that they take no part
@@ -85,8 +84,18 @@ class LocalPass:
             AutogradError: the entries do not belong to this graph, or the pass has failed before.
             Exception: the error of a node or a hook.
         """
-        if self._walk_first(entries, feeds):
-            self.task.run()
+        with self._lock:
+            early = self._early
+            if early is not None:
+                early.append((entries, feeds))
+                if self._walking:
+                    return  # to the first thread
+                self._walking = True
+        if early is None:
+            self._feed(entries, feeds)
+        else:
+            self._walk_first()
+        self.task.run()
 
     def stop(self, reason: str) -> None:
         """Run no more nodes. The result of a node that runs now is dropped."""
@@ -115,7 +124,7 @@ class LocalPass:
         if gradients is None:
             self._tell_unused(node.message_id, node.sender)
             return 0
-        self.tell(node.sender, (PassKind.FED, node.message_id, list(gradients)))
+        self.tell(node.sender, (PassKind.FED, node.message_id, gradients))
         size = 0
         for gradient in gradients:
             if gradient is not None and not isinstance(gradient, Tensor):
@@ -168,28 +177,13 @@ class LocalPass:
 
     # -- the walk
 
-    def _walk_first(self, entries: Sequence[Entry], feeds: Feeds) -> bool:
-        """Feed the task. The first thread walks the graph first, without a lock, and then feeds the entries of other threads.
-
-        Returns:
-            Whether this thread must run the task. False if it left its entries to the first thread.
-        """
-        with self._lock:
-            walked = self._early is None
-            if self._early is not None:
-                self._early.append((entries, feeds))
-                if self._walking:
-                    return False
-                self._walking = True
-        if walked:
-            self._feed(entries, feeds)
-            return True
+    def _walk_first(self) -> None:
+        """Walk the graph, without a lock, and feed the task with what came until then, also to other threads."""
         self._walk()
         with self._lock:
-            early, self._early = self._early or deque(), None
+            early, self._early = self._early or (), None
         for each in early:
             self._feed(*each)
-        return True
 
     def _feed(self, entries: Sequence[Entry], feeds: Feeds) -> None:
         if entries:

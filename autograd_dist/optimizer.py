@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.errors import RpcError
 from ..core.futures import Future, collect_all, copy_error, wait_for_outcomes
-from ..rpc.extend import current_agent
+from ..rpc.extend import Agent, current_agent
 from ..rref import RRef, remote
 from ..rref.extend import owner_of
 from .contexts import contexts_of
@@ -67,6 +67,9 @@ class DistributedOptimizer:
         self._by_name = {optimizer.owner_name(): optimizer for optimizer in self.remote_optimizers}
         # Wait for the constructors, and raise their errors.
         self._numbers = self._gather(lambda _, optimizer: optimizer.rpc_async().number(), "making the optimizer")
+        mine = {name: each.local_value() for name, each in self._by_name.items() if each.is_owner()}
+        self._mine: dict[str, LocalOptimizer] = mine  # at most one
+        self._others = [name for name in self._by_name if name not in mine]
 
     def step(self, context_id: int) -> None:
         """Update every parameter that has a gradient in the context, on all workers at the same time.
@@ -81,8 +84,15 @@ class DistributedOptimizer:
             WorkerLostError: a worker that owns parameters is lost.
             Exception: the error of an optimizer's step on a worker.
         """
-        contexts_of(current_agent()).check_not_over(context_id)
-        self._gather(lambda name, optimizer: self._step(name, optimizer, context_id, in_this_thread=True), "the step")
+        agent = current_agent()
+        contexts_of(agent).check_not_over(context_id)
+        asked = {name: self._request_step(agent, name, context_id) for name in self._others}
+        for name, mine in self._mine.items():  # without a message: this thread would only wait for another one
+            done = agent.threads.new_context().run(mine.step, context_id)
+            what = f"the optimizer's step on worker {name!r}"
+            asked[name] = agent.caller.waits.with_deadline(done, agent.rpc_timeout, what)
+        wait_for_outcomes(asked.values())
+        check_outcomes(asked, "the step")
 
     def step_async(self, context_id: int) -> Future[None]:
         """Return the future of ``step``, for ``await``.
@@ -90,28 +100,22 @@ class DistributedOptimizer:
         Args:
             context_id: as for ``step``.
         """
-        contexts_of(current_agent()).check_not_over(context_id)
+        agent = current_agent()
+        contexts_of(agent).check_not_over(context_id)
         # This worker's own step is a request too, so that another thread does it.
-        asked = self._ask(lambda name, optimizer: self._step(name, optimizer, context_id, in_this_thread=False))
+        asked = {name: self._request_step(agent, name, context_id) for name in self._by_name}
         return collect_all(asked.values()).then(partial(self._stepped, asked))
 
     def _stepped(self, asked: Mapping[str, Future[Any]], _: object) -> None:
         # A method, so that the future keeps this optimizer: the requests keep no reference to those on the workers.
-        results_of(asked, "the step")
+        check_outcomes(asked, "the step")
 
     def number_at(self, worker: str) -> int:
         """Return the number of the part of the optimizer on a worker of that name (``StepQueue.add``)."""
         return self._numbers[worker]
 
-    def _step(self, name: str, optimizer: RRef, context_id: int, in_this_thread: bool) -> Future[None]:
-        agent = current_agent()
-        if not (in_this_thread and optimizer.is_owner()):
-            return request_step(agent, owner_of(optimizer), self._numbers[name], context_id)
-        # Without a message: this thread would only wait for the thread that does the step.
-        done = agent.threads.new_context().run(optimizer.local_value().step, context_id)
-        return agent.caller.waits.with_deadline(
-            done, agent.rpc_timeout, f"the optimizer's step on worker {agent.name!r}"
-        )
+    def _request_step(self, agent: Agent, name: str, context_id: int) -> Future[None]:
+        return request_step(agent, owner_of(self._by_name[name]), self._numbers[name], context_id)
 
     # -- learning rates and state
 
@@ -164,12 +168,9 @@ class DistributedOptimizer:
             Exception: the error, if one worker failed, or if all errors are the same.
             RpcError: several workers failed; it lists their errors.
         """
-        futures = self._ask(ask)
+        futures = {name: ask(name, optimizer) for name, optimizer in self._by_name.items()}
         wait_for_outcomes(futures.values())
         return results_of(futures, what)
-
-    def _ask(self, ask: Callable[[str, RRef], Future[Any]]) -> dict[str, Future[Any]]:
-        return {name: ask(name, optimizer) for name, optimizer in self._by_name.items()}
 
 
 class DistributedScheduler:
@@ -232,6 +233,19 @@ def results_of(answers: Mapping[str, Future[Any]], what: str) -> dict[str, Any]:
     """Return the values of completed futures.
 
     Args:
+        answers, what: see ``check_outcomes``.
+
+    Raises:
+        Exception: see ``check_outcomes``.
+    """
+    check_outcomes(answers, what)
+    return {name: future.value() for name, future in answers.items()}
+
+
+def check_outcomes(answers: Mapping[str, Future[Any]], what: str) -> None:
+    """Raise the errors of completed futures.
+
+    Args:
         answers: the futures, by the names of workers.
         what: names what they are for, in the error.
 
@@ -240,14 +254,14 @@ def results_of(answers: Mapping[str, Future[Any]], what: str) -> dict[str, Any]:
         RpcError: several workers failed; it lists their errors.
     """
     errors = {name: error for name, future in answers.items() if (error := future.exception()) is not None}
+    if not errors:
+        return
     if len({(type(error), str(error)) for error in errors.values()}) > 1:
         listed = "; ".join(f"on {name!r} {type(error).__name__}: {error}" for name, error in errors.items())
         raise RpcError(f"{what} failed on {len(errors)} workers: {listed}") from next(iter(errors.values()))
-    if errors:
-        # A copy: the traceback refers to frames that have the futures, and with these the error itself. That would be a cycle.
-        error = next(iter(errors.values()))
-        raise copy_error(error).with_traceback(error.__traceback__)
-    return {name: future.value() for name, future in answers.items()}
+    # A copy: the traceback refers to frames that have the futures, and with these the error itself. That would be a cycle.
+    error = next(iter(errors.values()))
+    raise copy_error(error).with_traceback(error.__traceback__)
 
 
 def _by_worker(state_dict: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ..base.errors import RpcError
-from ..core.futures import Future
+from ..core.futures import Future, run_callbacks
 from ..rpc.extend import Agent
 
 
@@ -24,7 +24,7 @@ class StepQueue:
     """
 
     def __init__(self, agent: Agent) -> None:
-        self._steps: deque[tuple[Callable[[], None], Future[None]]] = deque()
+        self._steps: deque[tuple[Callable[[], object], Future[None]]] = deque()
         self._running = False
         self._lock = threading.Lock()
         self._agent = agent
@@ -47,13 +47,13 @@ class StepQueue:
             raise RpcError(f"worker {self._agent.name!r} has no such optimizer any more; keep the DistributedOptimizer")
         return found
 
-    def submit(self, step: Callable[[], None]) -> Future[None]:
-        """Run ``step`` after those before it, in this thread or in one that runs steps already; return its future.
+    def submit(self, step: Callable[..., object], *args: Any) -> Future[None]:
+        """Run ``step(*args)`` after those before it, in this thread or in one that runs steps already; return its future.
 
         It runs with the context variables (agent, profiler) of this call, in any thread.
         """
         done: Future[None] = Future()
-        self._steps.append((partial(copy_context().run, step), done))
+        self._steps.append((partial(copy_context().run, step, *args), done))
         while not done.done() and self._run_next():
             pass
         if self._steps and not self._running:
@@ -68,7 +68,7 @@ class StepQueue:
         while self._run_next():
             pass
 
-    def _next_step(self) -> tuple[Callable[[], None], Future[None]] | None:
+    def _next_step(self) -> tuple[Callable[[], object], Future[None]] | None:
         with self._lock:
             if self._running or not self._steps:
                 return None
@@ -88,10 +88,8 @@ class StepQueue:
         finally:
             self._running = False
         try:
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
+            if callbacks := done.try_finish(None, error):
+                run_callbacks(callbacks)
         finally:
             # The error's traceback refers to this frame: without this, future -> error -> frame -> future is a cycle.
             del job, done, error

@@ -58,9 +58,12 @@ class Termination(Generic[R]):
 
     Args:
         is_root: whether this worker starts the computation.
+
+    Attributes:
+        asked: numbers of the workers that get requests, or have got some.
     """
 
-    __slots__ = ("awaited", "busy", "engaged", "is_root", "parent")
+    __slots__ = ("asked", "awaited", "busy", "engaged", "is_root", "parent")
 
     def __init__(self, is_root: bool) -> None:
         self.is_root = is_root
@@ -68,6 +71,7 @@ class Termination(Generic[R]):
         self.parent: R | None = None
         self.awaited = 0  # requests of this worker that are not answered
         self.busy = 0  # threads at work
+        self.asked: set[int] = set()
 
     def started(self) -> None:
         """Note that a thread begins to work without a request, at the root."""
@@ -92,6 +96,7 @@ class Termination(Generic[R]):
             outgoing: the work, by worker.
         """
         self.awaited += len(outgoing)
+        self.asked.update(outgoing)
         return [Ask(to, work) for to, work in outgoing.items()]
 
     def rested(self, request: R | None, outgoing: dict[int, Work]) -> list[Instruction[R]]:

@@ -92,7 +92,7 @@ def crossing_of(tensor: Tensor, dtype: Any = None) -> Edge | None:
         return None
     graph: ContextGraph = context.graph
     edge = edge_of(graph, tensor)
-    return None if edge is None else (Crossing(edge, graph.next_order(), dtype), 0)
+    return None if edge is None else (Crossing(edge, next(graph.orders), dtype), 0)
 
 
 def _make(library: str, tensor: Tensor, narrow: str, edge: Edge | None) -> Any:

@@ -19,7 +19,7 @@ from ...rref.extend import is_released
 from ..current_context import current_context
 from ..local_optimizer import LocalOptimizer
 from ..numbers import GradientMethod
-from ..optimizer import results_of
+from ..optimizer import check_outcomes
 from .call import Arrays, CapturedCall
 from .messages import pack, unpack
 from .plain import PlainCall
@@ -110,7 +110,7 @@ class CapturedStep:
         }
         if failed or any(not each.known() for each in steps.values()):
             wait_for_outcomes(steps.values())
-            results_of(steps, "the step")
+            check_outcomes(steps, "the step")
 
     def _step_at(self, peer: Peer, replay: Replay) -> None:
         """Let an optimizer step without gradients, as in an eager step that has not called its worker."""

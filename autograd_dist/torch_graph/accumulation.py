@@ -18,9 +18,8 @@ import torch
 _lock = threading.Lock()  # one accumulation has the leaves' .grad at a time
 
 
-def is_watched() -> bool:
-    """Return whether something may be hooked to accumulation: PyTorch has a process group."""
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
+# Returns whether something may be hooked to accumulation: PyTorch has a process group.
+is_watched: Callable[[], bool] = torch.distributed.is_initialized if torch.distributed.is_available() else lambda: False
 
 
 def accumulate(held: dict[int, tuple[Any, Any]], give: Callable[[Any, Any], object]) -> None:

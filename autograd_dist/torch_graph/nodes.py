@@ -110,12 +110,13 @@ class Part(Node):
                 results = differentiate(outputs, given, self._ends, keep)
         else:
             results = differentiate(outputs, given, self._ends, keep)
-        known: set[int] = set()
-        give = gatherer.hold if self.leaves and is_watched() else gatherer.accumulate
-        for (node, _), gradient in zip(self.leaves, results[len(self.inputs) :]):
-            if gradient is not None:
-                give(node.variable, _own(gradient, known))
-        return [None if gradient is None else _array(gradient) for gradient in results[: len(self.inputs)]]
+        inputs = len(self.inputs)
+        if self.leaves:
+            give = gatherer.hold if is_watched() else gatherer.accumulate
+            for (node, _), gradient in zip(self.leaves, _owned(results[inputs:])):
+                if gradient is not None:
+                    give(node.variable, gradient)
+        return [None if gradient is None else _array(gradient) for gradient in results[:inputs]]
 
     def _given(self, grads: tuple[Array | None, ...]) -> tuple[tuple[Any, ...], tuple[torch.Tensor, ...]]:
         """Return the outputs that have gradients, and these as tensors on the outputs' devices."""
@@ -158,12 +159,14 @@ def _array(gradient: torch.Tensor) -> Any:
     return gradient.resolve_conj().resolve_neg().numpy()
 
 
-def _own(gradient: torch.Tensor, known: set[int]) -> torch.Tensor:
-    """Return a gradient whose memory no other gradient shares, so that an optimizer may change it."""
-    if gradient.layout is not torch.strided:
-        return gradient
-    place = gradient.untyped_storage().data_ptr()
-    if place in known or 0 in gradient.stride():
-        return gradient.clone(memory_format=torch.contiguous_format)
-    known.add(place)
-    return gradient
+def _owned(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """Return gradients that share no memory, so that an optimizer may change each."""
+    owned, places = list(gradients), set[int]()
+    for index, gradient in enumerate(gradients):
+        if gradient is None or gradient.layout is not torch.strided:
+            continue
+        place = gradient.untyped_storage().data_ptr()
+        if place in places or 0 in gradient.stride():
+            owned[index] = gradient.clone(memory_format=torch.contiguous_format)
+        places.add(place)
+    return owned

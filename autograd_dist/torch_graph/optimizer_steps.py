@@ -1,7 +1,6 @@
-"""Steps of PyTorch's optimizers, without a record for PyTorch's profiler if it does not run.
+"""Steps of PyTorch's optimizers, without what PyTorch puts around each: a record for its profiler, and a mark for its compiler.
 
-PyTorch makes that record in each step, but not in the steps of its own RPC, which are compiled. It takes about as long as a
-step of a few small parameters.
+PyTorch's own RPC has neither: its steps are compiled. They take about as long as a step of a few small parameters.
 """
 
 from __future__ import annotations
@@ -10,7 +9,11 @@ from typing import Any
 
 import torch
 from torch.optim import Optimizer
-from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+from torch.optim.optimizer import (
+    _global_optimizer_post_hooks,
+    _global_optimizer_pre_hooks,
+    _use_grad_for_differentiable,
+)
 
 
 def _no_step(optimizer: Any) -> None: ...
@@ -18,6 +21,8 @@ def _no_step(optimizer: Any) -> None: ...
 
 # Code of what PyTorch puts around ``step`` of each class: it calls hooks, and makes the record.
 RECORDS: Any = Optimizer.profile_hook_step(_no_step).__code__
+# Code of what is below that in most classes: it turns recording off, unless the step is to be differentiated.
+WITHOUT_GRAD: Any = _use_grad_for_differentiable(_no_step).__code__
 
 
 def do_step(optimizer: Any) -> None:
@@ -29,7 +34,12 @@ def do_step(optimizer: Any) -> None:
     step: Any = getattr(type(optimizer), "step", None)
     if getattr(step, "__code__", None) is not RECORDS or "step" in vars(optimizer) or _is_watched(optimizer):
         optimizer.step()
-    else:
+        return
+    step = step.__wrapped__
+    if getattr(step, "__code__", None) is not WITHOUT_GRAD or optimizer.defaults["differentiable"]:
+        step(optimizer)
+        return
+    with torch.set_grad_enabled(False):  # ``no_grad`` makes more calls
         step.__wrapped__(optimizer)
 
 

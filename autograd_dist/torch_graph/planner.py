@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -23,9 +24,14 @@ from .walk import ARRIVED_NODE, TorchEdge, Walked, edge_of, is_end, walk
 
 
 class Planner:
-    """PyTorch's graph of one context on one worker."""
+    """PyTorch's graph of one context on one worker.
 
-    def __init__(self) -> None:
+    Args:
+        orders: numbers of the messages that are sent and arrive there.
+    """
+
+    def __init__(self, orders: Iterator[int]) -> None:
+        self._orders = orders
         self._lock = threading.Lock()
         self._myself: weakref.ref[GivesParts] = weakref.ref(self)  # for the ports
         self._ports: dict[TorchEdge, Port] = {}
@@ -33,18 +39,18 @@ class Planner:
         self._below: dict[TorchEdge, frozenset[TorchEdge]] = {}  # of planned ports: ends and ports below them
         self._parts_through: dict[Any, Part] = {}  # by node of PyTorch: a part that runs it
 
-    def records(self) -> bool:
-        """Return whether PyTorch records operations in this thread."""
-        return torch.is_grad_enabled()
-
-    def edge(self, tensor: Any, order: int) -> Edge:
-        """Return node and slot for the gradient of a tensor that is sent, or is a root.
+    def edge(self, tensor: Any) -> Edge | None:
+        """Return node and slot for the gradient of a tensor that is sent now, or is a root.
 
         Args:
             tensor: a tensor of PyTorch that requires grad.
-            order: number of its message (see ``Port``).
+
+        Returns:
+            ``None`` if PyTorch does not record operations in this thread.
         """
-        edge = edge_of(tensor)
+        if not torch.is_grad_enabled():
+            return None
+        edge, order = edge_of(tensor), next(self._orders)
         with self._lock:
             port = self._ports.get(edge)
             if port is None:
