@@ -72,6 +72,7 @@ from .security.proofs import AcceptorProof as AcceptorProof
 from .security.proofs import DialerProof as DialerProof
 from .security.proofs import protocol_of as protocol_of
 from .security.tls import tls_context as tls_context
+from .threads.ioloop import may_block as may_block
 from .threads.pool import Executor as Executor
 from .threads.timers import Batch as Batch
 from .wire.failures import RemoteTraceback as RemoteTraceback

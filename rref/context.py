@@ -19,7 +19,7 @@ from ..core.futures import Future, copy_outcome, free, run_callbacks
 from ..rpc.extend import Agent, Batch, Peer, Session
 from . import protocol as p
 from .forks import Fork
-from .ids import RRefId, WorkerKey
+from .ids import ForkId, RRefId, WorkerKey
 from .leaks import LeakReport
 from .numbers import ReferenceTopic
 from .owner_table import Owned
@@ -59,7 +59,7 @@ class RRefContext:
         self.agent = agent
         self.backward = backward
         self.me = WorkerKey(agent.number, agent.record.incarnation)
-        self.ownership = Ownership(self.me, self._name_of)
+        self.ownership = Ownership(self.me, self._name_of, self.is_gone)
         self.dropped: Batch[Fork] = agent.timers.together(self._drop)
         self.places = self._new_places() if records_places else None
         self._lock = threading.Lock()
@@ -117,17 +117,23 @@ class RRefContext:
 
     # -- values
 
-    def value(self, rref_id: RRefId, asker: WorkerKey) -> Future[Any]:
+    def value(self, rref_id: RRefId, unconfirmed: ForkId | None = None) -> Future[Any]:
         """Return the future of a value of this worker, also if its creating call has not arrived yet.
+
+        Args:
+            rref_id: the reference.
+            unconfirmed: the fork of the worker that asks, if it has another user's fork and no answer about it yet.
 
         Raises:
             RpcError: there is no such value, and there will be none.
         """
         with self._lock:
-            if (owned := self.ownership.owned.find(rref_id, asker)) is not None:
-                return owned.future()
+            if (value := self.ownership.owned.value(rref_id)) is not None:
+                return value
             if self.ownership.owned.was_not_created(rref_id):
                 raise self._not_created(rref_id)
+            if unconfirmed is not None:
+                raise RpcError(self.ownership.why_gone(rref_id, unconfirmed))
         raise RpcError(f"worker {self.agent.name!r} has no value for RRef {rref_id} any more; keep a reference to it")
 
     def _not_created(self, rref_id: RRefId) -> RpcError:
@@ -214,13 +220,7 @@ class RRefContext:
 
     def _on_message(self, peer: Peer, payload: bytes) -> None:
         sender = key_of(peer)
-        messages = p.decode_messages(payload)
-        self.handle(*self._creators_lost(messages), *[p.Received(sender, message) for message in messages])
-
-    def _creators_lost(self, messages: Iterable[p.Message]) -> list[p.Event]:
-        """Return the losses of creators that are gone; this worker may have heard of none, as it joined later."""
-        creators = {each.rref_id.created_on for each in messages if type(each) is p.Register}
-        return [p.WorkerLost(creator) for creator in creators if self.is_gone(creator)]
+        self.handle(*[p.Received(sender, message) for message in p.decode_messages(payload)])
 
     def _on_lost(self, peer: Peer) -> None:
         if self.agent.state.leaving:  # it left before this worker, and did not die

@@ -39,7 +39,7 @@ class ForkEvent(Enum):
 class ForkAction(Enum):
     """Instruction that a transition gives."""
 
-    CONFIRM = "confirm"  # the RRef may fetch its value
+    CONFIRM = "confirm"  # the owner keeps the value for the RRef
     FAIL = "fail"  # each use of the RRef raises the reason
     ACKNOWLEDGE = "acknowledge"  # the parent need not be kept for this fork any more
     DELETE = "delete"  # the owner may forget this fork
@@ -91,7 +91,7 @@ class Fork:
         self.fork_id = fork_id
         self.owner = owner
         self.state = state
-        self.created_here = False  # by a creating call of this worker: it may fetch before the owner has answered
+        self.created_here = False  # by a creating call of this worker
         self.parent_holder: WorkerKey | None = None  # worker that keeps the parent until the owner has answered
         self.children = 0  # pending children: the owner has not answered about them
         self.dropped = False  # the RRef is gone, or its creation has failed
@@ -113,6 +113,11 @@ class Fork:
             )
         self.state, actions = transition
         return actions
+
+    @property
+    def awaits_owner(self) -> bool:
+        """Return whether another user gave the fork, and the owner has not answered about it."""
+        return self.state is State.PENDING and not self.created_here
 
     def check(self) -> None:
         """Raise the reason if it is known that the reference has no value."""

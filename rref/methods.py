@@ -79,7 +79,8 @@ def _serve_method(context: RRefContext, call: ServerCall) -> None:
     name, args, kwargs = call.open()
     if future is None:
         raise RpcError(
-            f"worker {context.agent.name!r} has no value any more to call {name!r} of; keep a reference to it"
+            f"worker {context.agent.name!r} has no value any more to call {name!r} of; keep a reference to it. If you have "
+            f"one, the worker that passed it to you was lost before the owner heard of you"
         )
     value = wait_for_value(context, future, f"the value to call {name!r} of")
     method = getattr(value, name)

@@ -24,7 +24,7 @@ class RegisterAnswer(Enum):
 class Owned:
     """Record of a reference at its owner.
 
-    Until it is ``created`` it has only the forks, and the creator's fetches, that overtook the creating call.
+    Until it is ``created`` it has only the forks and the fetches that overtook the creating call.
     """
 
     __slots__ = ("created", "forks", "value")
@@ -53,12 +53,20 @@ class OwnerTable:
     Args:
         me: the owner.
         lost: lost workers; the ownership machine adds to it.
+        is_gone: returns whether a worker is gone of whose loss the machine was not told, because its worker joined later.
         emit: gets instructions for the driver.
     """
 
-    def __init__(self, me: WorkerKey, lost: set[WorkerKey], emit: Callable[[Instruction], None]) -> None:
+    def __init__(
+        self,
+        me: WorkerKey,
+        lost: set[WorkerKey],
+        is_gone: Callable[[WorkerKey], bool],
+        emit: Callable[[Instruction], None],
+    ) -> None:
         self._me = me
         self._lost = lost
+        self._is_gone = is_gone
         self._emit = emit
         self._owned: dict[RRefId, Owned] = {}
         self._freed: dict[WorkerKey, IntervalSet] = {}  # by creator: numbers of freed references
@@ -94,7 +102,9 @@ class OwnerTable:
     def may_come(self, rref_id: RRefId) -> bool:
         """Return whether the creating call of an id that is not in the table may still arrive."""
         creator = rref_id.created_on
-        return creator != self._me and creator not in self._lost and rref_id.number not in self.freed(creator)
+        if creator == self._me or creator in self._lost or rref_id.number in self.freed(creator):
+            return False
+        return not self._is_gone(creator)
 
     def freed(self, creator: WorkerKey) -> IntervalSet:
         """Return the numbers of a creator's references that are freed."""
@@ -104,18 +114,7 @@ class OwnerTable:
         """Return whether it is known that the creating call of a reference did not arrive, and never will."""
         return rref_id.number in self._not_created.get(rref_id.created_on, _NONE)
 
-    def find(self, rref_id: RRefId, asker: WorkerKey) -> Owned | None:
-        """Return the record of a value that ``asker`` may fetch; ``None`` if there is no value and there will be none.
-
-        A creator's own fetch may overtake its creating call, and waits for it. All others fetch after ``Confirmed``.
-        """
-        return self.awaited(rref_id) if self.may_fetch(rref_id, asker) else self._owned.get(rref_id)
-
-    def may_fetch(self, rref_id: RRefId, asker: WorkerKey) -> bool:
-        """Return whether the reference exists, or ``asker`` may still create it."""
-        return self.is_created(rref_id) or (rref_id.created_on == asker and self.may_come(rref_id))
-
-    def borrow(self, rref_id: RRefId) -> Future[Any] | None:
+    def value(self, rref_id: RRefId) -> Future[Any] | None:
         """Return the future of a value, also if it may still be created; ``None`` if there will be no value."""
         owned = self._expected(rref_id)
         return None if owned is None else owned.future()

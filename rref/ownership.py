@@ -25,9 +25,15 @@ class Ownership:
     Args:
         me: the worker.
         name_of: returns the name of a worker for error messages.
+        is_gone: returns whether a worker is gone of whose loss this machine was not told, because its worker joined later.
     """
 
-    def __init__(self, me: WorkerKey, name_of: Callable[[WorkerKey], str] = "worker {}".format) -> None:
+    def __init__(
+        self,
+        me: WorkerKey,
+        name_of: Callable[[WorkerKey], str] = "worker {}".format,
+        is_gone: Callable[[WorkerKey], bool] = lambda _: False,
+    ) -> None:
         self.me = me
         self.closed = False
         self.forks: dict[ForkId, Fork] = {}  # forks that this worker holds
@@ -36,7 +42,7 @@ class Ownership:
         self._children: dict[ForkId, tuple[Fork, ReferenceTransfer]] = {}
         self.lost: set[WorkerKey] = set()
         self._instructions: list[p.Instruction] = []
-        self.owned = OwnerTable(me, self.lost, self._instructions.append)
+        self.owned = OwnerTable(me, self.lost, is_gone, self._instructions.append)
         self._ids = IdSource(me)
         self._name_of = name_of
 
@@ -146,7 +152,7 @@ class Ownership:
             if entry.kind is EntryKind.CREATED:
                 transfer.value = self._was_created(sender, entry)
             elif entry.kind is EntryKind.BORROWED:
-                transfer.value = self.owned.borrow(entry.rref_id)
+                transfer.value = self.owned.value(entry.rref_id)
             else:
                 transfer.forks.append(self._adopt(sender, entry))
 
@@ -272,7 +278,7 @@ class Ownership:
         if answer is RegisterAnswer.ACCEPTED:
             self._send(holder, p.Accept(message.fork_id))
         elif answer is RegisterAnswer.REJECTED:
-            self._send(holder, p.Reject(message.fork_id, self._why_gone(message)))
+            self._send(holder, p.Reject(message.fork_id, self.why_gone(message.rref_id, message.fork_id)))
 
     def _fork(self, fork_id: ForkId, message: p.Message) -> Fork:
         fork = self.forks.get(fork_id)
@@ -305,13 +311,14 @@ class Ownership:
         elif to not in self.lost:
             self._instructions.append(p.Send(to, message))
 
-    def _why_gone(self, request: p.Register) -> str:
-        parent_holder = request.fork_id.created_on
-        start = f"RRef {request.rref_id} is gone from its owner, {self._name_of(self.me)}: "
+    def why_gone(self, rref_id: RRefId, fork_id: ForkId) -> str:
+        """Return why there is no value for a fork that another user gave."""
+        parent_holder = fork_id.created_on
+        start = f"RRef {rref_id} is gone from its owner, {self._name_of(self.me)}: "
         if parent_holder in self.lost:
             name = self._name_of(parent_holder)
             return start + f"{name}, which passed it to you, was lost before the owner heard of you"
-        if self.owned.was_not_created(request.rref_id):
+        if self.owned.was_not_created(rref_id):
             return start + "its creating call never arrived"
         return start + "a worker that passed it on was lost too early, or its creator before its creating call arrived"
 

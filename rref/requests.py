@@ -80,16 +80,13 @@ class ReferenceInterceptor(Interceptor):
         attached.references = [RRef._of(self.context, fork) for fork in transfer.forks]
         if message.method in USES_VALUE:
             attached.value = transfer.value  # for the handler; this also keeps the value
-        # A function starts only when the owners of its references have registered them. References to values of this worker
-        # are left out: they may wait for a creating call, and that call for the room in the window that this message takes.
-        # So only their uses wait.
-        attached.waits_for = [
-            fork.settled for fork in transfer.forks if fork.owner != self.context.me and not fork.settled.done()
-        ]
+        # A function can use a reference that its owner has not registered yet, but not one whose owner is not known here.
+        heard_of = self.context.agent.peers.heard_of
+        attached.waits_for = [fork.settled for fork in transfer.forks if not heard_of(fork.owner.number)]
         if not transfer.adopted:
             return False
         if message.method == ReferenceMethod.METHOD and (value := transfer.value) is not None and not value.done():
-            attached.values = [value]
+            attached.waits_for.append(value)
         if PROMISE_EXTRA in message.extras:
             places, passes_on = promised_places(message), bool(message.flags & Flag.BUNDLE)
             attached.awaited = [
@@ -98,8 +95,7 @@ class ReferenceInterceptor(Interceptor):
             ]
             for (place, *_), promised in zip(places, attached.awaited):
                 attached.references[place] = promised
-            attached.values = [*attached.values, *(promised.future for promised in attached.awaited)]
-        attached.waits_for += attached.values
+            attached.waits_for += [promised.future for promised in attached.awaited]
         return True
 
     def delivered(self, message: Outgoing) -> None:
@@ -200,7 +196,8 @@ def _serve_fetch(context: RRefContext, call: ServerCall) -> None:
 
     Another value that exists may run user code when it is pickled, so a thread for functions sends it.
     """
-    value = context.value(GlobalId(*call.open()), context.key(call.sender))
+    ids = call.open()
+    value = context.value(GlobalId(*ids[:3]), GlobalId(*ids[3:]) if len(ids) > 3 else None)
     call.what = "to_here()"
     if not value.done():
         call.reply_with(value, is_future=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic
 
-from ..base.errors import AgentClosedError, RpcError, SerializationError
+from ..base.errors import AgentClosedError, RpcError, RpcTimeoutError, SerializationError
 from ..core.futures import Future, in_thread
 from ..rpc.extend import (
     STREAM_AHEAD,
@@ -15,6 +16,7 @@ from ..rpc.extend import (
     WorkerInfo,
     call_function,
     current_agent,
+    may_block,
     resolve_timeout,
 )
 from .context import RRefContext
@@ -104,8 +106,24 @@ class RRef(Generic[T]):
         return self._fork.owner == self._context.me
 
     def confirmed_by_owner(self) -> bool:
-        """Return whether the owner has registered this reference: always true at the owner, elsewhere soon after creation."""
-        return self.is_owner() or (self._fork.state is State.CONFIRMED and self._fork.error is None)
+        """Return whether the owner has registered this reference: always true at the owner, elsewhere soon after creation.
+
+        If another user gave the reference, the owner's answer is on its way, and this waits for it, up to the agent's
+        ``rpc_timeout``. So a function finds all references among its arguments confirmed. A coroutine does not wait.
+        """
+        if self.is_owner():
+            return True
+        if self._fork.awaits_owner and may_block():
+            self._await_owner()
+        return self._fork.state is State.CONFIRMED and self._fork.error is None
+
+    def _await_owner(self) -> None:
+        agent = self._context.agent
+        answer = agent.caller.waits.with_deadline(
+            self._fork.settled, agent.rpc_timeout, f"the owner's answer about {self}"
+        )
+        with suppress(RpcTimeoutError):
+            answer.wait()
 
     # -- the value
 

@@ -73,8 +73,6 @@ def fetch(context: RRefContext, fork: Fork, seconds: float) -> Future[Any]:
     caller, what = context.agent.caller, Fetching(fork, context.agent)
     if fork.owner == context.me:
         return caller.waits.with_deadline(own_value(context, fork), seconds, what)
-    if not fork.created_here and not fork.settled.done():
-        return caller.waits.with_deadline(fork.settled, seconds, what, lambda left: _request(context, fork, left, what))
     return _request(context, fork, seconds, what)
 
 
@@ -82,7 +80,9 @@ def _request(context: RRefContext, fork: Fork, seconds: float, what: object) -> 
     fork.check()
     agent = context.agent
     peer = agent.peers.at(fork.owner.number)
-    request = partial(agent.caller.request, peer, ReferenceMethod.FETCH, tuple(fork.rref_id), seconds, what)
+    # The owner may not have registered the fork yet. Then its name is for the error if there is no value.
+    asked = (*fork.rref_id, *fork.fork_id) if fork.awaits_owner else tuple(fork.rref_id)
+    request = partial(agent.caller.request, peer, ReferenceMethod.FETCH, asked, seconds, what)
     if not profiles.get():
         return request()
     return record_call(f"to_here#({agent.name})->({peer.info.name})", request, blocking=True)
@@ -95,7 +95,7 @@ def own_value(context: RRefContext, fork: Fork) -> Future[Any]:
     """
     creating = fork.call is not None  # first, because a fork without a call has its error already, if there is one
     try:
-        value = context.value(fork.rref_id, context.me)
+        value = context.value(fork.rref_id)
     except RpcError:
         fork.check()  # its error says why there is no value
         raise

@@ -169,7 +169,7 @@ class Server:
         or large requests wait, the others keep their room, so that the memory of all has a bound.
         """
         attached = call.attached
-        if attached.values and call.size <= LARGEST_AWAITING and len(self.waiting) <= MOST_AWAITING:
+        if call.size <= LARGEST_AWAITING and len(self.waiting) <= MOST_AWAITING:
             call.session.flow.used(call.size)
             call.size = 0
         for awaited in attached.awaited:

@@ -146,10 +146,8 @@ class CallWaits:
                 if call.parked
                 else f"{what} runs{self.place_of(call)}"
             )
-        if any(not future.done() for future in call.attached.values):
-            return "the values that it needs are not there yet"
         if any(not future.done() for future in call.attached.waits_for):
-            return "the owners of references in its arguments have not confirmed them"
+            return "the values that it needs are not there yet"
         return self._busy()
 
     def _busy(self) -> str:

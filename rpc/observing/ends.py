@@ -131,9 +131,6 @@ def _request(seen: Seen, node: WaitNode) -> End:
     what = (request and request.what) or "a request"
     if request is None:
         return End("ended", "busy", node.place, f"{node.place!r} served a request that has ended meanwhile")
-    if request.unconfirmed:
-        text = f"{node.place!r} has a request of {request.sender!r} whose references their owners have not confirmed"
-        return End("references", "slow", node.place, text)
     if request.state == "parked":
         return End("future", "stuck", node.place, f"{what} on {node.place!r} returned a future that no call completes")
     if request.state == "answered":

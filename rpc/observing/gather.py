@@ -16,7 +16,6 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from ...core.futures import Future
-from ..call_states import WAITING
 from ..calls.server_call import ServerCall
 from ..group.gathering import Gathering
 from ..group.shutdown import Shutdown
@@ -194,11 +193,8 @@ def _call(agent: Agent, call: PendingCall, futures: Ids) -> ObservedCall:
 
 def _request(agent: Agent, sender: int, call: ServerCall, calls: dict[CallKey, list[int]]) -> ObservedRequest:
     what, name = call.what[:MOST_CHARACTERS], agent.peers.name(sender)
-    attached = call.attached
-    unconfirmed = call.state is WAITING and any(not each.done() for each in attached.waits_for)
-    unconfirmed = unconfirmed and all(each.done() for each in attached.values)
     waits_for = calls.get((sender, call.call_id), [])
-    return ObservedRequest(name, sender, call.call_id, what, call.state.name, call.cancelled, waits_for, unconfirmed)
+    return ObservedRequest(name, sender, call.call_id, what, call.state.name, call.cancelled, waits_for)
 
 
 def _link(agent: Agent, peer: Peer) -> ObservedLink:

@@ -114,7 +114,6 @@ class ObservedRequest:
         state: where it is (``docs/design/rpc_states.md`` has the table).
         cancelled: its caller has given up.
         calls: ids of this worker's calls whose answers it waits for without a thread.
-        unconfirmed: the owners of references in its arguments have not confirmed them, so it has not started.
     """
 
     sender: str
@@ -124,7 +123,6 @@ class ObservedRequest:
     state: str
     cancelled: bool
     calls: list[int] = field(default_factory=list)
-    unconfirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

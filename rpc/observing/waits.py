@@ -233,7 +233,7 @@ class WaitGraph:
         request = self.seen.requests.get(node)
         if request is None:
             return
-        if request.state == "waiting" and not request.unconfirmed and _is_full(self.seen.workers[node.place]):
+        if request.state == "waiting" and _is_full(self.seen.workers[node.place]):
             yield WaitNode("pool", node.place)
         yield from (WaitNode("call", node.place, (each,)) for each in request.calls)
         yield from self.seen.awaited.get(node, [])

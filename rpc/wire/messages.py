@@ -94,9 +94,8 @@ class Attachments:
         unready: at the sender, futures in the body of a request that had no value, each with the name of its part.
         arrays: at the receiver, the tensors' arrays.
         requires_grad: at the receiver, the tensors' flags.
-        waits_for: at the receiver, futures that must complete before the handler of a request starts.
-        values: at the receiver, those of ``waits_for`` that are futures of values.
-        awaited: at the receiver, values that are asked for when the request is accepted. Their futures are in ``values``.
+        waits_for: at the receiver, futures that must complete before the handler of a request starts, mostly of values.
+        awaited: at the receiver, values that are asked for when the request is accepted. Their futures are in ``waits_for``.
         value: at the receiver, what an interceptor has found for the handler of a request.
         problem: at the receiver, why the body cannot be opened; empty if it can.
     """
@@ -110,7 +109,6 @@ class Attachments:
     arrays: list[Any] = NOTHING
     requires_grad: list[bool] = NOTHING
     waits_for: Sequence[Future[Any]] = NOTHING
-    values: Sequence[Future[Any]] = NOTHING
     awaited: Sequence[Awaited] = NOTHING
     value: Any = None
     problem: str = ""

@@ -113,35 +113,35 @@ def test_a_transfer_after_the_end_leaves_nothing(agents):
 def test_a_repeated_creation_keeps_its_value(agents):
     context = references(agents[1])
     assert arrive(agents[1], A, 0, created(6)) == []
-    value = context.value(GlobalId(0, 0, 6), B)
+    value = context.value(GlobalId(0, 0, 6))
     assert arrive(agents[1], A, 0, created(6)) is None
-    assert context.value(GlobalId(0, 0, 6), A) is value
+    assert context.value(GlobalId(0, 0, 6)) is value
     receive(agents[1], A, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 106)))
     assert not left(agents[1])
 
 
 def test_a_fetch_that_overtakes_the_creating_call_waits_for_its_value(agents):
     context = references(agents[1])
-    early = context.value(GlobalId(0, 0, 6), A)
+    early = context.value(GlobalId(0, 0, 6))
     arrive(agents[1], A, 0, created(6))
-    assert context.value(GlobalId(0, 0, 6), B) is early
+    assert context.value(GlobalId(0, 0, 6)) is early
     receive(agents[1], A, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 106)))
     assert not left(agents[1])
 
 
 def test_a_fetch_waits_also_when_a_request_comes_and_goes(agents):
     context = references(agents[1])
-    early = context.value(GlobalId(0, 0, 6), A)
+    early = context.value(GlobalId(0, 0, 6))
     receive(agents[1], C, p.Register(GlobalId(0, 0, 6), GlobalId(0, 0, 7)))
     receive(agents[1], C, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 7)))
     arrive(agents[1], A, 0, created(6))
-    assert context.value(GlobalId(0, 0, 6), B) is early
+    assert context.value(GlobalId(0, 0, 6)) is early
 
 
 def test_a_fetch_gets_its_value_though_the_reference_is_dropped_before_it_is_made(agents):
     """Else it would wait for ever: the creating call keeps the value that it makes, for those that fetch it."""
     context = references(agents[1])
-    early = context.value(GlobalId(0, 0, 6), A)
+    early = context.value(GlobalId(0, 0, 6))
     creating = ReferenceTransfer.arriving(A, 0, created(6))
     context.handle(p.ReferencesArrived(creating), p.Received(A, p.Delete(GlobalId(0, 0, 6), GlobalId(0, 0, 106))))
     assert not left(agents[1]) and creating.value is early
@@ -150,7 +150,7 @@ def test_a_fetch_gets_its_value_though_the_reference_is_dropped_before_it_is_mad
 @pytest.mark.parametrize(("how", "later"), [("refused", "was never created"), ("lost", "has no value")])
 def test_a_fetch_whose_creating_call_never_comes_fails(agents, how, later):
     context = references(agents[1])
-    early = context.value(GlobalId(0, 0, 6), A)
+    early = context.value(GlobalId(0, 0, 6))
     if how == "lost":
         context.handle(p.WorkerLost(A))
     else:
@@ -159,14 +159,24 @@ def test_a_fetch_whose_creating_call_never_comes_fails(agents, how, later):
         early.wait(10)
     assert not left(agents[1])
     with pytest.raises(RpcError, match=later):
-        context.value(GlobalId(0, 0, 6), A)
+        context.value(GlobalId(0, 0, 6))
+
+
+def test_a_fetch_by_a_fork_whose_giver_was_lost_before_the_owner_knew_of_it_names_the_giver(agents):
+    context, value = references(agents[1]), GlobalId(0, 0, 6)
+    arrive(agents[1], A, 0, created(6))
+    with pytest.raises(RpcError, match=r"has no value .* keep a reference"):
+        context.handle(p.WorkerLost(A))
+        context.value(value)
+    with pytest.raises(RpcError, match="worker 'a', which passed it to you, was lost before the owner heard of you"):
+        context.value(value, unconfirmed=GlobalId(0, 0, 7))
 
 
 def test_a_fetch_after_the_refusal_of_its_creating_call_is_told_so(agents):
     context = references(agents[1])
     receive(agents[1], A, p.Cancel(0, GlobalId(0, 0, 6)))
     with pytest.raises(RpcError, match=r"of worker '.+' was never created"):
-        context.value(GlobalId(0, 0, 6), A)
+        context.value(GlobalId(0, 0, 6))
     assert not left(agents[1])
 
 
@@ -177,7 +187,7 @@ def test_a_reference_at_its_owner_before_the_creating_call_waits_for_the_value(a
         reference = tg.RRef._of(context, fork)
         fetched = reference.to_here_async(60)
         arrive(agents[1], A, 0, created(6))
-        context.value(GlobalId(0, 0, 6), B).set_result("here")
+        context.value(GlobalId(0, 0, 6)).set_result("here")
         assert fetched.wait(10) == "here"
 
 

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from helpers.remote import Counter, Shelf, here, local
+from helpers.remote import Counter, here, local
 from telegrad import rpc
 from telegrad.base.errors import RpcError, RpcTimeoutError
 from telegrad.rpc.extend import GrpcRpcBackendOptions
@@ -160,8 +160,9 @@ def test_a_reference_in_an_answer_is_not_taken_back_when_another_session_breaks(
     assert answer.wait(10).rpc_sync().get() == 7
 
 
-def test_references_among_arguments_are_confirmed_before_the_function_starts(workers, monkeypatch, until):
-    """The owner's answer to the callee is held back: the function does not start meanwhile."""
+@pytest.fixture
+def held_accepts(workers, monkeypatch):
+    """The answers of "c" about the forks that users gave, which do not leave; call it to let them go."""
     owner, held, carry_out = workers[2].part(RRefContext), [], RRefContext._carry_out
 
     def hold_accepts(self, instructions):
@@ -172,26 +173,39 @@ def test_references_among_arguments_are_confirmed_before_the_function_starts(wor
         carry_out(self, instructions)
 
     monkeypatch.setattr(RRefContext, "_carry_out", hold_accepts)
-    reference = rpc.remote("c", Counter, (7,))
-    started = Shelf.kept["started"] = threading.Event()
-    called = rpc.rpc_async("b", note_confirmed, (reference, "started"))
-    created = rpc.remote("b", note_confirmed, (reference, "started"))
-    until(lambda: len(held) == 2)
-    assert not started.is_set() and workers[1].server.serving
+    yield lambda: carry_out(owner, held)
     carry_out(owner, held)
-    assert called.wait() and created.to_here()
 
 
-def note_confirmed(reference, name):
-    Shelf.kept[name].set()
+@pytest.mark.parametrize("use", USES)
+def test_a_function_uses_references_that_their_owner_has_not_confirmed(workers, held_accepts, use):
+    """One round trip less: the giver keeps the value until the owner knows of the fork."""
+    reference = rpc.remote("c", Counter, (7,))
+    assert rpc.rpc_sync("b", use, (reference,)) == 7
+    assert rpc.rpc_sync("b", use_elsewhere, (use, reference)) == 7
+    assert rpc.remote("b", use, (reference,)).to_here() == 7
+    assert rpc.rpc_sync("b", Counter.get, (rpc.value(reference),)) == 7
+
+
+def use_elsewhere(use, reference):
+    return rpc.rpc_sync("a", use, (reference,))
+
+
+def test_a_function_finds_the_references_among_its_arguments_confirmed(workers, held_accepts, until):
+    """It waits for the owner's answer when it asks, as PyTorch does before it starts."""
+    reference = rpc.remote("c", Counter, (7,))
+    asked = rpc.rpc_async("b", rpc.RRef.confirmed_by_owner, (reference,))
+    at_once = rpc.rpc_sync("b", is_confirmed_for_a_coroutine, (reference,))
+    assert at_once is False and not asked.done()
+    held_accepts()
+    assert asked.wait() is True
+
+
+async def is_confirmed_for_a_coroutine(reference):
     return reference.confirmed_by_owner()
 
 
-def test_a_call_whose_reference_is_not_confirmed_fails_in_time_and_does_not_start(workers, monkeypatch):
-    owner, carry_out = workers[2].part(RRefContext), RRefContext._carry_out
-    monkeypatch.setattr(RRefContext, "_carry_out", lambda self, told: self is owner or carry_out(self, told))
+def test_a_function_waits_for_a_confirmation_no_longer_than_its_time_out(workers, held_accepts):
+    workers[1].rpc_timeout = 0.05
     reference = rpc.remote("c", Counter, (7,))
-    started = Shelf.kept["started"] = threading.Event()
-    with pytest.raises(RpcTimeoutError, match="note_confirmed"):
-        rpc.rpc_sync("b", note_confirmed, (reference, "started"), timeout=0.1)
-    assert not started.is_set()
+    assert rpc.rpc_sync("b", rpc.RRef.confirmed_by_owner, (reference,)) is False

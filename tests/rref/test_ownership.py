@@ -5,6 +5,7 @@ from helpers.ownership_table import Table
 from telegrad.base.errors import AgentClosedError, IllegalEventError
 from telegrad.rref import protocol as p
 from telegrad.rref.ids import BLOCK, GlobalId, WorkerKey
+from telegrad.rref.owner_table import RegisterAnswer
 from telegrad.rref.ownership import Ownership
 from telegrad.rref.transfers import ReferenceTransfer
 
@@ -83,14 +84,14 @@ def test_a_creating_call_that_never_arrives_fails_the_handle_and_is_refused_late
     table.settle()
     assert "never reached worker 0" in table.failures(USER)[mine.fork_id]
     assert p.NeverCreated(mine.rref_id) in table.instructions[OWNER]
-    assert not table.machines[OWNER].owned.may_fetch(mine.rref_id, USER)
+    assert table.machines[OWNER].owned.value(mine.rref_id) is None
     table.drop(USER, mine)
     table.assert_empty()
 
 
 def test_creating_on_oneself_needs_no_messages(table):
     mine, transfer = table.calls(USER, USER)
-    assert table.machines[USER].owned.may_fetch(mine.rref_id, USER)
+    assert table.machines[USER].owned.value(mine.rref_id) is not None
     assert table.arrives(USER, transfer)
     table.drop(USER, mine)
     assert table.freed(USER) == [mine.rref_id]
@@ -329,18 +330,26 @@ def test_a_user_gives_to_the_owner(table):
 # -- parking, misuse, the end
 
 
-def test_only_the_creators_fetch_is_parked_and_only_before_the_creation(table):
+def test_a_fetch_is_parked_only_before_the_creation(table):
     mine, transfer = table.calls(USER, OWNER)
-    owner = table.machines[OWNER]
-    assert owner.owned.may_fetch(mine.rref_id, USER)
-    assert not owner.owned.may_fetch(mine.rref_id, OTHER)
-    assert not owner.owned.may_fetch(GlobalId(OWNER.number, 0, 77), OWNER)
+    owned = table.machines[OWNER].owned
+    value = owned.value(mine.rref_id)
+    assert value is not None and owned.value(mine.rref_id) is value
+    assert owned.value(GlobalId(OWNER.number, 0, 77)) is None
     assert table.arrives(USER, transfer)
-    assert owner.owned.may_fetch(mine.rref_id, OTHER)  # it exists: its value may be awaited by all
+    assert owned.value(mine.rref_id) is value
     table.handle(USER, p.Delivered(transfer))
     table.drop(USER, mine)
     table.settle()
-    assert not owner.owned.may_fetch(mine.rref_id, USER)
+    assert owned.value(mine.rref_id) is None
+
+
+def test_nothing_is_awaited_of_a_creator_that_is_gone():
+    """Its worker joined after the loss, and the machine was not told."""
+    owned = Ownership(OWNER, is_gone=lambda key: key == USER).owned
+    assert owned.value(GlobalId(USER.number, 0, 7)) is None
+    assert owned.value(GlobalId(OTHER.number, 0, 7)) is not None
+    assert owned.request(GlobalId(USER.number, 0, 8), GlobalId(OTHER.number, 0, 9), THIRD) is RegisterAnswer.REJECTED
 
 
 def test_freed_ids_are_few_intervals_though_many_owners_take_turns(table):

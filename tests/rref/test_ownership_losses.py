@@ -27,8 +27,6 @@ def overtaken(table):
 
 def test_a_request_that_overtakes_the_creating_call_waits_for_it(table):
     mine, his, transfer = overtaken(table)
-    assert table.machines[OWNER].owned.may_fetch(mine.rref_id, USER)
-    assert not table.machines[OWNER].owned.may_fetch(mine.rref_id, OTHER)
     assert table.arrives(USER, transfer)
     table.settle()
     assert table.confirmed(OTHER) == [his.fork_id]

@@ -111,6 +111,15 @@ class Scene:
 
         self.flying += [lambda: event() for _ in range(copies)]
 
+    def fetch(self, sender, reference, then=lambda found: None):
+        """Ask OWNER for the value; ``then`` gets whether there is one, or may be one."""
+
+        def event():
+            if sender in self.machines and OWNER in self.machines and sender not in self.machines[OWNER].lost:
+                then(self.machines[OWNER].owned.value(reference.rref_id) is not None)
+
+        self.flying.append(event)
+
     def sending(self, sender, transfer):
         self.handle(sender, p.Sending(transfer))
         return transfer
@@ -191,6 +200,63 @@ def test_give_on_before_anything_is_known():
         assert s.freed == [mine.rref_id]
 
     every(scene, 300)
+
+
+def test_a_fetch_before_the_owner_knows_of_the_fork_finds_the_value():
+    """Nothing keeps the value for OTHER, which drops its fork after the fetch, but the fork that was given on."""
+
+    def scene(s):
+        mine, founds = s.create(), []
+
+        def fetched(found, his):
+            founds.append(found)
+            s.drop(his)
+
+        s.give(USER, OTHER, mine, then=lambda his: s.fetch(OTHER, his, lambda found: fetched(found, his)))
+        s.drop(mine)
+        s.play()
+        assert founds == [True] and s.failed == {} and s.freed == [mine.rref_id]
+        s.end()
+
+    every(scene, 200)
+
+
+def test_a_fetch_finds_the_value_at_the_end_of_a_chain_of_forks_that_the_owner_does_not_know():
+    def scene(s):
+        mine, users, founds = s.own(), [], []
+        s.give(OWNER, USER, mine, then=users.append)
+        s.play()
+        s.drop(mine)
+
+        def passes_on(his):
+            s.give(OTHER, THIRD, his, then=lambda theirs: s.fetch(THIRD, theirs, founds.append))
+            s.drop(his)
+
+        s.give(USER, OTHER, users[0], then=passes_on)
+        s.drop(users[0])
+        s.play()
+        assert founds == [True] and s.failed == {} and s.freed == []
+        s.end()
+        assert s.freed == [mine.rref_id]
+
+    every(scene, 300)
+
+
+def test_a_fetch_whose_giver_is_lost_finds_the_value_or_its_fork_fails_by_name():
+    def scene(s):
+        mine, founds = s.own(), []
+        users = []
+        s.give(OWNER, USER, mine, then=users.append)
+        s.play()
+        s.drop(mine)
+        s.give(USER, OTHER, users[0], then=lambda his: s.fetch(OTHER, his, founds.append))
+        s.dies(USER)
+        s.play()
+        assert False not in founds or ["worker 1" in reason for reason in s.failed.values()] == [True]
+        s.end()
+        assert s.freed == [mine.rref_id]
+
+    every(scene, 20)
 
 
 @pytest.mark.parametrize("arrives", [True, False])

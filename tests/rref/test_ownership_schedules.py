@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 from telegrad.core.futures import Future
 from telegrad.rref import protocol as p
+from telegrad.rref.forks import Fork
 from telegrad.rref.ids import WorkerKey
 from telegrad.rref.ownership import Ownership
 from telegrad.rref.transfers import ReferenceTransfer
@@ -14,7 +15,7 @@ from telegrad.testing.schedules import How, Mesh, replayable, seeds
 WORKERS = 5
 ACTIONS = 24
 # How often each happens, given that anything does.
-WEIGHTS = {"create": 4, "own": 2, "fork": 7, "borrow": 3, "drop": 6, "kill": 0.7, "restart": 0.3}
+WEIGHTS = {"create": 4, "own": 2, "fork": 7, "borrow": 3, "fetch": 4, "drop": 6, "kill": 0.7, "restart": 0.3}
 
 
 class Call(NamedTuple):
@@ -27,6 +28,12 @@ class Reply(NamedTuple):
     """The receiver's answer to a request."""
 
     transfer: ReferenceTransfer
+
+
+class Fetch(NamedTuple):
+    """A request for the value of a reference that its sender holds."""
+
+    fork: Fork
 
 
 class Unsure(NamedTuple):
@@ -57,6 +64,7 @@ class World:
         self.freed = set()
         self.owned = set()
         self.never = set()
+        self.fetched = self.missed = 0  # by given forks that are not confirmed
         for rank in range(WORKERS):
             self.join(WorkerKey(rank))
 
@@ -104,6 +112,11 @@ class World:
             if fork.owner != key:
                 transfer = ReferenceTransfer(fork.owner, borrowed=fork)
                 self.dispatch(key, transfer, self.machines[key].handle(p.Sending(transfer)))
+
+    def fetch(self, key):
+        for fork in self.some_forks(key, most=1):
+            if fork.owner != key:
+                self.mesh.throw(key, fork.owner, Fetch(fork))
 
     def drop(self, key):
         for fork in self.some_forks(key, most=1):
@@ -180,9 +193,22 @@ class World:
             self.handle(key, p.NotDelivered(what.transfer))
         elif isinstance(what, Reply):
             self.handle(key, p.Delivered(what.transfer))
+        elif isinstance(what, Fetch):
+            self.fetch_arrives(source, key, what.fork)
         else:
             self.call_arrives(source, key, what.transfer)
         return True
+
+    def fetch_arrives(self, source, key, fork):
+        """G2: a fetch finds the value or waits for it, also before the owner has registered its fork."""
+        machine, fact = self.machines[key], self.facts[fork.fork_id]
+        if source in machine.lost:
+            return
+        if machine.owned.value(fork.rref_id) is not None:
+            self.fetched += not fact.confirmed and fact.parent is not None
+        elif not (fact.gone or fact.failed):  # the driver keeps the reference, and does not ask for one that has failed
+            assert not fact.confirmed and self.excused(fork.fork_id), "a value was freed before its fetch"
+            self.missed += 1
 
     def call_arrives(self, source, key, transfer):
         arriving = ReferenceTransfer.arriving(source, transfer.number, transfer.entries)
@@ -323,7 +349,7 @@ def run_schedule(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_the_guarantees_hold_in_every_schedule(count):
-    forks = failed = killed = never = 0
+    forks = failed = killed = never = fetched = missed = 0
     chosen = seeds(count)
     for seed in chosen:
         with replayable(seed):
@@ -332,9 +358,12 @@ def test_the_guarantees_hold_in_every_schedule(count):
         failed += sum(fact.failed for fact in world.facts.values())
         killed += len(world.mesh.dead)
         never += len(world.never)
+        fetched += world.fetched
+        missed += world.missed
     print(
         f"\n{len(chosen)} schedules, {forks} forks, {killed} workers lost, {never} creations refused, "
-        f"{failed} forks failed by name"
+        f"{failed} forks failed by name; of the fetches by pending forks that were given {fetched} found the value, "
+        f"{missed} did not"
     )
     if len(chosen) > 1:  # the schedules reach what they are meant to test
-        assert forks and failed and killed and never
+        assert forks and failed and killed and never and fetched and missed
