@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ from ...core.shared_memory import SharedMemoryError
 from ..call_states import ANSWERED_CALL
 from ..functions.calling import text_of
 from ..wire.bundle import NONE
+from .doubts import Doubts
 from .heads import decode_answer
 from .hop import Hop
 from .warned_result import open_warnings
@@ -46,6 +48,10 @@ class ChildrenOwner(Protocol):
 
     def over(self, head: RequestHead) -> int:
         """Return the id below which all calls of a call's caller are over."""
+        ...
+
+    def doubt_after(self, seconds: float) -> None:
+        """Let ``doubt_children`` of all calls be called after so many seconds."""
         ...
 
     def tell_end(self, number: int, key: Key) -> None:
@@ -84,6 +90,7 @@ class MeshChildren:
         self.packed, self.parts = packed, parts
         self._hops: dict[int, Hop] = {}
         self._requests = calls.new_requests()
+        self._doubts = Doubts(calls.agent)
         self._strangers: dict[int, float] = {}  # until when this worker waits to hear of a child that joins
         self._lock = threading.Lock()  # guards the machine and the requests; never held while a message is sent
 
@@ -107,6 +114,10 @@ class MeshChildren:
             for subtree, _ in asks:
                 self._child_failed(subtree, RpcTimeoutError("its deadline has passed"))
             return
+        if self._hops:
+            self._leave_former(asks)
+        if left and not self.head.folds and (seconds := self._doubts.begin(asks, left)) < math.inf:
+            self._calls.doubt_after(seconds)
         over = self._calls.over(self.head)
         asked: list[Prepared] = []
         hops, others = self._requests.make_alike(self, asks, left, over, asked, partial(Hop, self))
@@ -133,6 +144,14 @@ class MeshChildren:
         if problem is not None:
             hop.try_finish(None, problem)
 
+    def _leave_former(self, asks: Sequence[AskChild]) -> None:
+        """Give up requests to children that are asked again."""
+        with self._lock:
+            former = [self._hops.pop(subtree[0].number, None) for subtree, _ in asks]
+        for hop in former:
+            if hop is not None:
+                self._give_up(hop, f"the child is asked again for its part of {self.head.name}")
+
     def _ask_when_known(self, subtree: Subtree) -> None:
         """Ask a child that joins the group later: the caller has heard of it, and this worker has not yet."""
         agent, head = self._agent, subtree[0].number
@@ -146,6 +165,16 @@ class MeshChildren:
         self._child_failed(
             subtree, RpcError(f"{text} was not sent: worker {agent.name!r} has not heard of that worker")
         )
+
+    def doubt_children(self) -> float:
+        """Ask the children that say nothing whether they live, if it is time; return the seconds until that is due again."""
+        with self._lock:
+            hops = list(self._hops.values())
+        return self._doubts.ask(hops, self.deadline, self._bypass)
+
+    def _bypass(self, hop: Hop) -> None:
+        if self._hops.get(hop.head) is hop:
+            self.feed(self.relay.bypass, hop.head)
 
     def text(self, member: Member) -> str:
         """Return what errors say of the call on a worker."""

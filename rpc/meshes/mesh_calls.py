@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import itertools
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -72,6 +73,7 @@ class MeshCalls(MeshAnswers):
         self._next = 0
         self._told: dict[int, None] = {}  # workers that may keep results of calls made here
         self.hurrying = self._releases = False  # whether a timer is set
+        self._doubts = agent.timers.alarm(self._doubt)
         self._ending = False  # this worker shuts down: no call is over for long
         self.apart: set[int] = set()  # workers that cannot open this one's segments
         launched = last_events()
@@ -343,6 +345,18 @@ class MeshCalls(MeshAnswers):
             calls = [call for served in self._served.values() for call in served.values()]
         for call in calls:
             call.hurry()
+
+    def doubt_after(self, seconds: float) -> None:
+        """Let calls ask, after so many seconds, whether children live that have not answered."""
+        self._doubts.set(self.agent.timers.now() + seconds)
+
+    def _doubt(self) -> None:
+        with self.lock:
+            served = [call for served in self._served.values() for call in served.values()]
+            calls = [*self._made.values(), *(call for call in served if isinstance(call, MeshCall))]
+        seconds = min((call.doubt_children() for call in calls), default=math.inf)
+        if seconds < math.inf:
+            self.doubt_after(seconds)
 
     # -- ends
 

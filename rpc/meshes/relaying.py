@@ -162,6 +162,7 @@ class Relaying(Generic[R]):
         self._own = own
         self._branches = {subtree[0].number: subtree for subtree in subtrees}
         self._taken: dict[int, int] = {}  # by child: how many of its results are here, if it is asked for more
+        self._bypassed: set[int] = set()  # children whose children are asked, too
         members = [subtree[0] for subtree in subtrees] if folds else itertools.chain(*subtrees)
         self.missing.update([member.place for member in members])
         self._parent: Any = None
@@ -230,6 +231,22 @@ class Relaying(Generic[R]):
         subtree = self._branches.get(head)
         return NOTHING if subtree is None or self.state is ENDED else [AskChild(subtree, self._taken.get(head, 0))]
 
+    def bypass(self, head: int) -> Sequence[Instruction]:
+        """Ask the children of a child, too: it says nothing. What it still gives is taken, if it comes first."""
+        branch = self._branches.get(head)
+        if branch is None or self.folds or self.state is ENDED:
+            return NOTHING
+        self._bypassed.add(head)
+        return self._adopt(branch)
+
+    def _adopt(self, branch: Subtree) -> list[Instruction]:
+        adopted: list[Instruction] = []
+        for subtree in children(branch):
+            if any(member.place in self.missing for member in subtree):
+                self._branches[subtree[0].number] = subtree
+                adopted.append(AskChild(subtree, self._taken.get(subtree[0].number, 0)))
+        return adopted
+
     def failed(self, head: int, error: Callable[[Member], R], adopts: bool) -> Sequence[Instruction]:
         """Note that the child of number ``head`` gives no more results.
 
@@ -242,13 +259,9 @@ class Relaying(Generic[R]):
         self._taken.pop(head, None)
         if branch is None:
             return NOTHING
-        adopted: list[Instruction] = []
-        lost = branch[:1] if adopts or self.folds else branch
-        if adopts and not self.folds:
-            for subtree in children(branch):
-                if any(member.place in self.missing for member in subtree):
-                    self._branches[subtree[0].number] = subtree
-                    adopted.append(AskChild(subtree, 0))
+        # Those that were asked directly are asked again: they answer the last one that asked, which may be the lost child.
+        adopted = self._adopt(branch) if adopts and not self.folds else []
+        lost = branch[:1] if adopts or self.folds or head in self._bypassed else branch
         done = self._progress([(member.place, error(member)) for member in lost if member.place in self.missing])
         return done if self.state in (COMPLETE, ENDED) else [*adopted, *done]
 

@@ -56,6 +56,8 @@ class Job:
         self.ran = dict.fromkeys(self.numbers, 0)
         self.requests = {}  # under way: id -> (sender, receiver)
         self.due = []  # what can happen next
+        self.stopped, self.held = set(), []  # workers that do nothing, and what happens when they go on
+        self.doubted = set()
         self.ids = iter(range(10**9))
         hosts = 1 if folds else self.random.choice([1, 5, count])
         names = [f"host{index * hosts // count}" for index in range(count)]
@@ -90,6 +92,9 @@ class Job:
 
     def arrive(self, request, subtree, held):
         worker = subtree[0].number
+        if worker in self.stopped:
+            self.held.append((self.arrive, request, subtree, held))
+            return
         if request not in self.requests:
             return
         if worker in self.lost:
@@ -102,12 +107,18 @@ class Job:
         self.do(worker, relay.ask(request, held))
 
     def run(self, worker, index):
+        if worker in self.stopped:
+            self.held.append((self.run, worker, index))
+            return
         if worker in self.lost:
             return
         self.ran[worker] += 1
         self.do(worker, self.relays[worker].own(Result(str(index))))
 
     def answered(self, request, results, more):
+        if request in self.requests and self.requests[request][0] in self.stopped:
+            self.held.append((self.answered, request, results, more))
+            return
         if (hop := self.requests.pop(request, None)) is None:
             return
         sender, receiver = hop
@@ -144,15 +155,41 @@ class Job:
             elif sender not in self.lost:
                 self.requests[request] = (sender, receiver)  # the loss is noticed
 
+    def doubt(self):
+        if self.requests:
+            sender, receiver = self.random.choice(list(self.requests.values()))
+            if sender not in self.lost:
+                self.do(sender, self.relays[sender].bypass(receiver))
+
+    def doubt_stopped(self):
+        """Let each worker ask the children of those that say nothing; return whether there were any."""
+        doubted = {hop for hop in self.requests.values() if hop[1] in self.stopped and hop[0] not in self.stopped}
+        for sender, receiver in sorted(doubted - self.doubted):
+            self.do(sender, self.relays[sender].bypass(receiver))
+        fresh, self.doubted = doubted - self.doubted, self.doubted | doubted
+        return bool(fresh)
+
+    def settle(self):
+        self.play()
+        while self.doubt_stopped() or self.hurry_all():
+            self.play()
+
+    def hurry_all(self):
+        live = self.relays.keys() - self.stopped - self.lost - {CALLER}
+        hurried = [worker for worker in sorted(live) if self.relays[worker].hurries]
+        for worker in hurried:
+            self.do(worker, self.relays[worker].hurry())
+        return bool(hurried)
+
     def hurry(self):
         worker = self.random.choice(list(self.relays))
         if worker not in self.lost and worker != CALLER:
             self.do(worker, self.relays[worker].hurry())
 
-    def play(self, losses=0, breaks=0, hurries=0):
+    def play(self, losses=0, breaks=0, hurries=0, doubts=0):
         victims = self.random.sample(list(self.numbers), losses)
         others = [(self.lose, victim) for victim in victims]
-        others += [(self.break_connection,)] * breaks + [(self.hurry,)] * hurries
+        others += [(self.break_connection,)] * breaks + [(self.hurry,)] * hurries + [(self.doubt,)] * doubts
         self.random.shuffle(others)
         while self.due:
             if others and self.random.random() < 0.2:
@@ -194,6 +231,30 @@ def test_a_broken_connection_costs_nothing(count):
     for seed in range(40):
         job = Job(count, seed)
         job.play(breaks=10, hurries=5)
+        check(job)
+        assert set(job.ran.values()) == {1}
+
+
+@pytest.mark.parametrize("count", [6, 21, 50])
+def test_doubts_about_workers_that_live_or_are_lost_cost_nothing(count):
+    for seed in range(60):
+        job = Job(count, seed)
+        job.play(losses=seed % 4, breaks=seed % 5, hurries=seed % 7, doubts=10)
+        job.settle()
+        check(job)
+
+
+@pytest.mark.parametrize("count", [6, 21, 50])
+def test_what_is_below_a_stopped_worker_is_asked_directly(count):
+    for seed in range(20):
+        job = Job(count, seed)
+        job.stopped.update(job.random.sample(list(job.numbers), 1 + seed % 3))
+        job.settle()
+        found = {place for place, _ in job.relays[CALLER].results}
+        assert found == set(job.numbers) - job.stopped
+        job.stopped.clear()
+        job.due, job.held = job.held, []
+        job.settle()
         check(job)
         assert set(job.ran.values()) == {1}
 

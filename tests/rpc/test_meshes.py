@@ -27,7 +27,7 @@ from telegrad.rpc.calls.caller import Caller
 from telegrad.rpc.calls.codec import Codec
 from telegrad.rpc.extend import MeshCalls
 from telegrad.rpc.links.peers import Peers
-from telegrad.rpc.meshes import tree
+from telegrad.rpc.meshes import doubts, tree
 from telegrad.rpc.meshes.alike_bodies import AlikeBodies
 from telegrad.rpc.meshes.heads import RequestHead, open_leaf_request
 from telegrad.rpc.meshes.mesh_call import MeshCall
@@ -289,6 +289,26 @@ def test_a_worker_lost_during_the_call_has_its_children_adopted(workers, closed_
     values.wait(timeout=30)
     assert values.errors().keys() == {"w1", "w3"}
     assert sorted(ran) == sorted(NAMES), "a function ran twice, or not at all"
+
+
+@pytest.mark.parametrize("passed_on", [False, True])
+def test_the_results_below_a_stopped_worker_do_not_wait_for_it(workers, closed_gate, monkeypatch, passed_on):
+    ran.clear()
+    rpc.mesh(NAMES).call(where)
+    monkeypatch.setattr(doubts, "DOUBT_SHARE", 0.005)
+    monkeypatch.setattr(doubts, "SIGN_SHARE", 0.005)
+    stopped, held = workers[1].sessions, []
+    with monkeypatch.context() as patch:
+        values = rpc.mesh(NAMES).call_async(note_and_hold, timeout=60) if passed_on else None
+        until(lambda: not passed_on or len(ran) == len(NAMES))
+        patch.setattr(stopped, "received", lambda *frame: held.append(frame))
+        values = values or rpc.mesh(NAMES).call_async(note_and_hold, timeout=60)
+        GATE.set()
+        until(lambda: {worker.name for worker in values.ready()} >= {*NAMES} - {"w1"})
+    for frame in held:
+        stopped.received(*frame)
+    assert values.wait(timeout=30).errors() == {}
+    assert sorted(ran) == sorted(NAMES)
 
 
 @pytest.mark.processes
