@@ -13,7 +13,7 @@ from typing import Any
 
 from ...base.errors import AutogradError
 from .. import interception
-from ..interception import Watcher, watch_everywhere, watchers
+from ..interception import Watcher, entered, watch_everywhere, watchers
 from .forward_lines import forward_line, note_lines
 from .hooks import Hook
 from .node import Node
@@ -132,6 +132,8 @@ def is_anomaly_enabled() -> bool:
 
 def anomaly_mode() -> detect_anomaly | None:
     """Return the anomaly mode of this thread or task; ``None`` if there is none."""
+    if not entered:
+        return None
     for watcher in reversed(watchers()):
         if isinstance(watcher, detect_anomaly):
             return watcher

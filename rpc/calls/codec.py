@@ -243,10 +243,14 @@ class Codec:
     def _show(self, message: Outgoing) -> None:
         """Show a message that leaves to the interceptors. If one raises, those before it are told that it did not leave."""
         attached = message.attached
-        if not (attached.references or attached.notes or self.speaks()):
-            if attached.tensors and self.on_tensors is not None:
-                self.on_tensors(message)
-            return
+        if not (attached.references or attached.notes):
+            for asked in self._asked:  # ``speaks``, without a call
+                if asked():
+                    break
+            else:
+                if attached.tensors and self.on_tensors is not None:
+                    self.on_tensors(message)
+                return
         for index, interceptor in enumerate(self._sending):
             if interceptor.needs is not None and not interceptor.needs.get():
                 continue
