@@ -139,6 +139,8 @@ class Contexts:
 
     def reach(self, context: Context, to: int) -> bool:
         """Note that a message of the context goes to ``to``; False if the context has ended."""
+        if (to in context.reached or to == context.parent) and self._live.get(context.id) is context:
+            return True  # nothing is to be noted
         with self._lock:
             return self.lifetimes.reach(context, to)
 

@@ -165,9 +165,12 @@ class ContextGraph:
             return self._sends.get(message_id)
 
     def send_nodes(self) -> list[SendNode]:
-        """Return the send nodes so far."""
+        """Return the send nodes so far. What leads to them is planned, in a model of another library."""
         with self._lock:
-            return list(self._sends.values())
+            nodes = list(self._sends.values())
+        if self.library_part is not None:  # afterwards: it may be about to hear of what is sent now
+            self.library_part.plan()
+        return nodes
 
     def add_receive(self, node: ReceiveNode) -> ReceiveNode:
         """Keep the receive node of a message that arrived, and return it; the former one if a message of its id came before.

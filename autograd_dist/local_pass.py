@@ -66,7 +66,6 @@ class LocalPass:
         self._smart = smart
         self.task = GraphTask(sink=graph.accumulate, keep_graph=keep_graph)
         self._roots = roots
-        self._sends = graph.send_nodes()
         self._early: list[tuple[Sequence[Entry], Feeds]] | None = []  # entries until the end of the walk
         self._walking = False
         self._outgoing: dict[int, list[Entry]] = {}  # by worker
@@ -195,8 +194,8 @@ class LocalPass:
             self._apply(entry)
 
     def _walk(self) -> None:
-        self.task.expect(*self._roots, *self._sends)
-        self._roots, self._sends = (), []
+        self.task.expect(*self._roots, *self._graph.send_nodes())
+        self._roots = ()
         if self._smart:
             for node in self._graph.receive_nodes():
                 if not self.task.reaches(node):

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..base.errors import RpcError
 from ..core.futures import Future, collect_all, copy_error, wait_for_outcomes
-from ..rpc.extend import Agent, current_agent
+from ..rpc.extend import current_agent
 from ..rref import RRef, remote
 from ..rref.extend import owner_of
-from .contexts import contexts_of
+from .contexts import Contexts, contexts_of
 from .local_optimizer import LocalOptimizer
 from .step_requests import request_step
 
@@ -84,9 +84,10 @@ class DistributedOptimizer:
             WorkerLostError: a worker that owns parameters is lost.
             Exception: the error of an optimizer's step on a worker.
         """
-        agent = current_agent()
-        contexts_of(agent).check_not_over(context_id)
-        asked = {name: self._request_step(agent, name, context_id) for name in self._others}
+        contexts = contexts_of(current_agent())
+        agent = contexts.agent
+        contexts.check_not_over(context_id)
+        asked = {name: self._request_step(contexts, name, context_id) for name in self._others}
         for name, mine in self._mine.items():  # without a message: this thread would only wait for another one
             done = agent.threads.new_context().run(mine.step, context_id)
             what = f"the optimizer's step on worker {name!r}"
@@ -100,10 +101,10 @@ class DistributedOptimizer:
         Args:
             context_id: as for ``step``.
         """
-        agent = current_agent()
-        contexts_of(agent).check_not_over(context_id)
+        contexts = contexts_of(current_agent())
+        contexts.check_not_over(context_id)
         # This worker's own step is a request too, so that another thread does it.
-        asked = {name: self._request_step(agent, name, context_id) for name in self._by_name}
+        asked = {name: self._request_step(contexts, name, context_id) for name in self._by_name}
         return collect_all(asked.values()).then(partial(self._stepped, asked))
 
     def _stepped(self, asked: Mapping[str, Future[Any]], _: object) -> None:
@@ -114,8 +115,8 @@ class DistributedOptimizer:
         """Return the number of the part of the optimizer on a worker of that name (``StepQueue.add``)."""
         return self._numbers[worker]
 
-    def _request_step(self, agent: Agent, name: str, context_id: int) -> Future[None]:
-        return request_step(agent, owner_of(self._by_name[name]), self._numbers[name], context_id)
+    def _request_step(self, contexts: Contexts, name: str, context_id: int) -> Future[None]:
+        return request_step(contexts, owner_of(self._by_name[name]), self._numbers[name], context_id)
 
     # -- learning rates and state
 

@@ -13,7 +13,8 @@ def serve_gradients(agent: Agent) -> None:
     """Let an agent take part in distributed autograd; its codec has a ``LateInterceptor`` for that."""
     contexts = Contexts(agent)
     agent.add_part(contexts)
-    agent.add_part(StepQueue(agent))
+    queue = StepQueue(agent)
+    agent.add_part(queue)
     serve_passes(contexts)
-    serve_steps(agent)
+    serve_steps(contexts, queue)
     agent.codec.replace(AutogradInterceptor(contexts))

@@ -4,73 +4,61 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
+from torch.autograd.graph import GradientEdge
 
+from ...base.errors import AutogradError
 from ...core import sparse_coo_tensor
 from ...core.extend import Array, Edge, Node, Tensor, profiles
 from ...core.profiler import record_function
 from ..graph import current_gatherer
 from .accumulation import is_watched
-from .walk import TorchEdge, differentiate, gradient_edges, hooks_of, is_end
+from .walk import ENDS, TorchEdge, differentiate, hooks_of
 
-
-class GivesParts(Protocol):
-    """The planner, as its ports see it."""
-
-    def plan(self) -> None:
-        """Give each port a part."""
-        ...
+ALONE = "this graph goes on in PyTorch's; call autograd_dist.backward(context_id, [loss]) instead of loss.backward()"
 
 
 class Port(Node):
     """Node of one tensor of PyTorch that was sent, or is a root. Gradients pass through it to the part that made the tensor.
 
-    The part is planned when the first backward reaches the port: then all tensors that were sent before are known.
+    The planner gives it the part, when a backward begins: then all tensors that were sent before are known.
 
     Args:
         tensor: the tensor.
         edge: PyTorch's node and output of the tensor.
         order: number of the first message with the tensor, among all that were sent and arrived on this worker.
-        planner: gives the port its part. It has this port, so it is referred to weakly.
 
     Attributes:
         device: device of the tensor; ``None`` for the CPU.
+        is_end: the graph of this worker ends at the tensor: it is a leaf, or has arrived.
     """
 
-    __slots__ = ("_next", "_planner", "_table", "_tensor", "device", "edge", "order")
+    __slots__ = ("_table", "_tensor", "device", "edge", "is_end", "order")
 
-    def __init__(self, tensor: Any, edge: TorchEdge, order: int, planner: weakref.ref[GivesParts]) -> None:
-        self._next: tuple[Edge, ...] | None = None
-        self._planner = planner
-        self._hooks = None
-        self._metadata = None
-        self.num_inputs = 1
+    def __init__(self, tensor: Any, edge: TorchEdge, order: int) -> None:
+        super().__init__()
         self.device = None if tensor.is_cpu else tensor.device
         self.edge = edge
         self.order = order
+        self.is_end = type(edge[0]) in ENDS
         self._tensor = weakref.ref(tensor)
-        self._table = None if is_end(edge) else hooks_of(tensor)
+        self._table = None if self.is_end else hooks_of(tensor)
 
     @property
     def hooked(self) -> bool:
         """True if PyTorch's engine calls hooks, or sets ``.grad``, each time that a gradient of the tensor comes to it."""
         return bool(self._table) or ((tensor := self._tensor()) is not None and tensor.retains_grad)
 
-    @property
-    def next_edges(self) -> tuple[Edge, ...]:  # type: ignore[override]
-        """The edge to the part that made the tensor."""
-        if self._next is None and (planner := self._planner()) is not None:
-            planner.plan()
-        return self._next or ()
-
-    def join(self, part: Part, slot: int) -> None:
-        """Let gradients go to output ``slot`` of a part."""
-        self._next = ((part, slot),)
-
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
-        """Return the gradient."""
+        """Return the gradient.
+
+        Raises:
+            AutogradError: no distributed backward has planned its part.
+        """
+        if not self.next_edges:
+            raise AutogradError(ALONE)
         return grads
 
 
@@ -78,58 +66,59 @@ class Part(Node):
     """Part of PyTorch's graph: what leads from tensors that were sent down to leaves, and to what arrived or was sent before.
 
     Args:
-        ports: those of the tensors that were sent.
+        outputs: edges of the tensors that were sent.
+        devices: for each, its device; ``None`` for the CPU.
         inputs: edges at which our graph goes on.
         next_edges: for each input, node and slot of our graph.
         leaves: edges of PyTorch's leaves, which get their gradients here.
     """
 
-    __slots__ = ("_devices", "_ends", "_outputs", "inputs", "leaves", "outputs", "shared")
+    __slots__ = ("_devices", "_ends", "_inputs", "_leaves", "_outputs", "shared")
 
     def __init__(
-        self, ports: list[Port], inputs: list[TorchEdge], next_edges: tuple[Edge, ...], leaves: list[TorchEdge]
+        self,
+        outputs: list[GradientEdge],
+        devices: list[Any],
+        inputs: list[GradientEdge],
+        next_edges: list[Edge],
+        leaves: list[GradientEdge],
     ) -> None:
-        super().__init__(next_edges, len(ports))
-        self.outputs = outputs = [port.edge for port in ports]
-        self._devices = [port.device for port in ports]
-        self.inputs = inputs
-        self.leaves = leaves
-        self._outputs = gradient_edges(outputs)
-        self._ends = gradient_edges([*inputs, *leaves])
+        super().__init__(tuple(next_edges), len(outputs))
+        self._outputs = outputs
+        self._devices = devices
+        self._inputs = len(inputs)
+        self._leaves = leaves
+        self._ends = (*inputs, *leaves)
         self.shared = False  # whether other parts run some of its nodes, too
 
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Have PyTorch's engine run the part once, with all gradients that came. Give the leaves theirs; return the others."""
-        gatherer = current_gatherer.get()
-        outputs, given = self._given(grads)
-        if gatherer is None or not given or not self._ends:
-            return [None] * len(self.inputs)
-        keep = self.shared or gatherer.keeps_graph
-        if profiles.get():
-            with record_function(self.name()):
-                results = differentiate(outputs, given, self._ends, keep)
-        else:
-            results = differentiate(outputs, given, self._ends, keep)
-        inputs = len(self.inputs)
-        if self.leaves:
-            give = gatherer.hold if is_watched() else gatherer.accumulate
-            for (node, _), gradient in zip(self.leaves, _owned(results[inputs:])):
-                if gradient is not None:
-                    give(node.variable, gradient)
-        return [None if gradient is None else _array(gradient) for gradient in results[:inputs]]
-
-    def _given(self, grads: tuple[Array | None, ...]) -> tuple[tuple[Any, ...], tuple[torch.Tensor, ...]]:
-        """Return the outputs that have gradients, and these as tensors on the outputs' devices."""
+        gatherer, inputs = current_gatherer.get(), self._inputs
         outputs, given = [], []
         for output, device, grad in zip(self._outputs, self._devices, grads):
             if grad is not None:
                 outputs.append(output)
                 given.append(_tensor(grad) if device is None else _tensor(grad).to(device))
-        return tuple(outputs), tuple(given)
+        if gatherer is None:
+            raise AutogradError(ALONE)
+        if not given or not self._ends:
+            return [None] * inputs
+        keep = self.shared or gatherer.keeps_graph
+        if profiles.get():
+            with record_function(self.name()):
+                results = differentiate(tuple(outputs), tuple(given), self._ends, keep)
+        else:
+            results = differentiate(tuple(outputs), tuple(given), self._ends, keep)
+        if self._leaves:
+            give = gatherer.hold if is_watched() else gatherer.accumulate
+            for (node, *_), gradient in zip(self._leaves, _owned(results[inputs:])):
+                if gradient is not None:
+                    give(node.variable, gradient)
+        return [None if gradient is None else _array(gradient) for gradient in results[:inputs]]
 
     def name(self) -> str:
         """Return the name of the part in pictures and errors."""
-        return f"PyTorch ({', '.join(dict.fromkeys(type(node).__name__ for node, _ in self.outputs))})"
+        return f"PyTorch ({', '.join(dict.fromkeys(type(node).__name__ for node, *_ in self._outputs))})"
 
 
 def _tensor(gradient: Any) -> torch.Tensor:

@@ -11,16 +11,16 @@ runs twice, and the gradients add up, which is right because they are linear.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
 import torch
+from torch.autograd.graph import GradientEdge
 
 from ...core.extend import Edge
-from .nodes import GivesParts, Part, Port
-from .walk import ARRIVED_NODE, TorchEdge, Walked, edge_of, is_end, walk
+from .nodes import Part, Port
+from .walk import ARRIVED_NODE, TorchEdge, Walked, leaf_edge, walk
 
 
 class Planner:
@@ -33,7 +33,6 @@ class Planner:
     def __init__(self, orders: Iterator[int]) -> None:
         self._orders = orders
         self._lock = threading.Lock()
-        self._myself: weakref.ref[GivesParts] = weakref.ref(self)  # for the ports
         self._ports: dict[TorchEdge, Port] = {}
         self._open: list[Port] = []  # not in a part yet, in order
         self._below: dict[TorchEdge, frozenset[TorchEdge]] = {}  # of planned ports: ends and ports below them
@@ -50,11 +49,12 @@ class Planner:
         """
         if not torch.is_grad_enabled():
             return None
-        edge, order = edge_of(tensor), next(self._orders)
+        node, order = tensor.grad_fn, next(self._orders)
+        edge = leaf_edge(tensor) if node is None else (node, tensor.output_nr)
         with self._lock:
             port = self._ports.get(edge)
             if port is None:
-                port = self._ports[edge] = Port(tensor, edge, order, self._myself)
+                port = self._ports[edge] = Port(tensor, edge, order)
                 self._open.append(port)
         return port, 0
 
@@ -80,7 +80,7 @@ class Planner:
         planned, below = self._below, frozenset(found.ends)
         if not planned.keys().isdisjoint(below):
             below = below.union(*(planned[end] for end in below if end in planned))
-        if not is_end(port.edge):
+        if not port.is_end:
             planned[port.edge] = below
         return below
 
@@ -113,18 +113,20 @@ class Planner:
         }
 
     def _give_part(self, group: list[Port], found: Walked, cut_ports: dict[TorchEdge, Port]) -> None:
-        inputs: dict[TorchEdge, Edge] = {}
-        leaves: list[TorchEdge] = []
+        inputs: list[GradientEdge] = []
+        next_edges: list[Edge] = []
+        leaves: list[GradientEdge] = []
         for end in found.ends:
-            if type(end[0]) is ARRIVED_NODE:
-                inputs[end] = end[0].edge
-            elif end in cut_ports:
-                inputs[end] = cut_ports[end], 0
+            arrived = type(end[0]) is ARRIVED_NODE
+            if arrived or end in cut_ports:
+                inputs.append(GradientEdge(*end))
+                next_edges.append(end[0].edge if arrived else (cut_ports[end], 0))
             else:
-                leaves.append(end)
-        part = Part(group, list(inputs), tuple(inputs.values()), leaves)
+                leaves.append(GradientEdge(*end))
+        outputs, devices = [GradientEdge(*port.edge) for port in group], [port.device for port in group]
+        part = Part(outputs, devices, inputs, next_edges, leaves)
         for slot, port in enumerate(group):
-            port.join(part, slot)
+            port.next_edges = ((part, slot),)
         through = self._parts_through
         for node in through.keys() & found.nodes:
             through[node].shared = part.shared = True

@@ -26,10 +26,8 @@ class Walked(NamedTuple):
     nodes: set[Any]
 
 
-def edge_of(tensor: Any) -> TorchEdge:
-    """Return the node and output of a tensor that requires grad."""
-    if (node := tensor.grad_fn) is not None:
-        return node, tensor.output_nr
+def leaf_edge(tensor: Any) -> TorchEdge:
+    """Return the node and output of a leaf that requires grad."""
     edge = get_gradient_edge(tensor)
     return edge.node, edge.output_nr
 
@@ -46,11 +44,6 @@ def hooks_of(tensor: Any) -> dict[int, Any]:
             tensor.grad_fn._register_hook_dict(tensor)
         hooks: dict[int, Any] = tensor._backward_hooks
     return hooks
-
-
-def gradient_edges(edges: Iterable[TorchEdge]) -> tuple[GradientEdge, ...]:
-    """Return edges in the form that PyTorch's engine takes."""
-    return tuple([GradientEdge(node, number) for node, number in edges])
 
 
 def differentiate(
@@ -71,11 +64,6 @@ def differentiate(
         outputs, grads, keep, False, inputs, allow_unreachable=True, accumulate_grad=False
     )
     return found
-
-
-def is_end(edge: TorchEdge) -> bool:
-    """Return whether a graph of this worker ends at an edge: at a leaf, or a tensor that arrived."""
-    return type(edge[0]) in ENDS
 
 
 def walk(starts: Iterable[TorchEdge], cuts: Collection[TorchEdge]) -> Walked:

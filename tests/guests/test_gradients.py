@@ -7,6 +7,7 @@ from helpers import remote
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist import backward, get_gradients
 from telegrad.base.errors import AutogradError
+from telegrad.interop import convert
 
 pytest.importorskip("torch.nn", reason="PyTorch is not in this environment; `make guests` makes one")
 import torch
@@ -435,3 +436,15 @@ def test_a_context_that_ends_frees_the_graph(workers, no_collector):
         assert token() is not None
     del loss
     assert token() is None
+
+
+def test_a_local_backward_does_not_lose_the_gradients_of_a_tensor_that_was_converted(workers):
+    """They ended at PyTorch's part of the graph, without an error."""
+    leaf = Weights.kept["w1"]
+    with autograd_dist.context() as context:
+        loss = (convert(leaf * 2, "telegrad") * 3).sum()
+        for _ in "before", "after":
+            with pytest.raises(AutogradError, match=r"goes on in PyTorch's; call autograd_dist.backward"):
+                loss.backward(retain_graph=True)
+            backward(context, [loss], retain_graph=True)
+        assert (get_gradients(context)[leaf] == 12).all()
