@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..base.errors import AutogradError, ContextTypeError, RpcError, as_runtime_error
-from ..core.extend import Node, Tensor, leaf_with
+from ..core.extend import Node, Tensor, leaf_with, profiles
 from ..core.futures import Future
 from ..core.profiler import record_function
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, LibraryTensor, call_function, current_agent
@@ -102,7 +102,10 @@ def backward(
     agent = current_agent()
     fresh, feeds, what = _prepare(agent, context_id, roots, retain_graph, mode)
     try:
-        with record_function("torch::distributed::autograd::backward"):
+        if profiles.get():
+            with record_function("torch::distributed::autograd::backward"):
+                fresh.run(feeds, agent.rpc_timeout, what)
+        else:
             fresh.run(feeds, agent.rpc_timeout, what)
     except Exception as error:
         if (telling := as_runtime_error(error)) is error:

@@ -212,8 +212,8 @@ class ContextGraph:
     def gradients_of(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the gradient of each of these leaves; ``None`` for those that no backward reached."""
         with self._lock:
-            entries = [self._gradients.get(id(leaf)) for leaf in leaves]
-        return [None if entry is None else entry[1] for entry in entries]
+            found = self._gradients.get
+            return [None if (entry := found(id(leaf))) is None else entry[1] for leaf in leaves]
 
     def gradients(self) -> dict[Any, Any]:
         """Return the gradient of each leaf of this worker that a backward reached."""

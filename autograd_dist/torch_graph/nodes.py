@@ -66,36 +66,37 @@ class Part(Node):
     """Part of PyTorch's graph: what leads from tensors that were sent down to leaves, and to what arrived or was sent before.
 
     Args:
-        outputs: edges of the tensors that were sent.
-        devices: for each, its device; ``None`` for the CPU.
         inputs: edges at which our graph goes on.
         next_edges: for each input, node and slot of our graph.
         leaves: edges of PyTorch's leaves, which get their gradients here.
     """
 
-    __slots__ = ("_devices", "_ends", "_inputs", "_leaves", "_outputs", "shared")
+    __slots__ = ("_ends", "_inputs", "_leaves", "_outputs", "shared")
 
-    def __init__(
-        self,
-        outputs: list[GradientEdge],
-        devices: list[Any],
-        inputs: list[GradientEdge],
-        next_edges: list[Edge],
-        leaves: list[GradientEdge],
-    ) -> None:
-        super().__init__(tuple(next_edges), len(outputs))
-        self._outputs = outputs
-        self._devices = devices
+    def __init__(self, inputs: list[GradientEdge], next_edges: list[Edge], leaves: list[GradientEdge]) -> None:
+        super().__init__(tuple(next_edges), 0)
+        self._outputs: list[tuple[GradientEdge, Any]] = []
         self._inputs = len(inputs)
         self._leaves = leaves
         self._ends = (*inputs, *leaves)
         self.shared = False  # whether other parts run some of its nodes, too
 
+    def add_output(self, edge: GradientEdge, device: Any) -> int:
+        """Add a tensor that was sent, and return its number.
+
+        Args:
+            edge: its edge.
+            device: its device; ``None`` for the CPU.
+        """
+        self._outputs.append((edge, device))
+        self.num_inputs += 1
+        return self.num_inputs - 1
+
     def apply(self, grads: tuple[Array | None, ...]) -> Sequence[Array | None]:
         """Have PyTorch's engine run the part once, with all gradients that came. Give the leaves theirs; return the others."""
         gatherer, inputs = current_gatherer.get(), self._inputs
         outputs, given = [], []
-        for output, device, grad in zip(self._outputs, self._devices, grads):
+        for (output, device), grad in zip(self._outputs, grads):
             if grad is not None:
                 outputs.append(output)
                 given.append(_tensor(grad) if device is None else _tensor(grad).to(device))
@@ -118,7 +119,7 @@ class Part(Node):
 
     def name(self) -> str:
         """Return the name of the part in pictures and errors."""
-        return f"PyTorch ({', '.join(dict.fromkeys(type(node).__name__ for node, *_ in self._outputs))})"
+        return f"PyTorch ({', '.join(dict.fromkeys(type(node).__name__ for (node, *_), _ in self._outputs))})"
 
 
 def _tensor(gradient: Any) -> torch.Tensor:

@@ -123,10 +123,9 @@ class Planner:
                 next_edges.append(end[0].edge if arrived else (cut_ports[end], 0))
             else:
                 leaves.append(GradientEdge(*end))
-        outputs, devices = [GradientEdge(*port.edge) for port in group], [port.device for port in group]
-        part = Part(outputs, devices, inputs, next_edges, leaves)
-        for slot, port in enumerate(group):
-            port.next_edges = ((part, slot),)
+        part = Part(inputs, next_edges, leaves)
+        for port in group:
+            port.next_edges = ((part, part.add_output(GradientEdge(*port.edge), port.device)),)
         through = self._parts_through
         for node in through.keys() & found.nodes:
             through[node].shared = part.shared = True

@@ -32,6 +32,7 @@ Sink: TypeAlias = Callable[[Tensor, Any], None]
 # [feeds and gradients still to come, the node, bits of the slots whose sum may be changed in place, gradients by slot ...]
 Entry: TypeAlias = list[Any]
 LEFT, NODE, OWNED, GRADS = range(4)
+SAVES_NOTHING = Node.release  # of nodes that do not override it
 
 
 class GraphTask:
@@ -320,7 +321,7 @@ class GraphTask:
         results = node.apply_graph(tuple(given)) if self.create_graph else node.apply(tuple(given))
         if len(results) != len(node.next_edges):
             raise AutogradError(f"{node.name()} returned {len(results)} gradients for {len(node.next_edges)} inputs")
-        if not self.keep_graph:
+        if not self.keep_graph and type(node).release is not SAVES_NOTHING:
             node.release()
         return results
 
