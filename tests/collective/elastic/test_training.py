@@ -189,8 +189,8 @@ def test_a_death_while_the_state_travels(agents, dying, monkeypatch):
     """The newcomer gets it from another source, or the others go on without it."""
     dies = agents[0] if dying == "source" else agents[2]
     newcomer = Worker(agents[2], seed=9)
-    second = Worker(agents[1], {4: newcomer.start})
-    first = Worker(agents[0])
+    second = Worker(agents[1], {4: newcomer.start}, min_workers=2)
+    first = Worker(agents[0], min_workers=2)
     method = "state_wanted" if dying == "source" else "fetch"
     plain = getattr(ElasticMembers, method)
 
@@ -215,8 +215,8 @@ def test_a_death_while_the_state_travels(agents, dying, monkeypatch):
 
 def test_a_newcomer_with_other_settings_gets_an_error_and_the_others_go_on(agents):
     newcomer = Worker(agents[2], wide=9)
-    first = Worker(agents[0], {2: newcomer.start, 4: lambda: newcomer.thread.join()})
-    second = Worker(agents[1])
+    first = Worker(agents[0], {2: newcomer.start, 4: lambda: newcomer.thread.join()}, min_workers=2)
+    second = Worker(agents[1], min_workers=2)
     first.start()
     second.start()
     finish(first, second)
