@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import TypeAlias
 
+from ..base.errors import ArgumentTypeError
 from ..core.extend import Layout, Tensor, svg_box, svg_curve, svg_page
 from ..core.futures import wait_all
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
@@ -50,6 +52,8 @@ def draw(
     contexts_of(agent).find(context_id)
     if isinstance(roots, Tensor) or not all(isinstance(root, Tensor) for root in roots):
         raise TypeError("roots must be a list of tensors; write draw(context_id, path, params, [loss])")
+    if not isinstance(path, (str, os.PathLike, NoneType)):
+        raise ArgumentTypeError(f"path must be that of a file to write; you gave {path!r}")
     token = current_context.set(None)  # the calls that gather the graph must not be part of it
     try:
         parts = _gather(agent, context_id, _by_owner(agent, params or {}), roots)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import CheckpointError
-from ..core.futures import Future, in_thread
+from ..base.arguments import check_type
+from ..base.errors import ArgumentTypeError, CheckpointError
+from ..core.futures import Future, attempt, in_thread
 from ..data import DataLoader
 from .folder import INDEX, Entry
 from .in_use import InUse
@@ -86,6 +87,7 @@ class Checkpointer:
         if rng:
             given["rng"] = RandomNumbers()
         self._parts = {name: stateful(name, part) for name, part in given.items()}
+        check_type("own", own, Collection, "a list of names of parts")
         if unknown := [name for name in own if name not in self._parts]:
             raise ValueError(f"own names {unknown}, and the parts are {[*self._parts]}")
         self._own = {name for name, part in self._parts.items() if name in own or is_own(part)}
@@ -372,7 +374,10 @@ class Checkpointer:
 
 
 def _number(metric: float | None) -> float | None:
-    return None if metric is None else float(metric)
+    number, problem = (None, None) if metric is None else attempt(float, metric)
+    if problem is not None or isinstance(metric, str):
+        raise ArgumentTypeError(f"metric must be a number; you gave {metric!r}")
+    return number
 
 
 def _fail(error: Exception) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import NoneType
 from typing import Any, TypeVar
 
+from ..base.arguments import check_type
 from ..base.errors import CheckpointError
 from ..base.process_group_place import current_place
 
@@ -29,6 +31,7 @@ class Job:
             return
         from .. import collective  # only here: what trains alone needs no network
 
+        check_type("group", group, (collective.ProcessGroup, NoneType), "a process group of telegrad.collective")
         ranks = None if group is None else group.ranks
         self._gather = collective.all_gather_object
         # A group of its own: a writing thread's messages are not mixed with those of the training.

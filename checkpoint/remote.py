@@ -8,6 +8,7 @@ import tempfile
 from contextlib import suppress
 from typing import Any
 
+from ..base.arguments import check_type
 from ..core.serialization import CheckpointError, load, save
 from .folder import INDEX, Entry, Folder, checksum_of
 from .lock import NoLock
@@ -96,4 +97,5 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     Args:
         path: as ``runs/first`` or ``s3://bucket/first``.
     """
+    check_type("folder", path, (str, os.PathLike), "a path, or an address like s3://bucket/runs")
     return RemoteFolder(path) if isinstance(path, str) and "://" in path else Folder(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 from typing import Any, NamedTuple
 
+from ..base.arguments import check_type
 from ..core import Generator, randperm
 from .sampler import Sampler
 
@@ -50,6 +51,7 @@ class ElasticSampler(Sampler[list[int]]):
     ) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
             raise ValueError(f"batch_size must be a positive integer, and you gave {batch_size!r}")
+        check_type("dataset", dataset, Sized, "something with a length")
         self.samples = len(dataset)
         if not self.samples or (drop_last and batch_size > self.samples):
             raise ValueError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from ..base.arguments import check_type
 from .restarts.rules import NO_RESTARTS, RestartPolicy, RestartRules
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -70,6 +71,8 @@ class JobSpec:
     elastic: bool = False
 
     def __post_init__(self) -> None:
+        check_type("program", self.program, str, "the path of a script, or the name of a module")
+        check_type("interpreter", self.interpreter, str, "the path of a python")
         _check_workers(self.workers)
         check_seconds("the grace", self.grace)
         if self.elastic:
@@ -220,11 +223,12 @@ def parse_roles(text: str) -> tuple[str, ...]:
 
 
 def _check_workers(workers: tuple[str, ...]) -> None:
+    check_type("workers", workers, (tuple, list), "a tuple of names")
     if not workers:
         raise ValueError("a job has at least one worker, and `workers` names none")
     check_count(len(workers), "`workers`:")
     for name, times in Counter(workers).items():
-        if not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(
                 f"{name!r} cannot be a worker's name, because its log file has the same name: "
                 "use letters, digits, `_`, `-` and `.`, and begin with a letter, a digit or `_`"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..base.arguments import check_type
 from ..base.errors import RpcError
 from ..core import Tensor, tensor
 from ..core.futures import Future, wait_all
 from ..nn import Module
 from ..nn.extend import is_module
-from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function, current_agent
+from ..rpc.extend import UNSET_RPC_TIMEOUT, call_function, check_timeout, current_agent
 from ..rref import RemoteModule, RRef
 from .deliveries import Address
 from .schedules import Schedule, forward_only, schedule_of
@@ -72,6 +73,7 @@ class Pipeline:
         checkpoint: bool = False,
         timeout: float | None = None,
     ) -> None:
+        check_type("stages", stages, Iterable, "a list of RemoteModules, or of references to modules")
         modules = [_reference(stage, index) for index, stage in enumerate(stages)]
         if not modules:
             raise ValueError("stages is empty; give RemoteModules, or references to modules")
@@ -82,7 +84,7 @@ class Pipeline:
         self._count = n_microbatches
         self._schedule = schedule_of(schedule)
         self._checkpoint = checkpoint
-        self._seconds = (self._agent.rpc_timeout or 1e9) if timeout is None else float(timeout)
+        self._seconds = (self._agent.rpc_timeout or 1e9) if timeout is None else check_timeout("timeout", timeout)
         self.timeline: Timeline | None = None
         made = wait_all(self._call(module, _make_stage, module) for module in modules)
         self._stages = [stage for stage, _ in made]

@@ -63,6 +63,7 @@ from .options import STREAM_AHEAD as STREAM_AHEAD
 from .options import UNSET_RPC_TIMEOUT as UNSET_RPC_TIMEOUT
 from .options import GrpcRpcBackendOptions as GrpcRpcBackendOptions
 from .options import RpcBackendOptions as RpcBackendOptions
+from .options import check_timeout as check_timeout
 from .rendezvous.meeting import Plan as Plan
 from .rendezvous.meeting import plan_rendezvous as plan_rendezvous
 from .running import agent_variable as agent_variable

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 from ..base.errors import ArgumentKindError, ArgumentValueError
@@ -45,13 +48,13 @@ def check_timeout(name: str, seconds: object) -> float:
     """Return a time-out as a float.
 
     Raises:
-        ArgumentValueError: ``seconds`` is negative or nan.
+        ArgumentValueError: ``seconds`` is negative, nan, or no number that a float holds.
         ArgumentKindError: ``seconds`` is no number.
     """
     wrong = f"{name} must be a number of seconds, 0 for none; you gave {seconds!r}"
     if not isinstance(seconds, (int, float)):
         raise ArgumentKindError(wrong)
-    if not seconds >= 0:
+    if not 0 <= seconds <= sys.float_info.max and seconds != math.inf:
         raise ArgumentValueError(wrong)
     return float(seconds)
 
@@ -144,6 +147,11 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             raise ValueError(f"tls must be TlsFiles(certificate, key, ca); you gave {self.tls!r}")
         if isinstance(self.lanes, str):
             raise ValueError(f"lanes must be a list of names; write lanes=[{self.lanes!r}]")
+        if not isinstance(self.lanes, (list, tuple, NoneType)):
+            raise ArgumentKindError(f"lanes must be a list of names, as ['unix', 'grpc']; you gave {self.lanes!r}")
+        for name in ("host", "listen_host"):
+            if not isinstance(getattr(self, name), (str, NoneType)):
+                raise ArgumentKindError(f"{name} must be a name or an address; you gave {getattr(self, name)!r}")
         for name in ("init_timeout", "keepalive", "reconnect_timeout"):
             seconds = getattr(self, name)
             if not isinstance(seconds, (int, float)) or not seconds > 0:
@@ -152,6 +160,8 @@ class GrpcRpcBackendOptions(RpcBackendOptions, _ThreadOptions):
             check_timeout("replace_within", self.replace_within)
 
         given, self.device_maps = self.device_maps or {}, {}
+        if not isinstance(given, Mapping):
+            raise ArgumentKindError(f"device_maps is, by name of a worker, a map of devices; you gave {given!r}")
         for to, device_map in given.items():
             add_to_map(self.device_maps, to, device_map)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from types import NoneType
 from typing import Any, NoReturn
 
+from ..base.arguments import check_type
 from ..core.extend import check_device
 from ..core.futures import Future
 from ..nn import Module, Parameter
@@ -73,6 +75,7 @@ class RemoteModule(Module):
             raise TypeError(
                 f"module_cls must be a class or a function; you gave a {name}, an instance. Write {name}, args=(...)"
             )
+        check_type("args", args, (tuple, list, NoneType), "a tuple; for one argument write args=(x,)")
         worker, device = parse_remote_device(remote_device)
         self._attach(worker, device, remote(worker, _create, (module_cls, tuple(args or ()), kwargs or {})))
 

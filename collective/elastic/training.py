@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.arguments import check_type
 from ...base.errors import CollectiveError, LinkCutError, WorkerLostError
 from ...base.job_credentials import asked_to_leave
 from ...core import Tensor, default_generator
@@ -87,6 +89,9 @@ class ElasticTraining:
         timeout: float = 300.0,
         state_copies: int | None = None,
     ) -> None:
+        check_type("parts", parts, (Mapping, NoneType), "a dictionary of parts by name")
+        check_type("role", role, (str, NoneType), "the name of a role")
+        check_type("name", name, str, "a text")
         _check_count("min_workers", min_workers)
         if state_copies is not None:
             _check_count("state_copies", state_copies)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import threading
 import time
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Protocol
 
+from ...base.errors import ArgumentTypeError, ArgumentValueError
 from .protection import opens
 from .reentry import check_may_wait
 from .shield import shield
@@ -77,6 +81,21 @@ class Waiter:
         if shield.noted:
             shield.deliver()
         return self._gate.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+
+
+def check_wait_seconds(timeout: Any) -> None:
+    """Raise if a time-out is no number of seconds; none is left of a negative one.
+
+    Raises:
+        ArgumentTypeError: it is no number.
+        ArgumentValueError: it is nan, or no number that a float holds.
+    """
+    wrong = f"timeout must be a number of seconds, None for no limit; you gave {timeout!r}"
+    if not isinstance(timeout, (int, float, Real)):
+        raise ArgumentTypeError(wrong)
+    size: Any = abs(timeout)
+    if not size <= sys.float_info.max and size != math.inf:
+        raise ArgumentValueError(wrong)
 
 
 def block(acquire: Callable[[float], bool], until: float) -> bool:

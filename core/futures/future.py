@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from ...base.errors import AgentClosedError, RpcCancelledError, as_runtime_error
 from .attempts import attempt
-from .blocking import Canceller, Driver, Waiter, block, thread_role
+from .blocking import Canceller, Driver, Waiter, block, check_wait_seconds, thread_role
 from .program_clock import program_clock
 from .reentry import check_may_wait
 
@@ -143,8 +143,11 @@ class Future(Generic[T]):
 
         Raises:
             TimeoutError: ``timeout`` seconds have passed.
+            ArgumentTypeError, ArgumentValueError: ``timeout`` is no number, or nan.
             AgentClosedError: the future was made before this process was forked, and completes in the parent.
         """
+        if timeout is not None:
+            check_wait_seconds(timeout)
         if not (self._done or self._block(timeout)):
             raise TimeoutError(f"the future did not complete within {timeout:g} s")
         if self._error is None:

@@ -29,6 +29,8 @@ def collect_all(futures: Iterable[Future[T]]) -> Future[list[Future[T]]]:
 
 
 def _checked(futures: Iterable[Future[T]]) -> list[Future[T]]:
+    if not isinstance(futures, Iterable):
+        raise TypeError(f"futures must be a list of futures; you gave {futures!r}")
     members = list(futures)
     if wrong := [each for each in members if not isinstance(each, Future)]:
         raise TypeError(f"futures must be a list of futures; you gave {wrong[0]!r} in it")

@@ -2,6 +2,9 @@
 
 import enum
 from dataclasses import dataclass
+from types import NoneType
+
+from ...base.arguments import check_type
 
 DEFAULT_MOST = 10
 """Restarts within ``DEFAULT_WITHIN_SECONDS`` without ``--max-restarts``; for each worker, where they are restarted singly."""
@@ -48,6 +51,7 @@ class RestartRules:
     within: float | None = None
 
     def __post_init__(self) -> None:
+        check_type("most", self.most, (int, NoneType), "a whole number")
         if self.most is not None and self.most < 0:
             raise ValueError(f"--max-restarts must be 0 or more, you gave {self.most}")
         if self.within is not None and self.most is None:

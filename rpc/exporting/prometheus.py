@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...base.errors import ArgumentKindError
 from ..current import current_agent
 from ..links.worker_info import WorkerInfo
 from ..observing.asking import observe
@@ -71,6 +72,8 @@ def serve_metrics(port: int = 0, host: str = LOOPBACK, workers: Workers = None, 
     """
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= MOST_PORT:
         raise ValueError(f"port={port!r} is no port: give a number up to {MOST_PORT}, or 0 for a free one")
+    if not isinstance(host, str):
+        raise ArgumentKindError(f"host must be a name or an address of this machine; you gave {host!r}")
     collector = metrics(workers, timeout)
     from .metrics_server import MetricsServer  # here: few workers are HTTP servers
 

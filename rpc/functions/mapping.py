@@ -209,6 +209,8 @@ def map(  # noqa: A001  # as in concurrent.futures and multiprocessing
         raise TypeError(f"items must be a list or another iterable; you gave {items!r}")
     if not isinstance(per_worker, int) or per_worker < 1:
         raise ValueError(f"per_worker must be a whole number above 0; you gave {per_worker!r}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function of two numbers; you gave {progress!r}")
 
     def call(peer: Peer, item: Any) -> Future[Any]:
         return call_function(agent, peer.info, func, (item,), None, timeout)

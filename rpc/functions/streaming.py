@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..links.worker_info import WorkerInfo
     from ..wire.payload import Labels
 
+FIRST_AHEAD = 64  # items that are asked for at first, at most; then as many as were taken
 T = TypeVar("T")
 
 
@@ -75,7 +76,8 @@ class Pulls:
             return
         self._calls.popleft()
         if more:
-            self._ask_for(self._ahead)
+            taken = self._number - len(self._calls)
+            self._ask_for(min(self._ahead, max(taken, FIRST_AHEAD)))
         else:
             self.over = True
             self._calls.clear()  # they are answered in the same way

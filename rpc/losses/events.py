@@ -52,7 +52,7 @@ class ReportReceived(NamedTuple):
 
 
 class LeaveAsked(NamedTuple):
-    """This worker is to leave alone, and has no work any more."""
+    """Request of this worker to leave alone; it has no work any more."""
 
 
 class TimePassed(NamedTuple):
@@ -89,7 +89,7 @@ class CloseAgent:
 
 @dataclass(slots=True)
 class LeaveGranted:
-    """This worker may leave now: another one knows that it does so, or there is no other."""
+    """Let this worker leave: another one knows that it does so, or there is no other."""
 
 
 Instruction: TypeAlias = SendReport | Lose | CloseAgent | LeaveGranted

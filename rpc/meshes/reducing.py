@@ -27,7 +27,7 @@ def check_reduction(name: str | None) -> int:
     """
     if name is None:
         return 0
-    if name not in REDUCTIONS:
+    if not isinstance(name, str) or name not in REDUCTIONS:
         raise ArgumentValueError(f"reduce= is 'sum', 'mean' or 'cat'; you gave {name!r}")
     return REDUCTIONS[name]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...base import job_credentials
-from ...base.errors import AuthenticationError
+from ...base.errors import ArgumentKindError, AuthenticationError
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class TlsFiles:
     key: str | os.PathLike[str]
     ca: str | os.PathLike[str]
     rank0_name: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("certificate", "key", "ca"):
+            if not isinstance(file := getattr(self, name), (str, os.PathLike)):
+                raise ArgumentKindError(f"{name} of TlsFiles must be the path of a PEM file; you gave {file!r}")
 
 
 class PeerCertificate(NamedTuple):
