@@ -65,6 +65,7 @@ class BackwardPass:
         self._settled = 0
         self._reports: Reports = {}
         self._held: dict[int, tuple[Any, Any]] = {}  # leaves of PyTorch and their gradients, by id() of the leaf
+        self._running = 0  # threads that run nodes
         self._queried: set[int] = set()  # at the root: messages whose receivers were asked
 
     # -- for observers
@@ -203,7 +204,7 @@ class BackwardPass:
         """
         token = current_gatherer.set(self)
         try:
-            action()
+            self._run(action)
         except BaseException as error:
             self.stop(error)
         finally:
@@ -230,6 +231,23 @@ class BackwardPass:
         with self._lock:
             held = self._held.get(id(leaf))
             self._held[id(leaf)] = leaf, gradient if held is None else sum_of(leaf, held[1], gradient)
+
+    def _run(self, action: Callable[[], None]) -> None:
+        """Run ``action``. If it is the last to bring gradients to this worker, accumulate those that are held.
+
+        What is hooked to the accumulation may wait for other workers, which get their entries before.
+        """
+        with self._lock:
+            self._running += 1
+        try:
+            action()
+        finally:
+            with self._lock:
+                self._running -= 1
+                ends = not self._running and self._held
+        if ends and not self.part.unfed():
+            self._send_now()
+            self._accumulate_held()
 
     def _accumulate_held(self) -> None:
         with self._lock:

@@ -3,19 +3,21 @@
 
 Parts run by ``torch.autograd.grad``, which computes gradients and accumulates none. PyTorch's engine for RPC calls what is
 hooked to the accumulation of a leaf once in a pass. So where PyTorch has a process group, the gradients of leaves are held
-until no more are to come to this worker, and then accumulated. ``.grad`` is lent to PyTorch's engine for that time.
+until no more are to come to this worker, and then accumulated, while other workers go on: a reduction waits for theirs.
+``.grad`` is lent to PyTorch's engine for that time.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-_lock = threading.Lock()  # one accumulation has the leaves' .grad at a time
+_lent_now: set[int] = set()  # leaves, by id(): one accumulation has the .grad of a leaf at a time
+_returned = threading.Condition()  # guards them
 
 
 # Returns whether something may be hooked to accumulation: PyTorch has a process group.
@@ -30,12 +32,26 @@ def accumulate(held: dict[int, tuple[Any, Any]], give: Callable[[Any, Any], obje
         give: gets each leaf and its gradient.
     """
     leaves, gradients = [leaf for leaf, _ in held.values()], [gradient for _, gradient in held.values()]
-    with _lock, _lent(leaves):
+    with _alone(held.keys()), _lent(leaves):
         torch.autograd.backward(leaves, gradients)
         results = [None if leaf.grad is None else _own(leaf.grad) for leaf in leaves]
     for leaf, result in zip(leaves, results):
         if result is not None:
             give(leaf, result)
+
+
+@contextmanager
+def _alone(leaves: Collection[int]) -> Iterator[None]:
+    """Wait until no other accumulation has any of some leaves. What is hooked to others may wait for this one."""
+    with _returned:
+        _returned.wait_for(lambda: _lent_now.isdisjoint(leaves))
+        _lent_now.update(leaves)
+    try:
+        yield
+    finally:
+        with _returned:
+            _lent_now.difference_update(leaves)
+            _returned.notify_all()
 
 
 @contextmanager

@@ -153,10 +153,13 @@ def _owned(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None
     """Return gradients that share no memory, so that an optimizer may change each."""
     owned, places = list(gradients), set[int]()
     for index, gradient in enumerate(gradients):
-        if gradient is None or gradient.layout is not torch.strided:
+        if gradient is None or gradient.layout not in (torch.strided, torch.sparse_coo):
             continue
-        place = gradient.untyped_storage().data_ptr()
-        if place in places or 0 in gradient.stride():
+        values = gradient if gradient.layout is torch.strided else gradient._values()
+        place = values.untyped_storage().data_ptr()
+        if values is not gradient and place in places:
+            owned[index] = gradient.clone()
+        elif values is gradient and (place in places or 0 in values.stride()):
             owned[index] = gradient.clone(memory_format=torch.contiguous_format)
         places.add(place)
     return owned

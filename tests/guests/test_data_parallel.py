@@ -1,5 +1,7 @@
 """PyTorch's own ``DistributedDataParallel`` reduces gradients in autograd contexts."""
 
+import threading
+
 import pytest
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist import backward, get_gradients
@@ -93,6 +95,46 @@ def test_a_module_in_pytorchs_data_parallel_is_reached_by_the_pass_of_another_wo
 
 def gradients_of(context_id):
     return [get_gradients(context_id)[parameter] for parameter in Held.parallel.parameters()]
+
+
+class Trainers:
+    """A layer on worker b, under a module in PyTorch's data parallel on b, and under one on c, which wait for each other."""
+
+    below = None
+    together = None
+
+    @classmethod
+    def reduce(cls, state, bucket):
+        cls.together.wait(10)
+        return ten_times(state, bucket)
+
+    @classmethod
+    def train(cls, x):
+        parallel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+        parallel.register_comm_hook(None, cls.reduce)
+        with autograd_dist.context() as context:
+            backward(context, [parallel(rpc.rpc_sync("b", cls.under, (x,))).sum()])
+            found = get_gradients(context)[parallel.module.weight]
+            return found, rpc.rpc_sync("b", cls.gradient_below, (context,))
+
+    @classmethod
+    def under(cls, x):
+        return cls.below(x)
+
+    @classmethod
+    def gradient_below(cls, context_id):
+        return get_gradients(context_id)[cls.below.weight]
+
+
+def test_trainers_whose_reductions_wait_for_each_other_share_a_layer_on_one_of_them(workers, group, monkeypatch):
+    monkeypatch.setattr(Trainers, "below", torch.nn.Linear(4, 4))
+    monkeypatch.setattr(Trainers, "together", threading.Barrier(2))
+    found = [rpc.rpc_async(name, Trainers.train, (torch.eye(4) * factor,)) for factor, name in ((1, "b"), (2, "c"))]
+    for factor, future in zip((1, 2), found):
+        above, below = future.wait()
+        wanted = Trainers.below(torch.eye(4) * factor).detach().sum(0).expand(4, 4) * 10
+        torch.testing.assert_close(above, wanted, rtol=1e-12, atol=1e-12)
+        assert below.shape == (4, 4)
 
 
 def test_what_fails_in_pytorchs_reduction_comes_to_the_root(workers, group):

@@ -322,6 +322,29 @@ def test_a_lookup_table_gets_a_sparse_gradient(workers):
     torch.testing.assert_close(gradient.to_dense()[1], 2 * table.detach()[1].cos())
 
 
+class TwiceTheSame(torch.autograd.Function):
+    """Sum whose backward returns one object as the gradient of both."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, gradient):
+        sparse = gradient.to_sparse()
+        return sparse, sparse
+
+
+def test_gradients_share_no_memory(workers):
+    a, b, c = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    with autograd_dist.context() as context:
+        backward(context, [rpc.rpc_sync("b", torch.sin, (TwiceTheSame.apply(a, b),)).sum() + c.sum()])
+        found = get_gradients(context)
+        found[a]._values().zero_()
+        found[c].zero_()
+    assert found[b].to_dense().all()
+
+
 def times_sparse(x):
     return torch.sparse.mm(x, Weights.kept["w2"]), x * 2
 
