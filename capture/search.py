@@ -118,6 +118,9 @@ class Search:
         self._from = ""  # the name in the function's own code that leads to what is searched
         # Attributes of objects, the names that were followed, whether to follow all, and what led there.
         self._objects: list[tuple[Mapping[str, Any], set[str], bool | None, str]] = []
+        self._libraries: list[
+            tuple[Mapping[str, Any], set[str]]
+        ] = []  # of the library's modules, and names that are noted
 
     def run(self, roots: tuple[Any, ...]) -> None:
         """Search.
@@ -135,8 +138,10 @@ class Search:
                 for name in [each for each in attributes if each in wanted and each not in done]:
                     done.add(name)
                     self._item(attributes, name)
+            for functions, noted in self._libraries:
+                self._note_functions(functions, noted)
         self.spaces = [Space(each, len(each), done, whole) for each, done, whole, _ in self._objects]
-        self._objects, self._seen = [], {}
+        self._objects, self._libraries, self._seen = [], [], {}
 
     def _try(self, each: Any, name: str) -> None:
         self._from = name
@@ -156,6 +161,16 @@ class Search:
         value = names.get(name, MISSING)
         self.items.append((names, name, value))
         self._follow(value, name=name)
+
+    def _note_functions(self, functions: Mapping[str, Any], noted: set[str]) -> None:
+        """Note the functions of a module of the library that the user's code names: a program may replace them."""
+        for name in [each for each in self.names - noted if each in functions]:
+            noted.add(name)
+            value = functions[name]
+            if isinstance(value, types.ModuleType):
+                self._follow(value, name=name)
+            elif callable(value):
+                self.items.append((functions, name, value))
 
     def _visit(self, each: Any) -> None:
         if isinstance(each, _LEAVES) or id(each) in self._seen or is_elsewhere(type(each)):
@@ -180,7 +195,9 @@ class Search:
         elif isinstance(each, type):
             self._class(each)
         elif isinstance(each, types.ModuleType):
-            if not is_ours(each.__name__) and each.__name__.partition(".")[0] not in sys.stdlib_module_names:
+            if is_ours(each.__name__):
+                self._libraries.append((vars(each), set()))
+            elif each.__name__.partition(".")[0] not in sys.stdlib_module_names:
                 self._objects.append((vars(each), set(), False, self._from))
         elif isinstance(each, Iterator) and not isinstance(each, io.IOBase) and not is_users(type(each)):
             raise Unrecordable(f"it reads a {type(each).__name__}, which gives something else each time")

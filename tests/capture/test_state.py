@@ -269,6 +269,23 @@ def test_changes_between_calls_are_noticed(sides, make):
     sides.run(made, 7)
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "run"),
+    [
+        (tg, "exp", lambda x: tg.exp(x)),
+        (nn.functional, "relu", lambda x: tg.nn.functional.relu(x)),
+        (np, "float64", lambda x: x * np.float64(2)),
+    ],
+)
+def test_a_replaced_function_of_a_library_is_noticed(monkeypatch, module, name, run):
+    x, compiled = tg.tensor([-1.0, 2.0]), tg.compile(run)
+    before = [compiled(x).tolist() for _ in range(4)]
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, lambda x: x + 100)
+        assert compiled(x).tolist() == run(x).tolist() != before[0]
+    assert compiled(x).tolist() == before[0] and compiled.plans()[0].replays >= 3
+
+
 def test_a_global_that_is_new_is_noticed(sides):
     def made():
         globals().pop("NEW", None)
