@@ -83,8 +83,11 @@ def reference(function: Any, same_main: bool) -> str | None:
 
 
 def _reference(function: Any, same_main: bool) -> str | None:
-    module = getattr(function, "__module__", None)
-    name = getattr(function, "__qualname__", None)
+    named = getattr(
+        function, "_torchdynamo_inline", function
+    )  # functions of TorchScript all have the name of their class
+    module = getattr(named, "__module__", None)
+    name = getattr(named, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
         return None
     if getattr(function, "__self__", None) is not None and not isinstance(function.__self__, (ModuleType, type)):
@@ -155,6 +158,19 @@ def _find(name: str, worker: str) -> Callable[..., Any]:
     if len(path) == 1 and type(module) is ModuleType:
         _keep(name, Found(name, module_name, module, qualified, found))
     return found
+
+
+def found_by_name(name: str) -> Any:
+    """Return the object of this process that has a name of ``reference``. A pickle calls this.
+
+    Args:
+        name: ``module:qualified.name``.
+
+    Raises:
+        ImportError, AttributeError: there is none.
+    """
+    module, _, qualified = name.partition(":")
+    return _walk(sys.modules[MAIN] if _is_main(module) else importlib.import_module(module), qualified)
 
 
 def _loaded(name: str) -> ModuleType:

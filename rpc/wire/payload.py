@@ -191,7 +191,10 @@ class PickleOutput:
             attributes = getattr(obj, "__dict__", None) or None
             return put_together, (library.name, *parts), attributes, None, None, set_attributes
         if (packed := library.pack(obj)) is None:
-            return reduce_by_dlpack(obj)
+            if (reduced := library.reduction(obj, self.same_main)) is None:
+                return reduce_by_dlpack(obj)
+            self.plain = False
+            return reduced
         self._add(LibraryTensor(library, obj, packed))
         self.plain = False
         arguments: tuple[Any, ...] = len(self.tensors) - 1, library.name, packed.details

@@ -63,6 +63,15 @@ class ArrayLibrary:
         """
         raise NotImplementedError(f"{type(self).__name__} must define unpack(array, details, requires_grad)")
 
+    def reduction(self, value: Any, same_main: bool) -> tuple[Any, ...] | None:
+        """Return how pickle is to make an object that is no array, as ``__reduce__`` does; ``None`` for pickle's own way.
+
+        Args:
+            value: an object of the library for which ``pack`` returned ``None``.
+            same_main: the receiver runs the same main script.
+        """
+        return None
+
     def take_apart(self, value: Any) -> tuple[Any, ...] | None:
         """Return the parts of an array that is made of other arrays, which travel in its place; ``None`` for others.
 

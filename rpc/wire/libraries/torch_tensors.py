@@ -14,6 +14,7 @@ from ...device_maps import device_name
 from .array_library import ArrayLibrary, MissingDeviceError, PackedArray
 from .forks import check_forked
 from .torch_modes import recorded
+from .torch_script import reduction_of
 from .torch_sparse import is_sparse, made_of, parts_of
 
 if TYPE_CHECKING:
@@ -83,6 +84,14 @@ class TorchTensors(ArrayLibrary):
         if kind is not None:
             tensor = tensor.as_subclass(kind)
         return tensor.requires_grad_(requires_grad)
+
+    def reduction(self, value: Any, same_main: bool) -> tuple[Any, ...] | None:
+        """Return how pickle is to make a function or module of TorchScript; ``None`` for other objects.
+
+        Args:
+            value, same_main: see ``ArrayLibrary.reduction``.
+        """
+        return reduction_of(value, same_main)
 
     def take_apart(self, value: Any) -> tuple[Any, ...] | None:
         """Return the parts of a sparse tensor; ``None`` for others.
