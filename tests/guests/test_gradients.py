@@ -462,7 +462,7 @@ def test_a_context_that_ends_frees_the_graph(workers, no_collector):
 
 
 def test_a_local_backward_does_not_lose_the_gradients_of_a_tensor_that_was_converted(workers):
-    """They ended at PyTorch's part of the graph, without an error."""
+    """Before, they ended at the part of the graph that is PyTorch's, without an error."""
     leaf = Weights.kept["w1"]
     with autograd_dist.context() as context:
         loss = (convert(leaf * 2, "telegrad") * 3).sum()

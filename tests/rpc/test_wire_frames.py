@@ -84,7 +84,7 @@ def test_frames_of_a_few_small_tensors_have_the_same_bytes(arrays, beside, monke
 
 
 def test_a_small_message_in_a_context_is_one_part():
-    """It was two, and a padding, which the lane had to join or to send from three places."""
+    """Before, there were two, and a padding, which the lane had to join or to send from three places."""
     tensors = [LibraryTensor(ArrayLibrary(), None, PackedArray(np.ones(3))), tg.ones(2)]
     out = message(pickled=[b"name"], tensors=tensors, references=[object()], extras={1: b"its id"})
     (frame,) = encode(out)

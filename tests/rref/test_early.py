@@ -192,7 +192,7 @@ def use_elsewhere(use, reference):
 
 
 def test_a_function_finds_the_references_among_its_arguments_confirmed(workers, held_accepts, until):
-    """It waits for the owner's answer when it asks, as PyTorch does before it starts."""
+    """Wait for the owner's answer when a function asks, as PyTorch does before it starts."""
     reference = rpc.remote("c", Counter, (7,))
     asked = rpc.rpc_async("b", rpc.RRef.confirmed_by_owner, (reference,))
     at_once = rpc.rpc_sync("b", is_confirmed_for_a_coroutine, (reference,))
