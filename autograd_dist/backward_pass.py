@@ -17,11 +17,13 @@ from ..base.errors import PassStoppedError, RpcTimeoutError
 from ..core.extend import Node
 from ..core.futures import Future, complete_once, wait_for_any
 from ..rpc.extend import Agent, ServerCall
-from .graph import ContextGraph, ReceiveNode, current_gatherer, sum_of
+from .graph import ContextGraph, ReceiveNode, current_gatherer
+from .held_gradients import HeldGradients
 from .local_pass import Entry, Feeds, LocalPass, PassKind, Unfed
 from .pass_messages import Reports, open_answer, pack_answer
 from .pass_requests import PassRequests
 from .termination import Answer, Instruction, Over, Termination
+from .unfed_messages import UnfedMessages, senders
 
 # Gradients of so many bytes are sent while other nodes are ready to run here, so that both workers run at the same time.
 # Smaller gradients wait for others to the same worker: a message of their own takes longer than the nodes that would run.
@@ -62,11 +64,9 @@ class BackwardPass:
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
         self._calls: set[ServerCall] = set()  # requests that threads work on
-        self._settled = 0
-        self._reports: Reports = {}
-        self._held: dict[int, tuple[Any, Any]] = {}  # leaves of PyTorch and their gradients, by id() of the leaf
+        self._unfed = UnfedMessages(agent.number)
+        self._held = HeldGradients()
         self._running = 0  # threads that run nodes
-        self._queried: set[int] = set()  # at the root: messages whose receivers were asked
 
     # -- for observers
 
@@ -179,15 +179,10 @@ class BackwardPass:
         else:
             entries, reports = open_answer(answer.value())
             if reports:
-                self._merge(reports)
+                with self._lock:
+                    self._unfed.merge(reports)
             if entries:
                 self.part.receive(entries)
-
-    def _merge(self, reports: Reports) -> None:
-        with self._lock:
-            for worker, (settled, unfed) in reports.items():
-                if worker not in self._reports or self._reports[worker][0] < settled:
-                    self._reports[worker] = (settled, unfed)
 
     def _work(
         self, action: Callable[[], None], call: ServerCall | None = None, waits: bool = False
@@ -228,9 +223,7 @@ class BackwardPass:
 
     def hold(self, leaf: Any, gradient: Any) -> None:
         """Add to the gradient of a leaf of PyTorch, which is accumulated when no more is to come to this worker."""
-        with self._lock:
-            held = self._held.get(id(leaf))
-            self._held[id(leaf)] = leaf, gradient if held is None else sum_of(leaf, held[1], gradient)
+        self._held.add(leaf, gradient)
 
     def _run(self, action: Callable[[], None]) -> None:
         """Run ``action``. If it is the last to bring gradients to this worker, accumulate those that are held.
@@ -247,15 +240,7 @@ class BackwardPass:
                 ends = not self._running and self._held
         if ends and not self.part.unfed():
             self._send_now()
-            self._accumulate_held()
-
-    def _accumulate_held(self) -> None:
-        with self._lock:
-            held, self._held = self._held, {}
-        if held:
-            from .torch_graph.accumulation import accumulate  # PyTorch is there if its gradients are
-
-            accumulate(held, self.accumulate)
+            self._held.accumulate(self.accumulate)
 
     def gather(self, node: ReceiveNode, gradients: Sequence[Any] | None) -> None:
         """Take the gradients of received tensors, for their sender. The graph task calls this."""
@@ -289,7 +274,7 @@ class BackwardPass:
     def _reply(self, answer: Answer[ServerCall]) -> None:
         try:
             if answer.last and self._held:
-                self._accumulate_held()
+                self._held.accumulate(self.accumulate)
             reports = self._report() if answer.last else {}
             answer.request.reply(pack_answer(answer.work, reports))
         except Exception as error:
@@ -298,27 +283,20 @@ class BackwardPass:
 
     def _report(self) -> Reports:
         with self._lock:
-            self._settled += 1
-            unfed, worker = self.part.unfed(), self._agent.number
-            if unfed or worker in self._reports:
-                self._reports[worker] = (self._settled, unfed)
-            return dict(self._reports)
+            return self._unfed.settle(self.part.unfed())
 
     # -- the end
 
     def _over(self, waits: bool) -> list[Future[Any]]:
         error: Exception | None = None
         if reports := self._report():
-            rows = [(worker, each) for worker, (_, messages) in sorted(reports.items()) for each in messages]
-            unfed = {each.message_id: (worker, each) for worker, each in rows}
-            fresh = unfed.keys() - self._queried
-            if self._smart and fresh:
-                self._queried |= fresh
-                return self._query([unfed[message_id] for message_id in sorted(fresh)], waits)
+            unfed = senders(reports)
+            if self._smart and (fresh := self._unfed.fresh(unfed)):
+                return self._query([unfed[message_id] for message_id in fresh], waits)
             error = self._requests.unfed_error([*unfed.values()]) if unfed else None
         if error is None and self._held:
             try:
-                self._accumulate_held()
+                self._held.accumulate(self.accumulate)
             except Exception as problem:
                 error = problem
         complete_once(self.finished, error=error)
@@ -329,7 +307,7 @@ class BackwardPass:
 
         def tell() -> None:
             for sender, each in unfed:
-                if self._agent.peers.at(each.receiver).gone and each.receiver not in self._reports:
+                if self._agent.peers.at(each.receiver).gone and each.receiver not in self._unfed:
                     self.part.tell(sender, (PassKind.UNUSED, each.message_id, ()))
                 else:
                     self.part.tell(each.receiver, (PassKind.QUERY, each.message_id, ()))
