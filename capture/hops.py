@@ -70,11 +70,11 @@ class Hop:
         self, program: Program, to: object, send: Callable[..., Any], replay: Value, sent: Sequence[Tensor]
     ) -> None:
         self._program, self.to = program, to
-        given = [program.value(tensor) for tensor in sent]
+        given = [program.shadows.value(tensor) for tensor in sent]
         uses = frozenset[int]().union(*(each.storages for each in given))
         self._pending = program.tracer.value(storages=frozenset())
         program.tracer.effect(send, (replay, *given), self._pending, uses, leaves=True)
-        edges = tuple([gradient_edge(program.shadow(each)) for each in sent if each._requires_grad])
+        edges = tuple([gradient_edge(program.shadows.of(each)) for each in sent if each._requires_grad])
         self.arriving = Arriving(edges, len(edges)) if edges else None
         self.leaving = Leaving(0)
 
@@ -99,7 +99,7 @@ class Hop:
             stand_in = arrived(program, made, place, result._array)
             slot = next((slot for slot, each in enumerate(marked) if each is result), None)
             edge = None if slot is None else (self.leaving, slot)
-            program.shadows(result, Tensor(stand_in, result._requires_grad, edge))
+            program.shadows.put(result, Tensor(stand_in, result._requires_grad, edge))
 
 
 def arrived(program: Program, made: Value, place: int, array: Array) -> StandIn:

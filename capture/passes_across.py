@@ -132,7 +132,7 @@ class PassAcross:
             raise Unrecordable("no gradient leads to the call of another worker")
 
     def _deliver(self, leaf: Tensor, gradient: Any) -> None:
-        self._found.append((self._program.leaf(leaf), gradient))
+        self._found.append((self._program.shadows.leaf(leaf), gradient))
 
     def _gather(self, hop: Hop) -> None:
         self._complete.setdefault(hop.to, []).append(hop)

@@ -7,7 +7,7 @@ passes run over the graph of the repetitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,41 +33,15 @@ from .errors import Unrecordable
 from .gradients import Gradients, read_gradient
 from .looks import Reader, look_at, number_of
 from .mirrors import mirrored
-from .names import Followed, Names
+from .names import Names
+from .operation import Operation
 from .rows import check_traced, trace_rows
+from .shadows import Shadows
 from .stand_in import StandIn
 from .steps import Steps
-from .tracer import Tracer
 from .trees import tensors_of
-from .values import Backward, Outer, Statement, Value, Wrapped, mapped
+from .values import Backward, Outer, Value, mapped
 from .verification import Ends, check_gradients, same
-
-
-class Operation:
-    """An operation that has run.
-
-    Attributes:
-        function: the operation.
-        args, kwargs: its arguments.
-        edges: the edges of the tensors among them before it ran; an operation in place changes them.
-        result: what it returned.
-        drew: whether it drew random numbers.
-        written: arguments that it changed in place.
-    """
-
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self.function, self.args, self.kwargs = function, args, kwargs
-        self.name = getattr(function, "__name__", str(function))
-        self.tensors = tensors_of((args, kwargs))
-        self.edges = [gradient_edge(tensor) for tensor in self.tensors]
-        self.result: Any = None
-        self.drew = False
-        self.written: list[Tensor] = []
-
-    def outputs(self) -> list[Tensor]:
-        """Return the results, and the arguments that it changed."""
-        results = tensors_of(self.result)
-        return results + [each for each in self.written if not any(each is result for result in results)]
 
 
 class Program:
@@ -78,6 +52,7 @@ class Program:
         gradients: the gradients that it reads.
 
     Attributes:
+        shadows: the tensors over stand-ins.
         tracer: has the statements.
         whole: names of the operations that run as a whole, with the reasons.
         steps: the operations.
@@ -85,57 +60,16 @@ class Program:
     """
 
     def __init__(self, names: Names, gradients: Gradients) -> None:
-        self.tracer = Tracer(self._outer)
+        self.shadows = shadows = Shadows(names)
+        self.tracer = shadows.tracer
         self._grads = gradients
         self.steps = Steps()
         self.numbers: list[Value] = []
         self.whole: list[tuple[str, str]] = []
         self._names = names
-        self._shadows: dict[int, Tensor] = {}  # by the ids of tensors, those over stand-ins in their places
-        self._leaves: dict[int, Tensor] = {}  # by the ids of shadows, tensors from outside
         self._nodes: set[Node] = set()
         self._made = self.tracer.value(storages=frozenset())  # what the last effect returns
         self._gradients: list[tuple[Tensor, Any]] = []  # of the backward pass that runs
-
-    def shadow(self, tensor: Tensor) -> Tensor:
-        """Return the tensor over a stand-in that is in the place of ``tensor``."""
-        shadow = self._shadows.get(id(tensor))
-        if shadow is None:  # from outside
-            shadow = self._over(self.tracer.outside(tensor._array), tensor)
-            self.tracer.given.add(self._value_of(shadow).number)
-            self._shadows[id(tensor)], self._leaves[id(shadow)] = shadow, tensor
-        return shadow
-
-    @staticmethod
-    def _over(stand_in: Any, tensor: Tensor) -> Tensor:
-        """Return a tensor over a stand-in that is changed where a tensor from outside is."""
-        shadow = Tensor(stand_in, tensor._requires_grad)
-        shadow._counter = Followed(tensor._counter)
-        return shadow
-
-    def value(self, tensor: Tensor) -> Value:
-        """Return the value of a tensor's array."""
-        return self._value_of(self.shadow(tensor))
-
-    def shadows(self, tensor: Tensor, shadow: Tensor) -> None:
-        """Let a tensor over a stand-in be in the place of ``tensor``."""
-        self._shadows[id(tensor)] = shadow
-
-    def leaf(self, shadow: Tensor) -> Tensor:
-        """Return the tensor from outside that a backward pass has reached.
-
-        Raises:
-            Unrecordable: it belongs to a graph from outside.
-        """
-        real = self._leaves.get(id(shadow))
-        if real is None or real._edge is not None:
-            raise Unrecordable("backward() goes on into a graph that was made before the call")
-        return real
-
-    def _value_of(self, shadow: Tensor) -> Value:
-        stand_in: Any = shadow._array
-        value: Value = stand_in._value
-        return value
 
     # -- operations
 
@@ -155,7 +89,7 @@ class Program:
             self._run_whole(operation, ends)
             return
         for real, other in zip(operation.outputs(), repeated):
-            if self._shadows.setdefault(id(real), other) is not other:
+            if self.shadows.keep(real, other) is not other:
                 raise Unrecordable(f"{operation.name}() returns one of its arguments, and not always the same")
 
     def _repeat(self, operation: Operation, ends: Ends) -> list[Tensor]:
@@ -166,35 +100,23 @@ class Program:
         if is_constant(operation.function, operation.tensors, operation.result):
             return [Tensor(constant(self.tracer, operation.result._array))]
         noted = self.tracer.noted = []
-        args, kwargs = mapped((operation.args, operation.kwargs), self._shadowed)
+        args, kwargs = mapped((operation.args, operation.kwargs), self.shadows.of_any)
         result = operation.function(*args, **kwargs)
-        outside = [self.argument(each) for each in operation.written if id(each) in self._names.outside]
+        outside = [self.shadows.argument(each) for each in operation.written if id(each) in self._names.outside]
         if sorted(map(_place, outside)) != sorted(set(map(_place, noted))):
             raise Unrecordable("it writes to a tensor from outside")
         check_alike(operation.result, result)
         written = operation.outputs()[len(tensors_of(result)) :]
-        repeated = tensors_of(result) + [self.shadow(each) for each in written]
+        repeated = tensors_of(result) + [self.shadows.of(each) for each in written]
         check_alike(operation.outputs(), repeated)
         check_gradients(self.tracer, operation.outputs(), repeated, ends)
         trace_rows(self.tracer, repeated, self._nodes)
         return repeated
 
-    def _outer(self, shadow: Tensor) -> Outer:
-        """Return the tensor from outside that a shadow is in the place of."""
-        real = self._leaves.get(id(shadow))
-        if real is None or real._requires_grad:
-            raise Unrecordable("it changes a tensor that is a result, or that requires grad")
-        self.tracer.changed.append(real._array)
-        outer: Outer = self.argument(real)
-        return outer
-
-    def _shadowed(self, each: Any) -> Any:
-        return self.shadow(each) if isinstance(each, Tensor) else each
-
     def _ends(self, operation: Operation) -> dict[tuple[int, int], Edge | None]:
         """Return the edges of the recorded graph for those of the inputs, by (id of the node, slot)."""
         return {
-            (id(edge[0]), edge[1]): gradient_edge(self.shadow(tensor))
+            (id(edge[0]), edge[1]): gradient_edge(self.shadows.of(tensor))
             for tensor, edge in zip(operation.tensors, operation.edges)
             if edge is not None
         }
@@ -208,9 +130,9 @@ class Program:
             raise Unrecordable(f"{operation.name}() changes a tensor in place")
         uses: frozenset[int] = frozenset()
         for tensor in operation.tensors:
-            uses |= self.value(tensor).storages
+            uses |= self.shadows.value(tensor).storages
         made = tracer.value(storages=frozenset())
-        args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
+        args, kwargs = mapped((operation.args, operation.kwargs), self.shadows.argument)
         given = operation.function, is_grad_enabled(), args, kwargs
         written = bool(operation.written)
         tracer.effect(
@@ -230,14 +152,14 @@ class Program:
             uses |= value.storages
         for output, value, edge in zip(outputs, arrays, mirrored(tracer, outputs, made, ends, uses)):
             stand_in = StandIn(tracer, value, output._array)
-            self._shadows[id(output)] = Tensor(stand_in, output._requires_grad, edge)
+            self.shadows.put(output, Tensor(stand_in, output._requires_grad, edge))
 
     # -- effects
 
     def effect(self, function: Callable[..., Any], args: Any) -> None:
         """Add a call, in ``no_grad()``, that changes something of tensors from outside and returns a tensor or nothing."""
         self._made = self.tracer.value(storages=frozenset())
-        given = mapped(args, self.argument)
+        given = mapped(args, self.shadows.argument)
         self.tracer.effect(call_whole, (function, False, given, {}), self._made, changes=True)
 
     def effect_returned(self, result: Tensor) -> None:
@@ -245,7 +167,7 @@ class Program:
         value = self.tracer.value(result._array)
         self.tracer.outer |= value.storages
         self.tracer.effect(array_at, (self._made, 0), value)
-        self._shadows[id(result)] = Tensor(StandIn(self.tracer, value, result._array))
+        self.shadows.put(result, Tensor(StandIn(self.tracer, value, result._array)))
 
     def gradient(self, leaf: Tensor, gradient: Tensor) -> None:
         """Add that a gradient of a tensor from outside is read.
@@ -253,15 +175,15 @@ class Program:
         The program may write to it, as no other array from outside: so its stand-in has an example of its own.
         """
         made = self.tracer.value(storages=frozenset())
-        self.tracer.effect(read_gradient, (self.argument(leaf),), made)
+        self.tracer.effect(read_gradient, (self.shadows.argument(leaf),), made)
         example = gradient._array.copy("K")
         value = self.tracer.value(example)
         self.tracer.effect(array_at, (made, 0), value)
-        self._shadows[id(gradient)] = self._over(StandIn(self.tracer, value, example), gradient)
+        self.shadows.put(gradient, self.shadows.over(StandIn(self.tracer, value, example), gradient))
 
     def look_again(self, gradient: Tensor) -> None:
         """Let the stand-in of a gradient have its present elements."""
-        if (shadow := self._shadows.get(id(gradient))) is not None:
+        if (shadow := self.shadows.find(gradient)) is not None:
             stand_in: Any = shadow._array
             if stand_in._example is not gradient._array:
                 np.copyto(stand_in._example, gradient._array)
@@ -269,12 +191,12 @@ class Program:
     def number(self, tensor: Tensor) -> None:
         """Add that the only element of a tensor is read."""
         self.numbers.append(self.tracer.value(storages=frozenset()))
-        self.tracer.effect(number_in, (self.value(tensor),), self.numbers[-1])
+        self.tracer.effect(number_in, (self.shadows.value(tensor),), self.numbers[-1])
 
     def look(self, tensor: Tensor, reader: Reader) -> None:
         """Add that Python looks at elements of a tensor: a replay with other values is given up."""
         seen = self.tracer.value(storages=frozenset())
-        self.tracer.effect(look_at, (reader, self.value(tensor)), seen)
+        self.tracer.effect(look_at, (reader, self.shadows.value(tensor)), seen)
 
     def add_number(self, operation: Operation) -> None:
         """Add an operation that has returned a number, which Python may look at."""
@@ -287,9 +209,9 @@ class Program:
         except Exception as error:
             tracer.back(mark)
             self.whole.append((operation.name, str(error)))
-        uses = frozenset[int]().union(*(self.value(tensor).storages for tensor in operation.tensors))
+        uses = frozenset[int]().union(*(self.shadows.value(tensor).storages for tensor in operation.tensors))
         made, seen = tracer.value(storages=frozenset()), tracer.value(storages=frozenset())
-        args, kwargs = mapped((operation.args, operation.kwargs), self.argument)
+        args, kwargs = mapped((operation.args, operation.kwargs), self.shadows.argument)
         tracer.effect(call_whole, (operation.function, is_grad_enabled(), args, kwargs), made, uses)
         tracer.effect(look_at, (number_of, made), seen)
 
@@ -297,33 +219,13 @@ class Program:
         """Repeat an operation that asks for one truth and returns it, and return the stand-in that it asks."""
         asked = self.tracer.asked = []
         try:
-            args, kwargs = mapped((operation.args, operation.kwargs), self._shadowed)
+            args, kwargs = mapped((operation.args, operation.kwargs), self.shadows.of_any)
             result = operation.function(*args, **kwargs)
         finally:
             self.tracer.asked = None
         if result is not operation.result or [bool(each._example) for each in asked] != [result]:
             raise Unrecordable("it looks at elements")
         return asked[0]
-
-    # -- the arguments of statements
-
-    def argument(self, each: Any) -> Any:
-        """Return what stands for a tensor in the arguments of a statement; anything else is returned as it is."""
-        if not isinstance(each, Tensor):
-            return each
-        if id(each) in self._names.outside:
-            return Outer(self._names.place(each), self._names.name(each)[0] == "found")
-        return Wrapped(self.value(each), each._requires_grad)
-
-    def arrays(self) -> dict[int, Outer]:
-        """Return the tensors from outside whose arrays the program uses, by the number of the value."""
-        return {self.value(each).number: self.argument(each) for each in self._leaves.values()}
-
-    def read(self, statements: Sequence[Statement]) -> list[Outer]:
-        """Return the tensors from outside whose elements statements need."""
-        used = {storage for statement in statements for storage in statement.storages()}
-        tensors = self._leaves.values()
-        return [self.argument(each) for each in tensors if self.value(each).storages & used]
 
     # -- backward passes
 
@@ -350,21 +252,23 @@ class Program:
         """Return by node the gradients with which a pass begins. Arguments and errors: those of ``backward``."""
         feeds: dict[Node, list[Any]] = {}
         for output, gradient in zip(outputs, gradients):
-            shadow = self.shadow(output)
+            shadow = self.shadows.of(output)
             edge = gradient_edge(shadow)
             if edge is None:
                 raise Unrecordable("backward() starts from a tensor that requires no grad")
             feed = feeds.setdefault(edge[0], [None] * edge[0].num_inputs)
             if feed[edge[1]] is not None:
                 raise Unrecordable("backward() starts twice from one tensor")
-            feed[edge[1]] = root_gradient(shadow, None if gradient is None else self.shadow(gradient))
+            feed[edge[1]] = root_gradient(shadow, None if gradient is None else self.shadows.of(gradient))
         check_traced(feeds, self._nodes)
         return feeds
 
     def _deliver(self, leaf: Tensor, gradient: Any) -> None:
-        real = self.leaf(leaf)
+        real = self.shadows.leaf(leaf)
         first = self._grads.arrive(real)
-        self.tracer.effect(accumulate_grad, (self.argument(real), gradient), escapes=True, changes=True, moves=first)
+        self.tracer.effect(
+            accumulate_grad, (self.shadows.argument(real), gradient), escapes=True, changes=True, moves=first
+        )
         if real._grad is None:
             self._gradients.append((real, gradient))
 
@@ -397,7 +301,7 @@ class Program:
             if output is not None:
                 gradient = self.tracer.outside(np.ones_like(output._array))
                 given.append(gradient._value)
-                edge = self.shadow(output)._edge
+                edge = self.shadows.of(output)._edge
                 assert edge is not None
                 feed = feeds.setdefault(edge[0], [None] * edge[0].num_inputs)
                 feed[edge[1]] = gradient if feed[edge[1]] is None else feed[edge[1]] + gradient
@@ -405,14 +309,14 @@ class Program:
         gradients: list[Any] = []
 
         def deliver(leaf: Tensor, arrived: Any) -> None:
-            inputs.append(self._leaves[id(leaf)])
+            inputs.append(self.shadows.real(leaf))
             gradients.append(arrived)
 
         self.tracer.keep = True
         task = GraphTask(sink=deliver, keep_graph=True)
         check_traced(feeds, self._nodes)
         task.expect(*feeds, *(across.roots if across is not None else ()))
-        leaves = [(each, gradient_edge(shadow)) for shadow, each in self._outside() if shadow._requires_grad]
+        leaves = [(each, gradient_edge(shadow)) for shadow, each in self.shadows.outside() if shadow._requires_grad]
         sums = [each for each, edge in leaves if edge is not None and task.awaited(edge[0]) > 1]
         for root, feed in feeds.items():
             task.feed(root, feed)
@@ -424,12 +328,6 @@ class Program:
         mask = tuple([output is not None for output in outputs])
         values = [each._value if type(each) is StandIn else each for each in gradients]
         return Backward(mask, mark, given, inputs, values, sums)
-
-    def _outside(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the tensors over stand-ins that are in the places of tensors from outside, and these."""
-        for shadow in list(self._shadows.values()):
-            if (real := self._leaves.get(id(shadow))) is not None:
-                yield shadow, real
 
 
 def root_gradient(output: Tensor, gradient: Tensor | None) -> Any:

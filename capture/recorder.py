@@ -20,7 +20,8 @@ from .gradients import Gradients, assign_gradient, clear_gradient
 from .lines import Place, line_in, place_in, user_line
 from .looks import LOOK, Look, Reader, look
 from .names import Names
-from .program import Operation, Program
+from .operation import Operation
+from .program import Program
 from .trees import form, keys_of, numbered, tensors_of
 from .values import mapped
 
@@ -256,7 +257,7 @@ class Recorder(Watcher):
         self._note(("clear", self._leaf(leaf, "assigned")))
         self.gradients.clear(leaf)
         if self.program is not None:
-            self.program.tracer.effect(clear_gradient, (self.program.argument(leaf),), changes=True)
+            self.program.tracer.effect(clear_gradient, (self.program.shadows.argument(leaf),), changes=True)
 
     def assign(self, leaf: Tensor, gradient: Tensor) -> None:
         """Record that a tensor becomes the gradient of another.
@@ -276,7 +277,7 @@ class Recorder(Watcher):
         self._note(("assign", name, self.names.name(gradient)))
         self.gradients.assign(leaf)
         if self.program is not None:
-            given = self.program.argument(leaf), self.program.argument(gradient)
+            given = self.program.shadows.argument(leaf), self.program.shadows.argument(gradient)
             self.program.tracer.effect(assign_gradient, given, escapes=True, changes=True)
         self.gradients.hold(gradient)
 

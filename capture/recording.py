@@ -192,7 +192,7 @@ def _plan(
 ) -> Plan:
     statements: Sequence[Statement] = program.tracer.statements
     returned = [
-        each for each in tensors_of(result) if each._requires_grad and type(program.argument(each)) is not Outer
+        each for each in tensors_of(result) if each._requires_grad and type(program.shadows.argument(each)) is not Outer
     ]
     recorded = list({id(each): each for each in returned}.values())
     half, backwards = len(statements), list[Backward]()
@@ -216,9 +216,11 @@ def _plan(
         statements, half = parts[-1].statements, half - before
         for each in backwards:
             each.start -= before
-    found, read = recorder.names.found, program.read(statements[half:])
+    found, read = recorder.names.found, program.shadows.read(statements[half:])
     live = _without(parts[-1].live, backwards) if parts else None
-    source = Source(statements, half, program.arrays(), results, found, len(given), backwards, inputs, fast, live=live)
+    source = Source(
+        statements, half, program.shadows.arrays(), results, found, len(given), backwards, inputs, fast, live=live
+    )
     label = f"{name}, {len(recorder.events)} operations"
     plan = Plan(source, found, state, label, program.whole, given)
     if recorder.caught is not None and not plan.pure:
@@ -226,7 +228,7 @@ def _plan(
             "it changes tensors and may catch an error of an operation; put the try statement around the compiled function",
             places=[recorder.caught],
         )
-    plan.gradients = [(program.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
+    plan.gradients = [(program.shadows.argument(leaf), kind) for leaf, kind in recorder.gradients.before()]
     plan.parts, plan.looks, plan.remote = parts, recorder.looks, recorder.parts
     plan.sums = [each for backward in backwards for each in backward.sums if any(each is leaf for leaf in plan.leaves)]
     if any(each.draws for some in (statements, *(part.statements for part in parts[:-1])) for each in some):
@@ -237,7 +239,7 @@ def _plan(
         plan.exported = Exported(steps.steps, [steps.ref(each) for each in tensors], references, steps.tree(result))
     if recorded:
         slots = [next(slot for slot, other in enumerate(recorded) if other is each) for each in returned]
-        plan.differentiable(name, [program.argument(each) for each in inputs], read, slots)
+        plan.differentiable(name, [program.shadows.argument(each) for each in inputs], read, slots)
     return plan
 
 
@@ -259,7 +261,7 @@ def _parts(
     recorder: Recorder, program: Program, half: int, tensors: list[Tensor], results: Any, fast: bool
 ) -> list[Part]:
     """Return the parts of a program between its looks."""
-    statements, arrays, found = program.tracer.statements, program.arrays(), recorder.names.found
+    statements, arrays, found = program.tracer.statements, program.shadows.arrays(), recorder.names.found
 
     def tensor(outer: Outer) -> Tensor:
         return found[outer.place] if outer.found else tensors[outer.place]
@@ -308,4 +310,4 @@ def _returned(program: Program, each: Any) -> Any:
         raise Unrecordable(
             f"a result of the class {type(each).__name__} may hold something of this call; return tensors"
         )
-    return program.argument(each)
+    return program.shadows.argument(each)

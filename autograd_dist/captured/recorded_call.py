@@ -121,7 +121,7 @@ class RecordedPlainCall:
     def sent(self, _replay: Any) -> None:
         """Write that the arguments are sent."""
         if (program := self._recorder.program) is not None:
-            given = [program.value(each) for each in self._tensors]
+            given = [program.shadows.value(each) for each in self._tensors]
             self._sent = program.tracer.value(storages=frozenset())
             program.tracer.effect(self.call.send, (tuple(given),), self._sent, changes=True)
 
@@ -148,11 +148,11 @@ class RecordedPlainCall:
         recorder.keep(results)
         self.call.returned([each._array for each in results], kind)
         if program is not None and self._sent is not None:
-            uses = frozenset[int]().union(*(program.value(each).storages for each in self._tensors))
+            uses = frozenset[int]().union(*(program.shadows.value(each).storages for each in self._tensors))
             made = program.tracer.value(storages=frozenset())
             program.tracer.effect(self.call.take, (self._sent,), made, uses, changes=True)
             for place, each in enumerate(results):
-                program.shadows(each, Tensor(arrived(program, made, place, each._array)))
+                program.shadows.put(each, Tensor(arrived(program, made, place, each._array)))
         recorder.names.made(len(recorder.events), results)
 
 
