@@ -34,6 +34,7 @@ logger = logging.getLogger("telegrad.rref")
 Backward = Callable[[Any, int, bool], None]
 # Number of the extra in which a message's references travel, and of the note about them at the sender.
 REFERENCE_EXTRA = 1
+UNHURRIED = {p.Register, p.Accept, p.Acknowledge, p.Delete}  # no thread waits for these: they only let values go
 HEAR_SECONDS = 0.1  # between two looks whether this worker has heard of one that joins
 PLACES_VARIABLE = "TELEGRAD_RREF_PLACES"
 
@@ -175,8 +176,7 @@ class RRefContext:
                 case _:
                     self._tell(instruction)
         for to, its in messages.items():
-            hurried = any(type(message) is not p.Acknowledge for message in its)  # else it only ends a fork's life
-            self._post(to.number, p.encode_messages(its), hurried)
+            self._post(to.number, p.encode_messages(its), not all(type(message) in UNHURRIED for message in its))
         if not all(map(frees_quietly, freed)):
             self.agent.threads.run_later(partial(self._clear, freed))
 

@@ -177,7 +177,7 @@ class DoneAnswers:
 
     def _send_soon(self, answers: list[tuple[Peer, int]]) -> None:
         for peer, ids in _grouped(answers).items():
-            self._control.post(peer, Topic.DONE, encode_ids(ids))
+            self._control.post(peer, Topic.DONE, encode_ids(ids), hurried=False)
 
 
 def _grouped(answers: list[tuple[T, int]]) -> dict[T, list[int]]:

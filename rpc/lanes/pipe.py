@@ -49,6 +49,10 @@ class Pipe(ABC):
             False if the pipe is closed and takes no frame. The handle's state is then as before.
         """
 
+    def leave(self, parts: list[Any]) -> bool:
+        """Let a frame wait until the next one is sent, which must be soon; return False if frames do not wait here."""
+        return False
+
     def add(self, frames: Iterable[WaitingFrame]) -> None:
         """Send frames that have waited in another pipe, before all others (``WaitingPipe.pass_on``)."""
         raise NotImplementedError(f"no frames wait for a {type(self).__name__}")

@@ -14,14 +14,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from .late_frames import LateFrames
 from .pipe import Pipe, Reading, Unsent, WaitingPipe
 
 if TYPE_CHECKING:
     from .frame import FrameHandle
 
 
+SHORT_BYTES = 8 * 1024  # a frame that is longer is not copied to leave with others
+
+
 class Session(ABC):
-    """One end of a session with one peer. ``flow`` is for the agent to use.
+    """One end of a session with one peer. ``flow`` is for the agent to use, which also sets ``late``.
 
     Attributes:
         number: number of the peer (``WorkerRecord.number``); -1 until the peer has proven which worker it is.
@@ -29,6 +33,7 @@ class Session(ABC):
         lane_note: text for users: why there is no faster transport; empty if there is no reason to tell.
         opened: the handshake is over, and frames may leave. Until then they wait here.
         closed: it takes no more frames.
+        late: frames that the next one takes along.
         reading: lets threads of the agent read what arrives; ``None`` while only the lane's own thread can read.
         small: pipe of small frames.
         large: pipe of large frames; ``None`` if they go by the other one.
@@ -38,6 +43,7 @@ class Session(ABC):
     scheme: str = ""
     lane_note: str = ""
     flow: Any = None
+    late: LateFrames = LateFrames()
     opened: bool = False
     closed: bool = False
     reading: Reading | None = None
@@ -64,7 +70,21 @@ class Session(ABC):
             return False
         size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         large = self.large
-        return (self.small if large is None or size < large.least else large).send(parts, size, handle)
+        pipe = self.small if large is None or size < large.least else large
+        if (take := self.late.take) is not None:
+            return self._send_with(take(), pipe, parts, size, handle)
+        return pipe.send(parts, size, handle)
+
+    def _send_with(
+        self, others: list[list[Any]], pipe: Pipe, parts: list[Any], size: int, handle: FrameHandle | None
+    ) -> bool:
+        """Send a frame, and others in the same write if it is short. They may be lost."""
+        short = pipe is self.small and size <= SHORT_BYTES
+        after = [frame for frame in others if not (short and pipe.leave(frame))]
+        sent = pipe.send(parts, size, handle)
+        for frame in after:
+            self.send(frame)
+        return sent
 
     def use(self, pipe: Pipe, scheme: str) -> None:
         """Let small frames go by ``pipe`` from here on, beginning with those that wait. Once: the session is open then."""

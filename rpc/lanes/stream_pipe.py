@@ -108,6 +108,9 @@ class StreamPipe(Pipe):
                 self.reading.glance()
         return sent
 
+    def leave(self, parts: list[Any]) -> bool:
+        return self._writer.leave(parts, None) is not None
+
     def _leave(self, parts: list[Any], handle: FrameHandle | None) -> bool:
         """Leave a frame to the thread that reads."""
         left = self._writer.leave(parts, handle) is not None
@@ -298,19 +301,13 @@ class StreamWriter:
         return None
 
     def _add(self, parts: list[Any], handle: FrameHandle | None, at_once: bool) -> bool:
-        if (frame := self.leave(parts, handle)) is None:
+        if self.leave(parts, handle) is None:
             return False
         if at_once or len(self.waiting) >= TOGETHER:
             self.write_waiting()
-        elif self._is_first(frame):
+        else:
             self._flush_soon()
         return True
-
-    def _is_first(self, frame: WaitingFrame) -> bool:
-        try:
-            return self.waiting[0] is frame
-        except IndexError:
-            return False  # all have left
 
     def write_waiting(self) -> None:
         """Write what waits, unless another thread writes, which then does so. Any thread.

@@ -6,7 +6,7 @@ reads (or the loop's, see ``received``). They are repeated until acknowledged. T
 its links (``link.py``).
 
 In a busy time each frame costs a write and wakes the peer's reader. So a message that no thread waits for, and an
-acknowledgement soon after another, leave some milliseconds later, with what else there is for the peer.
+acknowledgement soon after another, leave with the next frame to the peer (``LateFrames``), or some milliseconds later.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ControlChannel:
             with peer.lock:
                 peer.control.post(payload, topic)
                 if not (hurried or self._hurries):
-                    self._late.add(peer)
+                    self._wait(peer)
                     return
                 if (posted := self._handling.posted) is not None:
                     posted[peer] = None
@@ -137,7 +137,23 @@ class ControlChannel:
             for other in posted:
                 self.flush(other)
         if not self._acknowledge(peer, None if self._hurries else self._timers.now()):
-            self._late.add(peer)
+            self._wait(peer)
+
+    def _wait(self, peer: Peer) -> None:
+        """Let what there is for a peer leave with the next frame to it, or in a moment."""
+        peer.late.take = partial(self._take_late, peer)
+        self._late.add(peer)
+
+    def _take_late(self, peer: Peer) -> list[Parts]:
+        """Return the frames that wait for another one to ``peer``."""
+        with peer.lock:
+            peer.late.take = None  # first: what is added from here on sets it again
+            acknowledgements, messages = peer.control.take_acks(), peer.control.unsent(self._timers.now())
+            due = peer.control.next_due()
+        if due is not None:
+            self._repeat_at(peer, due)
+        frames = [encode_acknowledgement(acknowledgements)] if acknowledgements else []
+        return [*frames, encode_control(messages)] if messages else frames
 
     def _acknowledge(self, peer: Peer, now: float | None = None) -> bool:
         """Acknowledge what has arrived; return False if there was nothing, or it waits because others were a moment ago."""
@@ -149,8 +165,9 @@ class ControlChannel:
 
     def _send_late(self, peers: list[Peer]) -> None:
         for peer in dict.fromkeys(peers):
-            self._acknowledge(peer)
-            self.flush(peer)
+            if peer.late.take is not None and peer.link.state is not GONE:
+                for frame in self._take_late(peer):
+                    self._send(peer, frame)
 
     def acknowledged(self, peer: Peer, frame: Any) -> list[ControlMessage]:
         """Forget the messages that a peer has received, and return them."""

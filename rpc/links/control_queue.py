@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from ..wire.control import ControlMessage
 from .intervals import IntervalSet
 
-ACKNOWLEDGE_SECONDS = 5e-3  # between two frames of acknowledgements, of messages that follow one another closely
+ACKNOWLEDGE_SECONDS = 50e-3  # between two frames of acknowledgements that leave at once; others wait for the next frame
 
 
 class ControlQueue:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...base.errors import LinkCutError, WorkerLostError
 from ..device_maps import NO_DEVICES, PeerDevices
 from ..lanes.addresses import first_host
+from ..lanes.late_frames import LateFrames
 from ..wire.messages import Topic
 from .control_queue import ControlQueue
 from .link import Actions, Link, LinkAction, LinkState
@@ -32,6 +33,7 @@ class Peer:
         devices: devices of arrays that are sent to it.
 
     Attributes:
+        late: frames for it that the next frame by any session takes along.
         host: host of its first address; empty if that names none.
     """
 
@@ -48,6 +50,7 @@ class Peer:
         # Guards the attributes below; never held while a frame is sent. Re-entrant: it is held while the calls of a session
         # that never opened move to the next, and one that fails then may post a message to the peer.
         self.lock = threading.RLock()
+        self.late = LateFrames()
         self.control = ControlQueue(uncounted=(Topic.QUIESCENCE, Topic.MEMBERSHIP))
         self.link = Link()
         self.suspicion = Suspicion()

@@ -153,7 +153,7 @@ class Sessions(LaneListener):
             ``None`` if the worker is gone.
         """
         fresh, link, started = self._new_session(peer), peer.link, False
-        fresh.flow = self.new_flow(fresh)
+        fresh.flow, fresh.late = self.new_flow(fresh), peer.late
         try:
             with peer.lock:
                 if not link.dials:
@@ -224,7 +224,7 @@ class Sessions(LaneListener):
         peer = self._peers.member(joiner)
         if peer is None or peer.record.certificate_name != joiner.certificate_name:
             return f"worker {joiner.name!r} of process {joiner.process_id} is not in this job"
-        session.number, session.flow = peer.number, self.new_flow(session)
+        session.number, session.flow, session.late = peer.number, self.new_flow(session), peer.late
         if not peer.admitted(session):
             # It is admitted only to get this message: a refusal would look as if another worker had this address.
             session.close(expelled(peer.gone))

@@ -6,8 +6,9 @@ import pytest
 from telegrad.rpc.call_states import ADMITTED, WRITTEN
 from telegrad.rpc.lanes.frame import FrameHandle, WaitingFrame
 from telegrad.rpc.lanes.inproc import InProcessSession
+from telegrad.rpc.lanes.late_frames import LateFrames
 from telegrad.rpc.lanes.pipe import Pipe
-from telegrad.rpc.lanes.session import Session
+from telegrad.rpc.lanes.session import SHORT_BYTES, Session
 
 
 class Handle(FrameHandle):
@@ -98,6 +99,39 @@ def test_large_frames_go_by_the_pipe_of_large_frames():
     for size in (1, 99, 100, 101):
         session.send([bytes(size // 2), bytes(size - size // 2)])
     assert [len(frame) for frame in small.frames] == [1, 99] and [len(frame) for frame in large.frames] == [100, 101]
+
+
+class Leaves(Sent):
+    """Pipe in which frames can wait for the next one; notes how it was given each."""
+
+    def leave(self, parts):
+        self.frames.append(b"left " + b"".join(parts))
+        return True
+
+
+def test_late_frames_leave_before_a_short_frame_and_after_a_long_one():
+    session, large = Plain(), Sent(least=1 << 20)
+    session.late = LateFrames()
+    session.large = large
+    session.use(small := Leaves(), "test")
+
+    def send(size):
+        def take():
+            session.late.take = None
+            return [[b"late"], [b"la", b"ter"]]
+
+        session.late.take = take
+        assert session.send([b"x" * size])
+
+    send(1)
+    assert small.frames == [b"left late", b"left later", b"x"]
+    send(SHORT_BYTES + 1)  # it would be copied
+    send(large.least)  # it goes by another pipe
+    assert [frame[:5] for frame in small.frames[3:]] == [b"xxxxx", b"late", b"later", b"late", b"later"]
+    assert len(large.frames) == 1
+    session.close()
+    session.late.take = lambda: pytest.fail("they would be lost")
+    assert not session.send([b"x"])
 
 
 def test_a_frame_that_is_withdrawn_while_it_waits_does_not_leave():

@@ -186,7 +186,7 @@ def test_frames_that_may_wait_are_written_together(ends):
     frames = [b"%d" % number for number in range(TOGETHER + 3)]
     for frame in frames:
         writer.send([frame], len(frame), None, False)
-    assert len(writes) == 1 and len(soon) == 2 and not told, "a full group goes at once"
+    assert len(writes) == 1 and soon and not told, "a full group goes at once"
     assert read_all(reader) == frames[:TOGETHER]
     writer.send([b"at once"], 7, None)  # together with those that wait, and after them
     assert len(writes) == 2 and not writer.waiting
@@ -226,6 +226,21 @@ def test_a_frame_that_comes_after_the_end_while_others_wait_is_given_back(ends, 
     writer.close()
     assert not writer.send([b"late"], 4, handle, at_once)
     assert handle.state is ADMITTED and handle.waiting is None
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_frame_takes_along_those_that_were_left_for_it(ends, at_once):
+    """Also if it may wait itself: then the writer asks to be flushed, though the frame is not the first that waits."""
+    near, far = ends
+    asked = []
+    writer, reader = StreamWriter(near, stop, lambda: asked.append(1), stop), StreamReader(far)
+    writer.leave([b"left"], None)
+    assert not asked
+    writer.send([b"sent"], 4, None, at_once)
+    if not at_once:
+        assert asked and writer.waiting
+        writer.write_waiting()
+    assert [bytes(frame) for frame in reader.read()] == [b"left", b"sent"] and not writer.waiting
 
 
 def test_an_end_waits_for_nothing_after_a_write_that_broke(ends):

@@ -1,10 +1,12 @@
 """Guards of the cost of ``remote``, ``to_here`` and a drop: messages, hand-overs, Python calls; never seconds."""
 
 import pytest
+from helpers.remote import here
 from telegrad import rpc
 from telegrad.rpc.lanes.inproc import InProcessSession
 from telegrad.rpc.threads.pool import ThreadPool
 from telegrad.rpc.wire.header import FrameKind
+from telegrad.rref.context import RRefContext
 from telegrad.rref.numbers import ReferenceTopic
 from telegrad.testing import count, in_process_cluster
 
@@ -100,6 +102,29 @@ def test_control_messages_that_no_thread_waits_for_are_one_frame(workers, sent, 
     assert sent.count(FrameKind.CONTROL) == 2  # both are in the second
     tick(workers)
     assert a.control.open() == 0 and sent.count(FrameKind.CONTROL) == sent.count(FrameKind.ACKNOWLEDGE) == 2
+
+
+def test_control_messages_that_no_thread_waits_for_leave_with_the_next_frame(workers, sent, until):
+    a, peer = workers[0], workers[0].peers.find("b")
+    rpc.rpc_sync("b", int)
+    a.control.post(peer, TOPIC, b"", hurried=False)
+    a.control.post(peer, TOPIC, b"", hurried=False)
+    sent.clear()
+    until(lambda: rpc.rpc_sync("b", int) == a.control.open() == 0)  # the acknowledgement leaves with an answer
+    assert sent.count(FrameKind.CONTROL) == sent.count(FrameKind.ACKNOWLEDGE) == 1
+
+
+def test_what_is_said_of_a_fork_that_a_user_gives_leaves_with_frames_that_leave_anyway(monkeypatch, until):
+    monkeypatch.setattr("telegrad.rpc.threads.timers.TICK_SECONDS", 3600.0)
+    with in_process_cluster("a", "b", "c") as agents, agents[0].use():
+        ownership = agents[0].part(RRefContext).ownership
+        with rpc.remote("c", list, ([7],)) as reference:
+            assert rpc.rpc_sync("b", here, (reference,)) == [7]
+            until(lambda: rpc.rpc_sync("b", call_on, ("c",)) == ownership.counts()["pending_children"] == 0)
+
+
+def call_on(to):
+    return rpc.rpc_sync(to, int)
 
 
 def test_a_call_of_a_method_is_two_frames_and_leaves_nothing_to_tell(workers, sent, until):

@@ -165,6 +165,11 @@ def held_accepts(workers, monkeypatch):
     """The answers of "c" about the forks that users gave, which do not leave; call it to let them go."""
     owner, held, carry_out = workers[2].part(RRefContext), [], RRefContext._carry_out
 
+    def let_go():
+        monkeypatch.setattr(RRefContext, "_carry_out", carry_out)
+        accepts, held[:] = held[:], []
+        carry_out(owner, accepts)
+
     def hold_accepts(self, instructions):
         accepts = [each for each in instructions if isinstance(each, p.Send) and isinstance(each.message, p.Accept)]
         if self is owner and accepts:
@@ -173,8 +178,8 @@ def held_accepts(workers, monkeypatch):
         carry_out(self, instructions)
 
     monkeypatch.setattr(RRefContext, "_carry_out", hold_accepts)
-    yield lambda: carry_out(owner, held)
-    carry_out(owner, held)
+    yield let_go
+    let_go()
 
 
 @pytest.mark.parametrize("use", USES)
@@ -194,7 +199,7 @@ def use_elsewhere(use, reference):
 def test_a_function_finds_the_references_among_its_arguments_confirmed(workers, held_accepts, until):
     """Wait for the owner's answer when a function asks, as PyTorch does before it starts."""
     reference = rpc.remote("c", Counter, (7,))
-    asked = rpc.rpc_async("b", rpc.RRef.confirmed_by_owner, (reference,))
+    asked = rpc.rpc_async("b", rpc.RRef.confirmed_by_owner, (reference,), timeout=5)
     at_once = rpc.rpc_sync("b", is_confirmed_for_a_coroutine, (reference,))
     assert at_once is False and not asked.done()
     held_accepts()

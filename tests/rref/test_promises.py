@@ -140,7 +140,7 @@ def test_a_value_of_a_lost_owner(workers):
 def test_an_owner_is_lost_while_a_call_waits_for_its_value(workers, gate, until):
     slow = rpc.remote("b", wait_and_make, ("gate",))
     future = rpc.rpc_async("c", add, (rpc.value(slow), 1))
-    until(lambda: workers[2].server.waiting)
+    until(lambda: len(workers[1].server.serving) == 2)  # it makes the value, and is asked for it
     workers[1].close()
     with pytest.raises(WorkerLostError, match="'b'"):
         future.wait()

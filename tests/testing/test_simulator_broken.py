@@ -63,7 +63,7 @@ def add_out_of_order(self, key, number, result, problem=""):
 )
 def test_exactly_once_broken_on_purpose_is_found(monkeypatch, mutation):
     mutation(monkeypatch)
-    assert any(with_restarts(seed).violations for seed in SEEDS)
+    assert any(with_restarts(seed).violations for seed in range(6, 18))  # about every second seed finds it
 
 
 def test_a_restarted_worker_that_does_not_answer_in_shutdown_is_noticed(monkeypatch):
