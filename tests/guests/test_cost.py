@@ -47,6 +47,7 @@ def make_step():
 
 
 def test_a_step_on_two_workers_makes_few_calls():
+    """604 with Python 3.11."""
     counted, least = Counter(), Counter({"warm-up": 2000})
 
     def profile(frame, event, _):
@@ -67,4 +68,4 @@ def test_a_step_on_two_workers_makes_few_calls():
     finally:
         threading.setprofile(None)
         sys.setprofile(None)
-    assert least.total() < 605, least
+    assert least.total() < 625, least
