@@ -25,6 +25,8 @@ SECRET_VARIABLE = "TELEGRAD_SECRET"
 RESTART_VARIABLE = "TELEGRAD_RESTART"
 """Restarts of this job's workers: ``one`` or ``rest`` if some are started again while others go on, else ``all``."""
 INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
+PORT_VARIABLE = "TELEGRAD_PORT"
+"""``MASTER_PORT:port``: the port of ``env://``, so that a process group of PyTorch in the same workers can have MASTER_PORT."""
 RENDEZVOUS_FILE = "rendezvous"  # beside the folders of the workers' credentials
 
 
@@ -191,12 +193,12 @@ class WorkerPlace:
         self._reports = reports
         self._node = node
         self._resources = ExitStack()
-        port: int = self._resources.enter_context(reserve_port()).getsockname()[1]
-        self._rendezvous = (
-            placement_environment(node.placement, node.listen_host)
-            if node
-            else rendezvous_environment(0 if spec.elastic else len(spec.workers), port)
-        )
+        if node:
+            self._rendezvous = placement_environment(node.placement, node.listen_host)
+        else:
+            ports = [self._resources.enter_context(reserve_port()).getsockname()[1] for _ in range(2)]
+            self._rendezvous = rendezvous_environment(0 if spec.elastic else len(spec.workers), ports[0])
+            self._rendezvous[PORT_VARIABLE] = f"{ports[0]}:{ports[1]}"
         self.credentials = self._resources.enter_context(closing(node.folders if node else CredentialFolders()))
         self.events = self._resources.enter_context(closing(EventsFile(len(spec.workers))))
 

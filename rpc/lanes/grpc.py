@@ -127,8 +127,9 @@ class GrpcLane(ServingLane):
         if port == 0:
             await self._server.start()  # a server that was not started cannot be stopped, and gRPC never frees it
             raise RendezvousError(
-                f"this worker cannot listen at {address}; is another job running there, or another rank 0? choose another "
-                f"port, and give each worker its own rank"
+                f"this worker cannot listen at {address}; is another job running there, another rank 0, or PyTorch, whose "
+                f"torchrun and process groups listen at MASTER_PORT? choose another port (init_method='tcp://host:port'), and "
+                f"give each worker its own rank"
             )
         remember(f"{address.rpartition(':')[0]}:{port}")
         await self._server.start()

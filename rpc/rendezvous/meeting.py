@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from .log import Log
 
 INIT_METHOD_VARIABLE = "TELEGRAD_INIT_METHOD"
+PORT_VARIABLE = "TELEGRAD_PORT"
+"""``MASTER_PORT:port``. As long as MASTER_PORT is that, ``env://`` means ``port``, and other libraries can have MASTER_PORT."""
 ETCD_PORT = 2379
 IN_URL = "the host of init_method="
 MOST_RANKS = 1 << 16  # ids of contexts and messages have 16 bits for a rank
@@ -248,7 +250,7 @@ def _own_secret(rendezvous: Rendezvous) -> bytes | None:
 def _rendezvous(init_method: str, url: SplitResult, purpose: str, served: Collection[str]) -> Rendezvous:
     if url.scheme == "env" or (url.scheme == "tcp" and ":" in url.netloc):
         in_environment = url.scheme == "env"
-        given = f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}" if in_environment else url.netloc
+        given = f"{_variable('MASTER_ADDR')}:{_port_in_environment()}" if in_environment else url.netloc
         address = usual_address(given)
         return TcpRendezvous(address, "MASTER_ADDR" if in_environment else IN_URL, purpose, address in served)
     if url.scheme == "file" and url.path:
@@ -260,6 +262,11 @@ def _rendezvous(init_method: str, url: SplitResult, purpose: str, served: Collec
     raise RendezvousError(
         f"init_method={init_method!r} is none of env://, tcp://host:port, file:///path, etcd://host:port/job and mpi://"
     )
+
+
+def _port_in_environment() -> str:
+    given, own = _variable("MASTER_PORT"), os.environ.get(PORT_VARIABLE, "")
+    return own.partition(":")[2] if own.startswith(f"{given}:") else given
 
 
 def _in_etcd(url: SplitResult, purpose: str) -> LogRendezvous:

@@ -114,6 +114,21 @@ def test_roles_name_the_workers_and_modules_run(job, tmp_path):
     ]
 
 
+def test_the_program_can_listen_at_master_port_before_init_rpc(job):
+    """So does PyTorch's ``init_process_group``."""
+    source = """
+import os, socket
+from telegrad import rpc
+if os.environ["RANK"] == "0":
+    listening = socket.create_server(("127.0.0.1", int(os.environ["MASTER_PORT"])))
+rpc.init_rpc()
+print(rpc.rpc_sync("worker1", abs, (-7,)))
+rpc.shutdown()
+"""
+    out, _ = ended(job(source, "-n", "2"), 0)
+    assert sorted(out.splitlines()) == ["worker0 | 7", "worker1 | 7"]
+
+
 def test_the_port_is_kept_for_rank_0_which_can_listen_on_it_with_grpc(job):
     source = """
 import grpc, socket

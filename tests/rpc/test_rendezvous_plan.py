@@ -38,6 +38,17 @@ def mistyped(monkeypatch):
     return plan_rendezvous("env://", 1, 2)
 
 
+@pytest.mark.parametrize(
+    ("variable", "port"), [("29500:4711", 4711), ("29501:4711", 29500), ("2950:4711", 29500), ("", 29500)]
+)
+def test_the_launchers_port_goes_with_its_master_port(monkeypatch, variable, port):
+    for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "TELEGRAD_PORT": variable}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("TELEGRAD_INIT_METHOD", raising=False)
+    assert plan_rendezvous("env://", 1, 2).rendezvous.address == f"127.0.0.1:{port}"
+    assert plan_rendezvous("tcp://127.0.0.1:29500", 1, 2).rendezvous.address == "127.0.0.1:29500"
+
+
 def test_a_mistyped_master_addr_is_named(mistyped):
     with pytest.raises(
         RendezvousError, match=r"^MASTER_ADDR is 'localhots.invalid': for a job on one machine write 127"
