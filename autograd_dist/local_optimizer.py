@@ -53,6 +53,10 @@ class LocalOptimizer:
         self._contexts, self._queue = contexts_of(current_agent()), current_agent().part(StepQueue)
         self._number = self._queue.add(self)
 
+    def _identity(self) -> int:
+        """Return what tells it from others of this worker: a compiled step compares that, and not its parameters."""
+        return self._number
+
     def number(self) -> int:
         """Return the number by which requests for steps name this optimizer."""
         return self._number
