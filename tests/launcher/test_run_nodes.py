@@ -60,7 +60,7 @@ def test_nodes_meet_and_their_workers_use_tls(node):
 
 def test_roles_and_variables_of_a_role(node):
     # In one write: the launcher shows a line that stays unfinished for a while, as under load, in two pieces.
-    source = "print(f'mine {os.environ.get(\"OWN\")} {os.environ.get(\"ALL\")} {os.environ[\"LOCAL_WORLD_SIZE\"]}')"
+    source = """print(f"mine {os.environ.get('OWN')} {os.environ.get('ALL')} {os.environ['LOCAL_WORLD_SIZE']}")"""
     options = ["--roles", "ps,trainer=3", "--env", "ALL=1", "--env", "ps:OWN=2"]
     nodes = [node(source, *options), node(source, *options, rank=0)]
     said = [ended(each, 0)[0] for each in nodes]
