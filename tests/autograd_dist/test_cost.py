@@ -1,19 +1,18 @@
 """Guards of the cost of a step: how many frames it sends, how often a thread hands work to another, whatever came before."""
 
-import os
 import sys
 import threading
-from collections import Counter
+from functools import partial
 
 import pytest
 import telegrad as tg
+from helpers.all_calls import fewest_calls
 from telegrad import autograd_dist, rpc
 from telegrad.autograd_dist.backward_pass import BackwardPass
 from telegrad.rpc.lanes.inproc import InProcessSession
 from telegrad.rpc.threads.pool import ThreadPool
 from telegrad.testing import count, in_process_cluster
 
-ROOT = os.path.dirname(tg.__file__) + os.sep
 APART = ("lanes", "threads/timers", "threads/pool", "links/control")  # what they do depends on what else runs
 
 
@@ -103,26 +102,8 @@ def test_a_step_costs_the_same_after_many(workers):
 
 def test_a_hop_makes_few_calls_at_both_workers():
     """Counted in calls of Python functions in all threads, less those of lanes and loops, which depend on what else runs."""
-    counted, packages = Counter(), ("autograd_dist", "core", "rpc")
-
-    def profile(frame, event, _):
-        if event == "call":
-            folder, _, file = frame.f_code.co_filename.removeprefix(ROOT).partition(os.sep)
-            if folder in packages and not file.startswith(APART):
-                counted[f"{folder}/{file}:{frame.f_code.co_name}"] += 1
-
-    x, least = tg.ones(3, requires_grad=True), Counter({"warm-up": 1000})
-    threading.setprofile(profile)  # of threads that begin from now on
-    sys.setprofile(profile)
-    try:
-        with in_process_cluster("a", "b") as (a, _), a.use():
-            for _ in range(25):
-                counted.clear()
-                step(x, "b")
-                least = min(least, counted.copy(), key=Counter.total)
-    finally:
-        threading.setprofile(None)
-        sys.setprofile(None)
+    x = tg.ones(3, requires_grad=True)
+    least = fewest_calls(lambda: partial(step, x, "b"), 25, ("autograd_dist", "core", "rpc"), APART)
     assert least.total() < 475, least
 
 

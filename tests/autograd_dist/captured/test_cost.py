@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-from collections import Counter
+from functools import partial
 
 import telegrad as tg
+from helpers.all_calls import fewest_calls
 from telegrad import rpc
-from telegrad.testing import in_process_cluster
-
-ROOT = os.path.dirname(tg.__file__) + os.sep
-PACKAGES = ("autograd_dist", "capture", "core", "optim")  # calls of the others depend on what else runs
-STEPS = 20
 
 
 class Layers(tg.nn.Module):
@@ -45,24 +38,6 @@ def make_step():
 
 def test_a_replayed_hop_makes_few_calls_at_both_workers():
     """356 with Python 3.11."""
-    counted, least = Counter(), Counter({"warm-up": 1000})
-
-    def profile(frame, event, _):
-        if event == "call":
-            folder, _, file = frame.f_code.co_filename.removeprefix(ROOT).partition(os.sep)
-            if folder in PACKAGES:
-                counted[f"{folder}/{file}:{frame.f_code.co_name}"] += 1
-
-    threading.setprofile(profile)  # of threads that begin from now on
-    sys.setprofile(profile)
-    try:
-        with in_process_cluster("a", "b") as (a, _), a.use():
-            step, x = make_step(), tg.randn(8, 4)
-            for _ in range(STEPS):
-                counted.clear()
-                step(x)
-                least = min(least, counted.copy(), key=Counter.total)
-    finally:
-        threading.setprofile(None)
-        sys.setprofile(None)
+    packages = ("autograd_dist", "capture", "core", "optim")  # calls of the others depend on what else runs
+    least = fewest_calls(lambda: partial(make_step(), tg.randn(8, 4)), 20, packages)
     assert least.total() < 380, least
