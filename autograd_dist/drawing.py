@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import TypeAlias
 
-from ..base.errors import ArgumentTypeError
+from ..base.arguments import check_type
 from ..core.extend import Layout, Tensor, svg_box, svg_curve, svg_page
 from ..core.futures import wait_all
 from ..rpc.extend import UNSET_RPC_TIMEOUT, Agent, call_function, current_agent
@@ -52,8 +52,7 @@ def draw(
     contexts_of(agent).find(context_id)
     if isinstance(roots, Tensor) or not all(isinstance(root, Tensor) for root in roots):
         raise TypeError("roots must be a list of tensors; write draw(context_id, path, params, [loss])")
-    if not isinstance(path, (str, os.PathLike, NoneType)):
-        raise ArgumentTypeError(f"path must be that of a file to write; you gave {path!r}")
+    check_type("path", path, (str, os.PathLike, NoneType), "that of a file to write")
     token = current_context.set(None)  # the calls that gather the graph must not be part of it
     try:
         parts = _gather(agent, context_id, _by_owner(agent, params or {}), roots)

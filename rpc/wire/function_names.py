@@ -83,9 +83,8 @@ def reference(function: Any, same_main: bool) -> str | None:
 
 
 def _reference(function: Any, same_main: bool) -> str | None:
-    named = getattr(
-        function, "_torchdynamo_inline", function
-    )  # functions of TorchScript all have the name of their class
+    # TorchScript's functions all have the name of their class; those that they were made of have their own.
+    named = getattr(function, "_torchdynamo_inline", function)
     module = getattr(named, "__module__", None)
     name = getattr(named, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
@@ -139,23 +138,20 @@ def resolve(name: str, worker: str) -> Callable[..., Any]:
 
 def _find(name: str, worker: str) -> Callable[..., Any]:
     module_name, _, qualified = name.partition(":")
-    path = qualified.split(".")
     if _is_main(module_name):
         module_name = MAIN
     try:
-        # Also if the module is in sys.modules: another thread may still be importing it, and this waits for that thread.
-        module = found = sys.modules[MAIN] if module_name == MAIN else importlib.import_module(module_name)
-        for part in path:
-            found = getattr(found, part)
+        module = _imported(module_name)
+        found = _walk(module, qualified)
     except (ImportError, AttributeError) as error:
         raise SerializationError(
-            f"worker {worker!r} cannot find {'.'.join(path)!r} in module {module_name!r} ({error}); "
+            f"worker {worker!r} cannot find {qualified!r} in module {module_name!r} ({error}); "
             f"{advice_to_install(error)}define it at module level in a module that every worker can import, or pass a lambda "
             f"or a local function, which travels by value"
         ) from users_error(error)
     if not callable(found):
         raise SerializationError(f"{name!r} is not callable on worker {worker!r}; it is a {type(found).__name__} there")
-    if len(path) == 1 and type(module) is ModuleType:
+    if "." not in qualified and type(module) is ModuleType:
         _keep(name, Found(name, module_name, module, qualified, found))
     return found
 
@@ -170,7 +166,12 @@ def found_by_name(name: str) -> Any:
         ImportError, AttributeError: there is none.
     """
     module, _, qualified = name.partition(":")
-    return _walk(sys.modules[MAIN] if _is_main(module) else importlib.import_module(module), qualified)
+    return _walk(_imported(module), qualified)
+
+
+def _imported(name: str) -> ModuleType:
+    # Also if the module is in sys.modules: another thread may still be importing it, and this waits for that thread.
+    return sys.modules[MAIN] if _is_main(name) else importlib.import_module(name)
 
 
 def _loaded(name: str) -> ModuleType:
